@@ -2,6 +2,7 @@
 package require
 
 import (
+	"math"
 	"os"
 	"testing"
 	"time"
@@ -34,4 +35,12 @@ func File(t testing.TB, path string) []byte {
 	text, err := os.ReadFile(path)
 	NoError(t, err)
 	return text
+}
+
+// Near reports an error unless got lies within want times tolerance of want. what is the name of the quantity.
+func Near(t testing.TB, what string, got, want, tolerance float64) {
+	t.Helper()
+	if math.Abs(got-want) > tolerance*math.Abs(want) || math.IsNaN(got) {
+		t.Errorf("%s is %v, want %v within %v%%", what, got, want, 100*tolerance)
+	}
 }

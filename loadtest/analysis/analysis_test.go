@@ -3,7 +3,6 @@ package analysis
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,13 +34,6 @@ func written(t *testing.T, s resultstest.Service) *results.Run {
 	return run
 }
 
-func near(t *testing.T, what string, got, want, tolerance float64) {
-	t.Helper()
-	if math.Abs(got-want) > tolerance*math.Abs(want) || math.IsNaN(got) {
-		t.Errorf("%s is %v, want %v within %v%%", what, got, want, 100*tolerance)
-	}
-}
-
 func find(t *testing.T, f *Findings, name string) Check {
 	t.Helper()
 	for _, c := range f.Validity.Checks {
@@ -62,18 +54,18 @@ func TestCurveFollowsTheory(t *testing.T) {
 	for i, n := range s.Clients {
 		p := &f.Curve[i]
 		x := s.Rate(n)
-		near(t, "throughput", p.Throughput, x*float64(s.File), 0.02)
-		near(t, "operations", p.Operations, x, 0.02)
-		near(t, "mean latency", p.Latency.Mean, float64(n)/x, 0.02)
-		near(t, "median latency", p.Latency.P50, float64(n)/x, 0.03)
-		near(t, "p99 latency", p.Latency.P99, 1.49*float64(n)/x, 0.03)
-		near(t, "per client", p.PerClient, x*float64(s.File)/float64(n), 0.02)
-		near(t, "active clients", p.ActiveClients, float64(n), 1e-9)
-		near(t, "hold", p.Duration, float64(s.Duration), 1e-9)
-		near(t, "Little's law", *p.Little, 1, 0.001)
+		require.Near(t, "throughput", p.Throughput, x*float64(s.File), 0.02)
+		require.Near(t, "operations", p.Operations, x, 0.02)
+		require.Near(t, "mean latency", p.Latency.Mean, float64(n)/x, 0.02)
+		require.Near(t, "median latency", p.Latency.P50, float64(n)/x, 0.03)
+		require.Near(t, "p99 latency", p.Latency.P99, 1.49*float64(n)/x, 0.03)
+		require.Near(t, "per client", p.PerClient, x*float64(s.File)/float64(n), 0.02)
+		require.Near(t, "active clients", p.ActiveClients, float64(n), 1e-9)
+		require.Near(t, "hold", p.Duration, float64(s.Duration), 1e-9)
+		require.Near(t, "Little's law", *p.Little, 1, 0.001)
 		share := x / s.Most()
-		near(t, "server CPU share", *p.ServerCPU, 3.4*share/4, 1e-6)
-		near(t, "client CPU cores", *p.ClientCores, 0.9*share, 1e-6)
+		require.Near(t, "server CPU share", *p.ServerCPU, 3.4*share/4, 1e-6)
+		require.Near(t, "client CPU cores", *p.ClientCores, 0.9*share, 1e-6)
 		if p.ThroughputLow == nil || *p.ThroughputLow > p.Throughput || *p.ThroughputHigh < p.Throughput {
 			t.Errorf("interval of %d clients does not hold its mean", n)
 		}
@@ -124,7 +116,7 @@ func TestKneeOfAStationIsWhereTheoryPutsIt(t *testing.T) {
 	if f.Knee == nil || f.Knee.Clients != 32 {
 		t.Fatalf("knee %+v, want 32 clients", f.Knee)
 	}
-	near(t, "saturation", f.Knee.Saturation, k*(1+think/service), 0.25) // the lightest step has 2 to 3 operations a second
+	require.Near(t, "saturation", f.Knee.Saturation, k*(1+think/service), 0.25) // the lightest step has 2 to 3 operations a second
 }
 
 // A turned is what a verdict is made of.
@@ -333,7 +325,7 @@ func TestChecksSeeFaults(t *testing.T) {
 				}
 			}
 			s.MoreSamples = func(end time.Time, step int) []*monitor.Sample {
-				return []*monitor.Sample{linked("link far", step, end, 0.99, 0)}
+				return []*monitor.Sample{resultstest.LinkSample("link far", step, end, 0.99, 0)}
 			}
 		}, "quiet machines", OK, "", "and 1% while no core was idle and the link was not full"},
 		"others behind interrupts": {sample(func(s *monitor.Sample) { // which count as the processes' time

@@ -27,22 +27,22 @@ func TestBalance(t *testing.T) {
 			t.Fatalf("step %d: %+v", i, s.Backends)
 		}
 		for k, x := range s.Backends {
-			near(t, "share", x.Share, shares[k], 0.02)
+			require.Near(t, "share", x.Share, shares[k], 0.02)
 			for name, v := range map[string]*float64{"clients": x.Clients, "log": x.Log, "interface": x.Interface} {
 				if v == nil {
 					t.Fatalf("%s of %+v", name, x)
 				}
-				near(t, name, *v, *x.Throughput, 0.001)
+				require.Near(t, name, *v, *x.Throughput, 0.001)
 			}
-			near(t, "sessions", basics.Value(x.Sessions), math.Round(float64(s.Clients)*shares[k]), 0.001)
-			near(t, "transfers", basics.Value(x.Transfers), float64(s.Clients)*shares[k], 0.001)
+			require.Near(t, "sessions", basics.Value(x.Sessions), math.Round(float64(s.Clients)*shares[k]), 0.001)
+			require.Near(t, "transfers", basics.Value(x.Transfers), float64(s.Clients)*shares[k], 0.001)
 			if x.Service != nil || x.Limit != 1000 || x.Status != "UP" || x.CPU == nil || x.Network == nil || *x.Balancer > 2000 {
 				t.Errorf("%+v", x)
 			}
 		}
-		near(t, "sum", s.Balance.Sum, s.Throughput, 1e-9)
-		near(t, "imbalance", s.Balance.Imbalance, 1.6, 0.02)
-		near(t, "variation", s.Balance.Variation, math.Sqrt(0.12), 0.05)
+		require.Near(t, "sum", s.Balance.Sum, s.Throughput, 1e-9)
+		require.Near(t, "imbalance", s.Balance.Imbalance, 1.6, 0.02)
+		require.Near(t, "variation", s.Balance.Variation, math.Sqrt(0.12), 0.05)
 		if c := s.Balance; c.ByChance <= 1 || c.Mostly < c.ByChance || c.Imbalance < c.Mostly || c.Choices < s.Done {
 			t.Errorf("by chance: %+v", c)
 		}
@@ -145,7 +145,7 @@ func TestSourcesOfShares(t *testing.T) {
 			t.Fatalf("%q: %+v, want %s", c.keep, f.Balance, c.want)
 		}
 		last := f.Curve[len(f.Curve)-1]
-		near(t, "share by "+c.want, last.Backends[1].Share, 0.75, 0.02)
+		require.Near(t, "share by "+c.want, last.Backends[1].Share, 0.75, 0.02)
 		if (last.Backends[1].Throughput == nil) != (c.want == BySessions) {
 			t.Errorf("by %s: throughput %v", c.want, last.Backends[1].Throughput)
 		}
@@ -192,7 +192,7 @@ func TestWeightsAreDue(t *testing.T) {
 		}
 	}
 	f := of(t, s)
-	near(t, "imbalance", f.Curve[2].Balance.Imbalance, 1, 0.02)
+	require.Near(t, "imbalance", f.Curve[2].Balance.Imbalance, 1, 0.02)
 }
 
 // TestSessionsFillABackend: HAProxy has sessions wait for gftp-2, whose machine idles.
@@ -228,12 +228,12 @@ func TestBackendSeries(t *testing.T) {
 			t.Fatalf("%+v, %+v", p, other)
 		}
 	}
-	near(t, "share over time", sum/all, 0.75, 0.02)
+	require.Near(t, "share over time", sum/all, 0.75, 0.02)
 	moved := 0.0
 	for _, p := range series.Points {
 		moved += p.Throughput * p.Seconds
 	}
-	near(t, "bytes over time", all, moved, 1e-9)
+	require.Near(t, "bytes over time", all, moved, 1e-9)
 	if f.Balance == nil {
 		t.Error("no balance")
 	}

@@ -105,17 +105,11 @@ const (
 	ResourceCPU         = hosts.ResourceCPU
 	ResourceCore        = hosts.ResourceCore
 	ResourceIOWait      = hosts.ResourceIOWait
-	ResourceMemory      = hosts.ResourceMemory
 	ResourceDisk        = hosts.ResourceDisk
-	ResourceScratch     = hosts.ResourceScratch
-	ResourceReceived    = hosts.ResourceReceived
 	ResourceSent        = hosts.ResourceSent
 	ResourceNetwork     = hosts.ResourceNetwork
 	ResourceThreads     = hosts.ResourceThreads
-	ResourceQueue       = hosts.ResourceQueue
 	ResourceConnections = hosts.ResourceConnections
-	ResourceListen      = hosts.ResourceListen
-	ResourceRetransmits = hosts.ResourceRetransmits
 	ResourceGenerator   = hosts.ResourceGenerator
 	ResourceFiles       = hosts.ResourceFiles
 	ResourcePorts       = hosts.ResourcePorts
@@ -141,10 +135,7 @@ const (
 
 // Values of Bottleneck.Reason.
 const (
-	ReasonUnwatched = limits.ReasonUnwatched
-	ReasonNoise     = limits.ReasonNoise
-	ReasonGrowth    = limits.ReasonGrowth
-	ReasonForeign   = limits.ReasonForeign
+	ReasonForeign = limits.ReasonForeign
 )
 
 // Values of BackendLimit.Resource beside those of ResourceUsage.Resource.

@@ -56,7 +56,7 @@ func TestFilesSayWhatTheFindingsSay(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, written())
 	curve := readTable(t, run.Dir, results.CurveFile)
-	near(t, "summed throughput", sum(t, curve["throughput_bytes_per_second"]), f.Curve[0].Throughput+f.Curve[1].Throughput+
+	require.Near(t, "summed throughput", sum(t, curve["throughput_bytes_per_second"]), f.Curve[0].Throughput+f.Curve[1].Throughput+
 		f.Curve[2].Throughput, 1e-12)
 	intervals := readTable(t, run.Dir, results.IntervalsCSVFile)
 	moved, done := 0.0, 0.0
@@ -64,8 +64,8 @@ func TestFilesSayWhatTheFindingsSay(t *testing.T) {
 		moved += p.Throughput * p.Seconds
 		done += p.Operations * p.Seconds
 	}
-	near(t, "moved bytes", sum(t, intervals["moved_bytes"]), moved, 1e-9)
-	near(t, "operations", sum(t, intervals["done"]), done, 1e-9)
+	require.Near(t, "moved bytes", sum(t, intervals["moved_bytes"]), moved, 1e-9)
+	require.Near(t, "operations", sum(t, intervals["done"]), done, 1e-9)
 	if got := intervals["server"][0]; got != "'=cmd()" {
 		t.Errorf("a spreadsheet would run %q", got)
 	}

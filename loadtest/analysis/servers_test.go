@@ -52,16 +52,16 @@ func TestServersShareEachStep(t *testing.T) {
 		if self.Name != "" || self.Errors != 10 || self.ErrorsBy[storage.Busy] != 10 || self.Done != 0 || len(self.ErrorsBy) != 1 {
 			t.Errorf("the redirector: %+v", self)
 		}
-		near(t, "share of ds1", one.ThroughputShare, .75, .01)
-		near(t, "share of ds2", two.OperationsShare, .25, .02)
-		near(t, "sum", one.Throughput+two.Throughput, p.Throughput, 1e-9)
+		require.Near(t, "share of ds1", one.ThroughputShare, .75, .01)
+		require.Near(t, "share of ds2", two.OperationsShare, .25, .02)
+		require.Near(t, "sum", one.Throughput+two.Throughput, p.Throughput, 1e-9)
 		if two.ErrorsBy[storage.Reset] != 5 || one.Errors != 0 {
 			t.Errorf("data servers: %+v, %+v", one, two)
 		}
 		if p.Redirect == nil || p.Redirect.P50 < .00297 || p.Redirect.P99 > .00303 || p.Waits == 0 || p.Reopened != 10 {
 			t.Errorf("redirects %+v, %d waits, %d reopened", p.Redirect, p.Waits, p.Reopened)
 		}
-		near(t, "waited", p.Waited, float64(p.Waits)/100, .2)
+		require.Near(t, "waited", p.Waited, float64(p.Waits)/100, .2)
 	}
 	for _, part := range f.Servers {
 		if part.Name == "" && part.ErrorsBy[storage.Busy] != 20 {
@@ -116,8 +116,8 @@ func TestSeriesTellKindsAndDistributions(t *testing.T) {
 		t.Errorf("kinds %v", series.Kinds)
 	}
 	for _, p := range series.Points {
-		near(t, "writes", p.OperationsBy[storage.Write], 2*p.OperationsBy[storage.Read], 1e-9)
-		near(t, "both", p.OperationsBy[storage.Write]+p.OperationsBy[storage.Read], p.Operations, 1e-9)
+		require.Near(t, "writes", p.OperationsBy[storage.Write], 2*p.OperationsBy[storage.Read], 1e-9)
+		require.Near(t, "both", p.OperationsBy[storage.Write]+p.OperationsBy[storage.Read], p.Operations, 1e-9)
 	}
 	if len(series.Latencies) != len(f.Curve) {
 		t.Fatalf("%d distributions of %d steps", len(series.Latencies), len(f.Curve))

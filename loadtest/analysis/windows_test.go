@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"weir/internal/require"
 	"weir/loadtest/results/resultstest"
 )
 
@@ -17,8 +18,8 @@ func TestWindows(t *testing.T) {
 		if s.AllActive.Seconds != s.Duration+1 || s.WithTail.Seconds != s.Duration+2 { // settle, and ramp
 			t.Errorf("step %d: %v s active, %v s whole, hold %v s", s.Step, s.AllActive.Seconds, s.WithTail.Seconds, s.Duration)
 		}
-		near(t, "all active", s.AllActive.Clients, float64(s.Clients), 1e-9)
-		near(t, "throughput of all active", s.AllActive.Throughput, s.Throughput, 0.02)
+		require.Near(t, "all active", s.AllActive.Clients, float64(s.Clients), 1e-9)
+		require.Near(t, "throughput of all active", s.AllActive.Throughput, s.Throughput, 0.02)
 		if s.WithTail.Throughput >= s.AllActive.Throughput || math.Abs(s.WithTail.Clients-float64(s.Clients)*9.5/10) > 1e-9 {
 			t.Errorf("step %d with its tail: %+v", s.Step, *s.WithTail)
 		}

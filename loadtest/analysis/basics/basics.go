@@ -33,14 +33,8 @@ func EntryOf[K comparable, T any](m *map[K]*T, key K) *T {
 	return v
 }
 
-// Ratio returns a/b, and 0 where that is no finite number.
-func Ratio(a, b float64) float64 { return stats.Ratio(a, b) }
-
-// Part returns a pointer to ratio(a, b).
-func Part(a, b float64) *float64 { return new(Ratio(a, b)) }
-
-// Finite returns x, and 0 if JSON has no text for it.
-func Finite(x float64) float64 { return stats.OrZero(x) }
+// Part returns a pointer to stats.Ratio(a, b).
+func Part(a, b float64) *float64 { return new(stats.Ratio(a, b)) }
 
 // Value returns *p, and 0 if p is nil.
 func Value(p *float64) float64 {

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -14,7 +13,6 @@ import (
 	"weir/loadtest/analysis/basics"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
-	"weir/loadtest/measure"
 	"weir/loadtest/results"
 	"weir/loadtest/results/resultstest"
 	"weir/monitor"
@@ -22,33 +20,16 @@ import (
 
 func TestStreamingGivesWhatMemoryGave(t *testing.T) {
 	tier.Slow(t, "analyzes long runs twice")
-	for name, change := range map[string]func(*resultstest.Service){
-		"typical": func(*resultstest.Service) {},
-		"samples begin anywhere": func(s *resultstest.Service) {
-			s.Sample = func(x *monitor.Sample) { x.Time = x.Time.Add(370 * time.Millisecond) }
-		},
-		"samples of ten seconds": func(s *resultstest.Service) { s.Sample = func(x *monitor.Sample) { x.Seconds = 10 } },
-		"out of order": func(s *resultstest.Service) {
-			s.Sample = func(x *monitor.Sample) { x.Time = x.Time.Add(time.Duration(x.Time.Second()%3) * -7 * time.Second) }
-		},
-		"steps overlap": func(s *resultstest.Service) {
-			s.Interval = func(iv *measure.Interval) {
-				iv.Start = iv.Start.Add(time.Duration(iv.Step) * -5 * time.Second)
+	changes := resultstest.Irregular()
+	changes["servers tell"] = func(s *resultstest.Service) {
+		s.Sample = func(x *monitor.Sample) {
+			if x.Role == hosts.Server {
+				x.Service = &monitor.Service{Kind: monitor.DataServer, User: 0.5, Sent: int64(x.Time.Second()) << 20, Ops: map[string]int64{"read": 7},
+					Queue: x.Time.Second()}
 			}
-		},
-		"holes in the hold": func(s *resultstest.Service) {
-			s.Interval = func(iv *measure.Interval) { iv.Seconds = 0.25 * float64(iv.Start.Second()%4) }
-		},
-		"servers tell": func(s *resultstest.Service) {
-			s.Sample = func(x *monitor.Sample) {
-				if x.Role == hosts.Server {
-					x.Service = &monitor.Service{Kind: monitor.DataServer, User: 0.5, Sent: int64(x.Time.Second()) << 20, Ops: map[string]int64{"read": 7},
-						Queue: x.Time.Second()}
-				}
-			}
-		},
-		"no time passes": func(s *resultstest.Service) { s.Sample = func(x *monitor.Sample) { x.Seconds = 0 } },
-	} {
+		}
+	}
+	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			s := resultstest.Typical()
 			s.Clients = s.Clients[:5]

@@ -5,21 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"weir/link"
 	"weir/loadtest/analysis/hosts"
-	"weir/monitor"
+	"weir/loadtest/results/resultstest"
 )
-
-// linked is a second of a link: busy is what its wire to the clients was, late
-// what packets were.
-func linked(name string, step int, at time.Time, busy float64, late float64) *monitor.Sample {
-	way := link.Traffic{Packets: 100, Bytes: int64(busy * 250e3), Busy: busy, Late: link.Quantiles{P99: late, Max: 2 * late}}
-	return &monitor.Sample{
-		Time: at, Seconds: 1, Host: name, Role: "other", Step: step,
-		Nets: []monitor.Net{{Name: monitor.ToClients, Sent: way.Bytes, Speed: 2e6}, {Name: monitor.FromClients, Speed: 2e6}},
-		Link: &monitor.Link{ToClients: way, FromClients: link.Traffic{Packets: 100}},
-	}
-}
 
 func TestALinkThatIsFull(t *testing.T) {
 	for _, c := range []struct {
@@ -34,7 +22,7 @@ func TestALinkThatIsFull(t *testing.T) {
 		w := hosts.NewWatched(hosts.Holds{{From: begin, To: end, Last: end, Step: 1}}, begin, "")
 		for i := range 3 {
 			at := begin.Add(time.Duration(i+1) * time.Second)
-			second := linked("link far", 1, at, c.busy, 0.0001)
+			second := resultstest.LinkSample("link far", 1, at, c.busy, 0.0001)
 			second.Link.ToClients.Dropped = c.dropped
 			w.Add(second, at.Add(-time.Second))
 		}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"weir/internal/require"
 	"weir/loadtest/measure"
 )
 
@@ -61,7 +62,7 @@ func TestSteadyPart(t *testing.T) {
 			if p.From < c.from || p.From > c.to || math.Abs(p.From+p.Seconds-float64(c.seconds)) > 1e-9 {
 				t.Errorf("the steady part begins at %v s and lasts %v s of %d; want it from %v to %v", p.From, p.Seconds, c.seconds, c.from, c.to)
 			}
-			near(t, "throughput", p.Throughput, c.part, 0.03)
+			require.Near(t, "throughput", p.Throughput, c.part, 0.03)
 			if p.Low == nil || *p.Low > p.Throughput || *p.High < p.Throughput {
 				t.Errorf("interval %v to %v around %v", p.Low, p.High, p.Throughput)
 			}
@@ -102,12 +103,5 @@ func TestSteadyOfLittle(t *testing.T) {
 	s.steady(held(func(int) float64 { return 0 }, 20))
 	if s.Steady == nil || !*s.Steady {
 		t.Errorf("nothing moved, steadily: %v", s.Steady)
-	}
-}
-
-func near(t *testing.T, what string, got, want, tolerance float64) {
-	t.Helper()
-	if math.Abs(got-want) > tolerance*math.Abs(want) || math.IsNaN(got) {
-		t.Errorf("%s is %v, want %v within %v%%", what, got, want, 100*tolerance)
 	}
 }

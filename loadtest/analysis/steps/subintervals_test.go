@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 	"weir/loadtest/scenario"
@@ -35,8 +36,8 @@ func TestSubintervals(t *testing.T) {
 		if g.Name != want.name || g.Clients != want.clients || g.Number != i+1 || g.Seconds != 2 {
 			t.Errorf("subinterval %d is %+v, want %s of %v clients in 2 s", i+1, g, want.name, want.clients)
 		}
-		near(t, "throughput", g.Throughput, 1000*want.clients, 1e-9)
-		near(t, "each client", g.PerClient, 1000, 1e-9)
+		require.Near(t, "throughput", g.Throughput, 1000*want.clients, 1e-9)
+		require.Near(t, "each client", g.PerClient, 1000, 1e-9)
 	}
 }
 
@@ -53,10 +54,10 @@ func TestSubintervalsShareSeconds(t *testing.T) {
 		for _, g := range got {
 			moved += g.Throughput * g.Seconds
 			seconds += g.Seconds
-			near(t, "length", g.Seconds, float64(n)/4, 1e-9)
+			require.Near(t, "length", g.Seconds, float64(n)/4, 1e-9)
 		}
-		near(t, "sum", moved, sum, 1e-9)
-		near(t, "time", seconds, float64(n), 1e-9)
+		require.Near(t, "sum", moved, sum, 1e-9)
+		require.Near(t, "time", seconds, float64(n), 1e-9)
 	}
 	if got := jobs(nil, 1).Subintervals(); len(got) != 0 {
 		t.Errorf("no seconds give %v", got)

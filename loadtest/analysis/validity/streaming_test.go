@@ -12,27 +12,10 @@ import (
 	"weir/loadtest/analysis/basics"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
-	"weir/loadtest/measure"
 	"weir/loadtest/results"
 	"weir/loadtest/results/resultstest"
 	"weir/monitor"
 )
-
-// overlap returns how many seconds of the sample lie within spans.
-func overlap(s *monitor.Sample, spans [][2]time.Time) float64 {
-	from, sum := s.Time.Add(-basics.Duration(s.Seconds)), 0.0
-	for _, span := range spans {
-		a, b := from, s.Time
-		if span[0].After(a) {
-			a = span[0]
-		}
-		if span[1].Before(b) {
-			b = span[1]
-		}
-		sum += max(0, b.Sub(a).Seconds())
-	}
-	return sum
-}
 
 // heldBytes sums what interfaces sent in samples within the measurement times.
 func heldBytes(d *steps.Run, b *ByteSums, samples []*monitor.Sample) (there, clients, seconds float64) {
@@ -41,7 +24,7 @@ func heldBytes(d *steps.Run, b *ByteSums, samples []*monitor.Sample) (there, cli
 		spans = append(spans, t.Spans()...)
 	}
 	for _, s := range samples {
-		if s.Seconds <= 0 || overlap(s, spans) < hosts.Inside*s.Seconds {
+		if s.Seconds <= 0 || resultstest.Overlap(s, spans) < hosts.Inside*s.Seconds {
 			continue
 		}
 		v := b.span(s.Time.Add(-basics.Duration(s.Seconds)), s)
@@ -58,25 +41,7 @@ func heldBytes(d *steps.Run, b *ByteSums, samples []*monitor.Sample) (there, cli
 // The bytes of samples that are taken one by one are those of all samples in memory.
 func TestStreamedBytes(t *testing.T) {
 	tier.Slow(t, "analyzes long runs twice")
-	for name, change := range map[string]func(*resultstest.Service){
-		"typical": func(*resultstest.Service) {},
-		"samples begin anywhere": func(s *resultstest.Service) {
-			s.Sample = func(x *monitor.Sample) { x.Time = x.Time.Add(370 * time.Millisecond) }
-		},
-		"samples of ten seconds": func(s *resultstest.Service) { s.Sample = func(x *monitor.Sample) { x.Seconds = 10 } },
-		"out of order": func(s *resultstest.Service) {
-			s.Sample = func(x *monitor.Sample) { x.Time = x.Time.Add(time.Duration(x.Time.Second()%3) * -7 * time.Second) }
-		},
-		"steps overlap": func(s *resultstest.Service) {
-			s.Interval = func(iv *measure.Interval) {
-				iv.Start = iv.Start.Add(time.Duration(iv.Step) * -5 * time.Second)
-			}
-		},
-		"holes in the hold": func(s *resultstest.Service) {
-			s.Interval = func(iv *measure.Interval) { iv.Seconds = 0.25 * float64(iv.Start.Second()%4) }
-		},
-		"no time passes": func(s *resultstest.Service) { s.Sample = func(x *monitor.Sample) { x.Seconds = 0 } },
-	} {
+	for name, change := range resultstest.Irregular() {
 		t.Run(name, func(t *testing.T) {
 			s := resultstest.Typical()
 			s.Clients = s.Clients[:5]
