@@ -53,6 +53,11 @@ func (a *authority) newKey() (crypto.Signer, error) {
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }
 
+// selfSigned returns the certificate of the authority.
+func (a *authority) selfSigned() ([]byte, error) {
+	return x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
+}
+
 // entity is a certificate for someone called name, still to be signed.
 func (a *authority) entity(name string, uses ...x509.ExtKeyUsage) *x509.Certificate {
 	a.last++
@@ -112,7 +117,7 @@ func HostCertificate() (host tls.Certificate, authority []byte, err error) {
 	if err != nil {
 		return host, nil, err
 	}
-	self, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
+	self, err := a.selfSigned()
 	if err != nil {
 		return host, nil, err
 	}
@@ -163,7 +168,7 @@ func (s *System) writeAuthority(folder string, a *authority) (file, dir string, 
 		return "", "", err
 	}
 	name := filepath.Join(folder, hash)
-	der, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
+	der, err := a.selfSigned()
 	if err != nil {
 		return "", "", err
 	}

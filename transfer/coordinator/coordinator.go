@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"embed"
 	"errors"
 	"fmt"
@@ -115,6 +116,8 @@ type Coordinator struct {
 	url     string
 	locked  *os.File
 	begun   time.Time
+
+	authorities *x509.CertPool // of sites and issuers
 
 	agents        *dispatch.Agents
 	leases        *dispatch.Leases
@@ -324,11 +327,7 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 		}
 	}
 	c.url = strings.TrimSuffix(c.url, "/")
-	pool, err := trust.WithSystem(c.conf.SiteCA)
-	if err != nil {
-		return err
-	}
-	if err := c.access.OpenTokens(ctx, c.url, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}); err != nil {
+	if err := c.access.OpenTokens(ctx, c.url, trusting(c.authorities)); err != nil {
 		return err
 	}
 	if err := c.openPage(); err != nil {

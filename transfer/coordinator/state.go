@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 
 	"weir/internal/db"
@@ -24,11 +25,11 @@ func (c *Coordinator) compose() error {
 		Streams: c.conf.Streamed > 0, Lease: c.conf.Lease, JobArea: c.conf.JobArea})
 	c.agents, c.leases, c.sites = state.Agents, state.Leases, state.Sites
 	apply := func(ctx context.Context, all []transfer.Outcome) error { return c.applyOutcomes(ctx, "", all) }
-	pool, err := trust.WithSystem(c.conf.SiteCA)
-	if err != nil {
+	var err error
+	if c.authorities, err = trust.WithSystem(c.conf.SiteCA); err != nil {
 		return err
 	}
-	c.tpc = remote.New("weir", &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool})
+	c.tpc = remote.New("weir", trusting(c.authorities))
 	c.endpoints = access.NewEndpoints(c.access, c.sites, c.tpc)
 	c.copier = thirdparty.New(thirdparty.Config{State: state, Access: c.access, Endpoints: c.endpoints, Client: c.tpc, Queue: c.queue,
 		DB: c.db, Health: c.health, Log: c.log, Now: c.now, Lease: c.conf.Lease, Streamed: c.conf.Streamed, Apply: apply, Wake: c.wakeAll})
@@ -43,6 +44,11 @@ func (c *Coordinator) compose() error {
 	c.configuration = rest.NewConfiguration(jobs)
 	c.fts = rest.New(jobs, c.configuration)
 	return nil
+}
+
+// trusting returns a TLS configuration for clients. Transports change theirs, so that each needs its own.
+func trusting(authorities *x509.CertPool) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}
 }
 
 // readState reads links, bans, sites, settings, scans and leases from the database.

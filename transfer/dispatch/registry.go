@@ -205,9 +205,7 @@ func (f *Agents) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	for _, a := range r.agents {
-		a.wake()
-	}
+	r.wakeAgentsLocked()
 }
 
 // Closed reports whether waiting polls are answered, since the coordinator ends.
@@ -329,6 +327,11 @@ func (f *Agents) Wake() {
 	r := f.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.wakeAgentsLocked()
+}
+
+// wakeAgentsLocked wakes the polls of all agents.
+func (r *registry) wakeAgentsLocked() {
 	for _, a := range r.agents {
 		a.wake()
 	}

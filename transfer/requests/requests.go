@@ -97,7 +97,7 @@ func (c *Service) Submit(ctx context.Context, w access.Caller, in *transfer.Subm
 // refuseBanned refuses banned users, and requests to a site that is banned.
 func (c *Service) refuseBanned(w access.Caller, to string) error {
 	err := c.RefuseBanned(w)
-	if b, banned := c.sites.Banned()[to]; err == nil && banned && b.Status != dispatch.BanAccepts {
+	if b, banned := c.sites.Ban(to); err == nil && banned && b.Status != dispatch.BanAccepts {
 		err = errors.New(b.Why())
 	}
 	if err == nil {
