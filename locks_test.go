@@ -270,7 +270,7 @@ func (c *lockChecker) call(x ast.Expr, held mutexes) mutexes {
 	return held
 }
 
-// callee returns the receiver of a call, as the code writes it, and the name of what is called.
+// callee returns the receiver of a call, as written, and the name of the callee.
 func callee(call *ast.CallExpr) (receiver, name string) {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:

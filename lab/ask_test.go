@@ -18,7 +18,7 @@ func answer(status uint16, body string) string {
 	return string(binary.BigEndian.AppendUint32(b, uint32(len(body)))) + body
 }
 
-// told returns what lab.DataServers makes of a server that says these bytes.
+// told returns the result of lab.DataServers for a server that sends these bytes.
 func told(t testing.TB, said string) (map[string]bool, error) {
 	t.Helper()
 	ours, theirs := net.Pipe()

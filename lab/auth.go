@@ -107,7 +107,7 @@ func (s *System) set(key, value string) {
 	s.Settings[key] = value
 }
 
-// admitByName lets the user in who started the system, by the name that clients say.
+// admitByName admits the user that started the system, by the name that clients send.
 func admitByName(s *System, v *xrootdValues) {
 	s.User = s.me().Username
 	s.set("method", "unix")
@@ -116,7 +116,7 @@ func admitByName(s *System, v *xrootdValues) {
 	v.Authorization = "ofs.authorize\nacc.authdb " + s.file("authdb", []byte("u "+s.User+" /data a\n")) + "\n"
 }
 
-// makePrivate makes a folder of Dir that is ours: for what only clients read.
+// makePrivate makes a folder of Dir that is ours, for files that only clients read.
 func makePrivate(s *System, name string) {
 	if err := os.Mkdir(filepath.Join(s.Dir, name), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		s.fail(err)

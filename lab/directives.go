@@ -51,7 +51,7 @@ func (c *XRootDConfig) directives() (string, error) {
 	return lines.String(), nil
 }
 
-// ignoredDirectives returns the line in which a server says that it does not understand a part of the settings, "" if there is none.
+// ignoredDirectives returns the line in which a server reports that it does not understand a part of the settings, "" if there is none.
 func ignoredDirectives(s *System, settings []string) string {
 	if len(settings) == 0 {
 		return ""

@@ -2,7 +2,7 @@ package lab
 
 import "context"
 
-// Tests stand in package lab_test, since labtest imports lab. This is what they use from inside.
+// Tests are in package lab_test, since labtest imports lab. These are the unexported names that they use.
 var (
 	Alive       = alive
 	AskListener = askListener

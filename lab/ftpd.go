@@ -68,7 +68,7 @@ func (f FTPConfig) build(ctx context.Context, s *System) {
 	s.URLs["ftp"] = s.URL
 }
 
-// users makes the database of Pure-FTPd with User, who is the user that owns Data.
+// users makes the database of Pure-FTPd with User, the owner of Data.
 func (f FTPConfig) users(ctx context.Context, s *System, program []string) string {
 	s.User = userName
 	id := strconv.Itoa(s.user)

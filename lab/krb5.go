@@ -72,7 +72,7 @@ func (c XRootDConfig) principals(ctx context.Context, s *System, keytab string) 
 	}
 }
 
-// newTicket asks the KDC for the user's ticket.
+// newTicket requests the user's ticket from the KDC.
 func newTicket(ctx context.Context, s *System, cache string, lifetime time.Duration) error {
 	seconds := fmt.Sprintf("%ds", max(1, int(lifetime/time.Second)))
 	return s.runTool(ctx, -1, []string{"KRB5_CONFIG=" + s.Krb5Conf}, s.kinit, "-k", "-t", s.Keytab, "-l", seconds, "-c", "FILE:"+

@@ -98,7 +98,7 @@ func (c RucioConfig) build(ctx context.Context, s *System) {
 	server.env = append(server.env, s.Env...)
 }
 
-// Run runs a program of Rucio, such as rucio-conveyor-poller, or Python ("python3"), and returns what it wrote.
+// Run runs a program of Rucio, such as rucio-conveyor-poller, or Python ("python3"), and returns its output.
 func (r *Rucio) Run(ctx context.Context, program string, args ...string) (string, error) {
 	made, err := Built("fts")
 	if err != nil {

@@ -197,7 +197,7 @@ func (e *RedirectError) Error() string { return ErrRedirected.Error() + ": " + e
 // Unwrap returns ErrRedirected.
 func (*RedirectError) Unwrap() error { return ErrRedirected }
 
-// XRootDError returns the name of an error code of the XRootD protocol and the error that says the same; "" and nil for a number that is
+// XRootDError returns the name of an error code of the XRootD protocol and the error of the same meaning; "" and nil for a number that is
 // none. Source: enum XErrorCode of XProtocol.hh.
 func XRootDError(code int) (name string, is error) {
 	table := [...]struct {

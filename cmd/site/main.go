@@ -167,7 +167,7 @@ func (s *site) render() error {
 		s.index = append(s.index, entriesOf(p, tree)...)
 		p.Body = template.HTML(strings.NewReplacer(`="docs/`, `="`, "<pre>", `<pre tabindex="0" role="group" aria-label="Code">`,
 			"<table>", `<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`, "</table>", "</table></div>").
-			Replace(b.String())) // what may be wider than the screen is scrolled with the keyboard
+			Replace(b.String())) // wide content scrolls with the keyboard
 	}
 	return nil
 }

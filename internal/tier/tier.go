@@ -17,7 +17,7 @@ func Slow(t testing.TB, why string) {
 	}
 }
 
-// Full skips t unless the full tier is chosen. why tells what t adds to the first tier; CONTRIBUTING.md lists it.
+// Full skips t unless the full tier is chosen. why is its addition to the first tier; CONTRIBUTING.md lists it.
 func Full(t testing.TB, why string) {
 	t.Helper()
 	if !IsFull() {
@@ -41,7 +41,7 @@ func IsFull() bool { return os.Getenv("WEIR_TIER") == "full" }
 func short() bool { return testing.Short() && os.Getenv("WEIR_REQUIRE") == "" }
 
 // Main runs the tests of a package that wait more than they compute, 16 of them at a time with -short, unless -parallel
-// is given. Its result is for os.Exit.
+// is given. The result is the exit code.
 func Main(m *testing.M) int {
 	flag.Parse()
 	given := false
@@ -55,7 +55,7 @@ func Main(m *testing.M) int {
 }
 
 // Without skips t, which needs something that this machine may not have; why is the reason. If WEIR_REQUIRE is "all" or
-// lists what, the test fails instead: what is required is never skipped.
+// lists what, the test fails instead: a required program is never skipped.
 func Without(t testing.TB, what, why string) {
 	t.Helper()
 	if list := os.Getenv("WEIR_REQUIRE"); required(list, what) {

@@ -104,7 +104,7 @@ func Address(t testing.TB) string {
 	return p.Address()
 }
 
-// PeakMemory returns the most memory that this process has had, in MiB. t fails if the system does not tell.
+// PeakMemory returns the most memory that this process has had, in MiB. t fails if the system does not report it.
 func PeakMemory(t testing.TB) int64 {
 	t.Helper()
 	n, err := lab.StatusBytes(os.Getpid(), "VmHWM:")

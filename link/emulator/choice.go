@@ -9,7 +9,7 @@ import (
 // ErrImpossible is the error of links that cannot be emulated here by this user.
 var ErrImpossible = errors.New("links cannot be emulated here")
 
-// A Choice is where links are made.
+// A Choice selects the place of the links.
 type Choice struct {
 	// Isolated reports that the links are possible only where this program is started once more by Isolate, in a
 	// network of its own.

@@ -110,7 +110,7 @@ type Line struct {
 // A Site is where the clients of one link are.
 type Site struct {
 	Line
-	// Address is that of the site, by which this machine reaches over the link what listens there.
+	// Address is that of the site, by which this machine reaches its servers over the link.
 	Address string
 
 	over emulation

@@ -212,7 +212,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// A second's sample tells what the link carried.
+// The sample of a second has the link's traffic.
 func TestSamples(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
 	t.Parallel()

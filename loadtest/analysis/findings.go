@@ -64,7 +64,7 @@ type Findings struct {
 	Parts       *PartFits                  `json:"subinterval_fits,omitempty"` // where workers are jobs of a batch system
 }
 
-// curve returns the curve, without what is not in the document.
+// curve returns the curve without figures that the document leaves out.
 func (f *Findings) curve() *steps.Curve {
 	return steps.CurveOf(f.Curve, f.Measure, f.Model, f.Source == FromTable)
 }
@@ -82,7 +82,7 @@ func (f *Findings) Load() string { return f.curve().Load() }
 // user's.
 func (f *Findings) Things() string { return f.curve().Things() }
 
-// LimitText says in one sentence what limits the curve, "" where that was not judged.
+// LimitText returns one sentence on the limit of the curve, "" if it was not judged.
 func (f *Findings) LimitText() string { return limits.LimitText(f.curve(), f.Bottleneck) }
 
 // Counting returns a copy of f whose curve has only the steps that count, or f itself if all do. The curve is empty

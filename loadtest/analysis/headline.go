@@ -29,7 +29,7 @@ func (f *conclusion) headline() string {
 	switch {
 	case others == "":
 		return fitting(clauses(peak, limit), clauses(peak, short), peak)
-	case limits.OthersNamed(f.Bottleneck): // the limit says so
+	case limits.OthersNamed(f.Bottleneck): // the limit has the reason
 		return fitting(clauses(peak, limit), clauses(peak, others))
 	}
 	return fitting(clauses(peak, limit, others+" of "+host), clauses(peak, short, others), clauses(peak, others))

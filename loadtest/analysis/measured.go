@@ -33,7 +33,7 @@ func (v figure) judge(t scenario.Threshold) (met bool, certain *bool, doubt stri
 	return met, &sure, doubt
 }
 
-// figureOf returns what a step gave of one of scenario.Quantities, in base units.
+// figureOf returns the value of one of scenario.Quantities in a step, in base units.
 func figureOf(s *steps.Working, name string) figure {
 	share := func(x *float64) figure { return figure{value: basics.Value(x), known: x != nil} }
 	ended := float64(s.Done + s.Errors)

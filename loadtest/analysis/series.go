@@ -23,7 +23,7 @@ type Series struct {
 	Backends []limits.BackendSeries // nil: fewer than two are known
 	Events   []measure.Event
 
-	Programs []hosts.Program // that servers say they run
+	Programs []hosts.Program // that servers report
 
 	Kinds     []storage.Kind       // of operations that ended well at any time
 	Classes   []storage.Class      // of failures that there were

@@ -64,7 +64,7 @@ type Bundle struct {
 	Files []string
 }
 
-// newBundle prepares what the workers of plan need in folder, which it makes for this user only. The plan's list of files stays: the
+// newBundle prepares the files for the workers of plan in folder, which it makes for this user only. The plan's list of files stays: the
 // controller sends each worker its files.
 func newBundle(plan *scenario.Plan, folder string) (b Bundle, err error) {
 	own := *plan

@@ -225,7 +225,7 @@ func parseError(b []byte) error {
 	return e
 }
 
-// meaning returns an error code's name and the sentinel that says the same.
+// meaning returns an error code's name and the sentinel of the same meaning.
 func meaning(code int32) (string, error) {
 	if name, is := storage.XRootDError(int(code)); name != "" {
 		return name, is

@@ -63,7 +63,7 @@ type Control struct {
 	proxies      proxies
 }
 
-// New returns a Control that knows the revoked tokens. Before it is used, OpenTokens is called.
+// New returns a Control with the revoked tokens. Before it is used, OpenTokens is called.
 func New(ctx context.Context, conf Config) (*Control, error) {
 	c := &Control{conf: conf, log: conf.Log, now: conf.Now, db: conf.DB, box: conf.Box, queue: conf.Queue, health: conf.Health}
 	return c, c.openRevoked(ctx)

@@ -204,7 +204,7 @@ func (c *Control) bearer(ctx context.Context, id string) (*bearer, error) {
 // errTooLate is the error of a token that has expired and cannot be refreshed.
 var errTooLate = errors.New("it can only be exchanged before it expires")
 
-// A TokenError says why the token of a job cannot be used.
+// A TokenError is the reason why the token of a job cannot be used.
 type TokenError struct {
 	err   error
 	After time.Duration // to the next try; 0: there is none

@@ -97,7 +97,7 @@ func (c *Control) TokenHolder(ctx context.Context, raw string) (Caller, error) {
 	return Caller{Name: claims.Subject, Roles: roles, Token: claims.ID, Since: claims.Issued, Until: claims.Expires}, nil
 }
 
-// User returns the name by which FTS's clients know the caller.
+// User returns the caller's name for FTS's clients.
 func (w Caller) User() string { return cmp.Or(w.DN, w.Name) }
 
 // DelegationID returns the id of a caller's credentials.

@@ -25,7 +25,7 @@ const (
 	slowRate      = 1 << 20   // bytes per second
 	longToken     = 72 * time.Hour
 	macaroonTime  = 15 * time.Second // for a site to issue a macaroon
-	macaroonEvery = 10 * time.Minute // a site is asked whether it issues any
+	macaroonEvery = 10 * time.Minute // between two tests whether a site issues any
 )
 
 // Endpoints have the credentials for the endpoints of sites: tokens that the coordinator issues for those of agents, and macaroons or the
@@ -224,7 +224,8 @@ func (c *Endpoints) keepMacaroon(k delegation, m macaroon) {
 	c.delegations.kept[k] = m
 }
 
-// ProxyMacaroon returns a macaroon for the other end of a copy whose job has a proxy, as FTS3 does. none says why the site issues none.
+// ProxyMacaroon returns a macaroon for the other end of a copy whose job has a proxy, as FTS3 does. none is the reason if the site
+// issues no macaroons.
 func (c *Endpoints) ProxyMacaroon(ctx context.Context, l *transfer.Lease, e transfer.End, activities string) (text, none string,
 	err error) {
 	at := e

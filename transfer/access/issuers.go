@@ -94,7 +94,7 @@ func (c *Control) externalHolder(i *Issuer, claims *token.Claims) (Caller, error
 	}
 	sum := sha1.Sum([]byte(i.URL + sub))
 	who := Caller{
-		Name: sub + "@" + u.Host + strings.TrimSuffix(u.Path, "/"), // unique, whatever other issuers call their users
+		Name: sub + "@" + u.Host + strings.TrimSuffix(u.Path, "/"), // unique among the users of all issuers
 		DN:   sub, External: true, Scopes: claims.Words(), Credential: hex.EncodeToString(sum[:])[:16],
 		Token: claims.ID, Since: claims.Issued, Until: claims.Expires,
 	}

@@ -49,7 +49,7 @@ func (t *JobTokens) Managed() bool {
 	return t.Dest.Bearer != "" || t.Proxy != nil
 }
 
-// tokenOwner is who owns the tokens of a file of a job, for the Box.
+// tokenOwner returns the owner of the tokens of a file of a job, for the Box.
 func tokenOwner(job string, number int) string { return fmt.Sprintf("file %d of job %s", number, job) }
 
 // SealTokens encrypts the tokens of a file; nil if it has none.
@@ -127,10 +127,10 @@ func (c *Control) value(ctx context.Context, t JobToken) (string, error) {
 	return c.fresh(ctx, t.Bearer)
 }
 
-// TokenSlack is how long an expired token may still be accepted: the clocks of services differ.
+// TokenSlack is the time for which an expired token may still be accepted: the clocks of services differ.
 const TokenSlack = time.Minute
 
-// Expired returns an error if a token says that it expired longer ago than slack.
+// Expired returns an error if a token expired longer ago than slack.
 func (c *Control) Expired(raw string, slack time.Duration) error {
 	at := token.ExpiryOf(raw)
 	if at.IsZero() || c.now().Before(at.Add(slack)) {
@@ -159,7 +159,7 @@ func IsFinal(err error) bool {
 	return errors.As(err, &e) && e.After == 0
 }
 
-// Lend fills in the tokens of a lease, or the proxy: as many as there are, whatever is wrong with the others.
+// Lend fills in the tokens of a lease, or the proxy: as many as there are, even if others are invalid.
 func (c *Control) Lend(ctx context.Context, l *transfer.Lease, t JobTokens) error {
 	var failed []error
 	for _, one := range []struct {

@@ -41,7 +41,7 @@ type ProxyID struct {
 	Owner string `json:"owner"` // subject of the user's certificate
 }
 
-// secretOwner is who owns the secrets of a delegation, for the Box.
+// secretOwner returns the owner of the secrets of a delegation, for the Box.
 func (p ProxyID) secretOwner(what string) string { return what + " " + p.ID + " of " + p.Owner }
 
 // A Proxy is a delegated proxy.
@@ -56,7 +56,7 @@ func ProxyIDOf(w Caller) ProxyID {
 	return ProxyID{w.Credential, w.Certificate.holder.User.Subject.String()}
 }
 
-// A ProxyError says why a delegated proxy is refused.
+// A ProxyError is the reason for refusing a delegated proxy.
 type ProxyError struct{ text string }
 
 // Error implements error.

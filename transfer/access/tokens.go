@@ -61,7 +61,7 @@ func (c *Control) openRevoked(ctx context.Context) error {
 	return err
 }
 
-// Issue issues a token, which is recorded before it is given out. by is the user who requests it.
+// Issue issues a token, which is recorded before it is given out. by is the requesting user.
 func (c *Control) Issue(ctx context.Context, who string, roles []string, life time.Duration, by string) (raw,
 	id string, err error) {
 	g := token.Grant{Subject: who, Audience: []string{c.issuer.URL()}, Scopes: roles, Life: life, Early: 24 * time.Hour, ID: token.NewID()}

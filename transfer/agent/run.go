@@ -107,7 +107,7 @@ func (a *Agent) answered(err error) (refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.refusedLocked(err) {
-		return true // who ends for it says why
+		return true // Run reports the reason
 	}
 	switch status := wire.Status(err); {
 	case err == nil && a.away:
@@ -129,8 +129,8 @@ func (a *Agent) answered(err error) (refused bool) {
 	return false
 }
 
-// refusedLocked reports whether it is of no use to ask again: the coordinator has never
-// taken us, and says why.
+// refusedLocked reports whether further attempts are useless: the coordinator has never accepted
+// this agent, and has refused it with a reason.
 func (a *Agent) refusedLocked(err error) bool {
 	status := wire.Status(err)
 	return !a.heard && (errors.Is(err, trust.ErrPin) || status >= 400 && status < 500 && status != http.StatusTooManyRequests &&

@@ -68,24 +68,24 @@ func (q *Call) Integer(name string, absent, least, most int64) int64 {
 	return n
 }
 
-// PageRows is the number of rows of an answer if the caller does not ask for another.
+// PageRows is the default number of rows of an answer.
 const PageRows = 1000
 
 const mostRows = 10000
 
-// Rows returns how many rows the caller wants.
+// Rows returns the requested number of rows.
 func (q *Call) Rows() int { return int(q.Integer("n", PageRows, 1, mostRows)) }
 
-// After returns the id or time, in nanoseconds, after which the caller wants rows.
+// After returns the id or time, in nanoseconds, after which rows are requested.
 func (q *Call) After() int64 { return q.Integer("after", 0, 0, 1<<63-1) }
 
-// A Refuser makes answers of errors.
+// A Refuser turns errors into responses.
 type Refuser struct {
 	Health *health.Health
 	Log    *slog.Logger
 }
 
-// Refusal returns an error as it is answered.
+// Refusal returns an error in the form that is sent.
 func (r *Refuser) Refusal(ctx context.Context, err error) error {
 	var conflict *store.ConflictError
 	switch {

@@ -35,7 +35,7 @@ func (c *Coordinator) listNotifications(q *api.Call, _ *struct{}) ([]transfer.No
 	return api.OrEmpty(all), err
 }
 
-// testNotify sends a test to a target, or to all, and answers with the results.
+// testNotify sends a test to a target, or to all, and returns the results.
 func (c *Coordinator) testNotify(q *api.Call, in *transfer.NotifyTest) ([]transfer.NotifyResult, error) {
 	return c.notifications.Test(q.Context(), in.Target, q.Name, c.url)
 }

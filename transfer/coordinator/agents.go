@@ -25,7 +25,7 @@ import (
 const (
 	pollTimeout   = 20 * time.Second // of a long poll
 	reportEvery   = time.Second
-	agentSlots    = 16      // concurrent transfers of an agent that does not say how many
+	agentSlots    = 16      // concurrent transfers of an agent without a limit of its own
 	mostSlots     = 4096    // of an agent
 	mostHeld      = 1 << 16 // leases of an agent
 	mostPerReport = 20000   // outcomes or progresses

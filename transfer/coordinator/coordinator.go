@@ -431,7 +431,7 @@ func (c *Coordinator) Close() error {
 	var errs []error
 	if c.server != nil {
 		c.agents.Close()
-		c.eventsChanged.Broadcast() // followers of events leave: the server waits for open answers
+		c.eventsChanged.Broadcast() // followers of events leave: the server waits for open responses
 		errs = append(errs, c.server.Close())
 	}
 	if c.tpc != nil {

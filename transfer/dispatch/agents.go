@@ -210,7 +210,7 @@ func (f *Agents) Of(site, session string) (*Agent, error) {
 	return r.knownLocked(site, session)
 }
 
-// ApplyChanges removes the leases of changed files, of those that the agent of a site has reported its own only.
+// ApplyChanges removes the leases of changed files. If an agent has reported the changes, it removes that agent's leases only.
 func (f *Leases) ApplyChanges(from string, changes []queue.Change, outcomes []transfer.Outcome) {
 	r := f.r
 	by := make(map[transfer.LeaseID]*transfer.Outcome, len(outcomes))
@@ -232,7 +232,7 @@ func (f *Leases) ApplyChanges(from string, changes []queue.Change, outcomes []tr
 	}
 }
 
-// Progress records the progress of transfers, and answers which to abort.
+// Progress records the progress of transfers, and returns those to abort.
 func (f *Agents) Progress(a *Agent, all []transfer.Progress) transfer.Ack {
 	r := f.r
 	now := r.now()

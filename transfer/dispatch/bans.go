@@ -30,7 +30,7 @@ const (
 	BanDN = "dn"
 )
 
-// Why returns who banned what, and why.
+// Why returns the ban with its author and reason.
 func (b Ban) Why() string {
 	text := fmt.Sprintf("%s is banned by %s since %s", b.Name, b.By, say.UTC(b.Made))
 	if b.Message != "" {
@@ -77,7 +77,7 @@ func (f *Sites) Bans() []Ban {
 	return r.bans
 }
 
-// Banned returns the bans by site; each round of dispatching asks for them.
+// Banned returns the bans by site; each round of dispatching uses them.
 func (f *Sites) Banned() map[string]Ban {
 	r := f.r
 	r.mu.Lock()

@@ -137,7 +137,7 @@ func (r *registry) resetBreakersLocked(site string) {
 	}
 }
 
-// blockedLocked says why a mover may not use the sites now, "" if it may.
+// blockedLocked returns the reason why a mover may not use the sites now, "" if it may.
 func (r *registry) blockedLocked(mover string, sites ...string) string {
 	for _, site := range sites {
 		if b := r.breakerLocked(site, mover); b != nil && r.now().Before(b.next) {
@@ -219,7 +219,7 @@ func (r *registry) noteUnsupportedLocked(l *transfer.Lease, why string) {
 	r.unable[pair{l.Source.Site, l.Dest.Site, l.Mode}] = inability{why, r.now().Add(retryUnsupported)}
 }
 
-// unsupportedLocked says why two sites do not support a mode, "" if they may.
+// unsupportedLocked returns the reason why two sites do not support a mode, "" if they may.
 func (r *registry) unsupportedLocked(m transfer.Mode, from, to catalog.Site) string {
 	if x := r.unable[pair{from.Name, to.Name, m}]; r.now().Before(x.until) {
 		return x.why

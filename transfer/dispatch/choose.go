@@ -100,7 +100,7 @@ type plan struct {
 // Plans are leases that are being taken, by item.
 type Plans map[int64]*plan
 
-// Choose decides for each candidate where it comes from and who transfers it. full are the sources
+// Choose assigns a source and a mover to each candidate. full are the sources
 // whose links are full, or that cannot be used now.
 func (f *Leases) Choose(dest string, candidates []queue.Candidate) (choices []queue.Choice, plans Plans, full []string) {
 	r := f.r
@@ -166,7 +166,7 @@ func (r *registry) siteLimitsLocked() map[string]int {
 	return most
 }
 
-// checkerOfLocked returns who can verify a file at a site: its agent or, for a site without one, the
+// checkerOfLocked returns the agent that can verify a file at a site: its agent or, for a site without one, the
 // coordinator ("").
 func (r *registry) checkerOfLocked(site string) (mover string, ok bool) {
 	if r.sites[site].Kind != catalog.AgentSite {

@@ -92,7 +92,7 @@ func (f *Sites) Guard(site string) *tpc.Guard {
 	return r.guardLocked(site)
 }
 
-// An Endpoint is what probes have found out about a site without an agent.
+// An Endpoint has the results of probes of a site without an agent.
 type Endpoint struct {
 	tpc.Abilities
 	Macaroons bool      // it issues macaroons
@@ -108,7 +108,7 @@ func (r *registry) delegatesLocked(site catalog.Site) bool {
 	return d.Token == "" || d.Lend || r.endpoints[site.Name].Macaroons
 }
 
-// KeepsToken says why others cannot read or write at a site.
+// KeepsToken returns the reason why others cannot read or write at a site.
 func KeepsToken(site string) string {
 	return fmt.Sprintf("the token of site %s is not given to others, and the site issues no macaroons (site add --lend-token "+
 		"gives it to them)", site)

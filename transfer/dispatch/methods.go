@@ -43,7 +43,7 @@ func (r *registry) methodsLocked(dest string, f queue.Candidate) methods {
 	return w
 }
 
-// methodLocked decides who transfers a file between two sites: the destination's agent if it has one, else
+// methodLocked selects the mover of a file between two sites: the destination's agent if it has one, else
 // the source's, else the sites themselves by a third-party copy. A file whose last attempt failed is
 // also tried in the other mode: a firewall may let only one of them through.
 func (r *registry) methodLocked(from, to catalog.Site, f queue.Candidate) (method, string) {
@@ -77,7 +77,7 @@ func (r *registry) methodLocked(from, to catalog.Site, f queue.Candidate) (metho
 	return method{}, why
 }
 
-// availableLocked returns who transfers files in a mode now ("": a third-party copy), or why none does.
+// availableLocked returns the mover in a mode now ("": a third-party copy), or the reason why there is no mover.
 func (r *registry) availableLocked(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
 	mover, problem = r.eligibleLocked(m, from, to)
 	needs := []catalog.Site{from, to} // the endpoints of a third-party copy
@@ -111,7 +111,7 @@ func verb(m transfer.Mode) string {
 	return string(m)
 }
 
-// eligibleLocked returns who would transfer files in a mode if all agents were registered, or why no one would.
+// eligibleLocked returns the mover in a mode if all agents were registered, or the reason why there is no mover.
 func (r *registry) eligibleLocked(m transfer.Mode, from, to catalog.Site) (mover, problem string) {
 	at, other := to, from
 	switch m {
@@ -148,7 +148,7 @@ func FileURL(base, path string) string {
 }
 
 // unknownPinLocked reports whether a site without an agent cannot verify the endpoint of another one, whose
-// certificate is self-signed: only weir's own servers know pins.
+// certificate is self-signed: only weir's own servers have pins.
 func (r *registry) unknownPinLocked(site, other catalog.Site) bool {
 	a := r.agents[other.Name]
 	return a != nil && a.Pin != "" && strings.HasPrefix(other.URL, "https:") &&

@@ -24,7 +24,7 @@ func (f *Leases) Orphans() (list []*ActiveLease) {
 	return list
 }
 
-// Missing returns the leases that the queue misses and that are not looked for. It adds those that only the database knows.
+// Missing returns the leases that the queue misses and that are not looked for. It adds those that only the database has.
 func (f *Leases) Missing(list []queue.ExpiredLease) (all []*ActiveLease) {
 	r := f.r
 	now := r.now()

@@ -15,7 +15,7 @@ import (
 	"weir/transfer/schedule"
 )
 
-// Reasons are why files of a request do not move now, or what is done with them. Files with the same key are counted together.
+// Reasons explain why files of a request wait, or what is being done with them. Files with the same key are counted together.
 type Reasons struct {
 	r       *registry
 	Request transfer.Request

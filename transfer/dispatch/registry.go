@@ -21,7 +21,7 @@ const (
 )
 
 // A registry is the state in memory: agents, leases, sites and the network. All of it can be rebuilt
-// from the database and from what agents say when they register. Functions named ...Locked need mu,
+// from the database and from agents' registrations. Functions named ...Locked need mu,
 // which their callers hold.
 type registry struct {
 	mu       sync.Mutex
@@ -45,7 +45,7 @@ type registry struct {
 
 	breakers  map[viewer]*breaker // of sites that refuse requests
 	unable    map[pair]inability  // modes that two sites do not support
-	endpoints map[string]Endpoint // what probes found out about sites without agents
+	endpoints map[string]Endpoint // results of probes of sites without agents
 
 	now      func() time.Time // these do not change
 	log      *slog.Logger
@@ -78,7 +78,7 @@ type Agent struct {
 	broken  bool // its last poll was interrupted
 	slots   int  // free ones, at its last poll
 	bell    chan struct{}
-	ready   []*ActiveLease // for its next answer
+	ready   []*ActiveLease // for its next response
 	cancel  []transfer.LeaseID
 	lost    []transfer.LeaseID
 	count   int     // leases that it holds
@@ -94,7 +94,7 @@ func (a *Agent) timeoutLocked() time.Duration {
 	return agentTimeout
 }
 
-// Woken returns a channel that has a value when the agent's poll is to be answered.
+// Woken returns a channel that has a value when the agent's poll is to return.
 func (a *Agent) Woken() <-chan struct{} { return a.bell }
 
 // wake wakes the agent's poll.
@@ -199,7 +199,7 @@ func (r *registry) removeLeaseLocked(l *ActiveLease) {
 	}
 }
 
-// Close has waiting polls answered.
+// Close ends waiting polls.
 func (f *Agents) Close() {
 	r := f.r
 	r.mu.Lock()
@@ -208,7 +208,7 @@ func (f *Agents) Close() {
 	r.wakeAgentsLocked()
 }
 
-// Closed reports whether waiting polls are answered, since the coordinator ends.
+// Closed reports whether waiting polls end, since the coordinator does.
 func (f *Agents) Closed() bool {
 	r := f.r
 	r.mu.Lock()
@@ -216,7 +216,7 @@ func (f *Agents) Closed() bool {
 	return r.closed
 }
 
-// Links returns the links that the scheduler knows.
+// Links returns the links of the scheduler.
 func (f *Leases) Links() []transfer.Link {
 	r := f.r
 	r.mu.Lock()

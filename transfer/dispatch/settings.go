@@ -8,7 +8,7 @@ import (
 	"weir/transfer/schedule"
 )
 
-// Settings are what administrators have set through the API of FTS3: by name.
+// Settings are those made through the API of FTS3, by name.
 type Settings struct {
 	SE     map[string]fts.SELimits
 	Links  map[string]fts.LinkLimits

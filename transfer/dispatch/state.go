@@ -1,5 +1,5 @@
 // Package dispatch has the state of a coordinator in memory and decides by it: which agents are registered and which leases they have,
-// which site a file comes from and who transfers it, which sites refuse requests, and why a file waits. All of it can be rebuilt from
+// the source and the mover of each file, which sites refuse requests, and why a file waits. All of it can be rebuilt from
 // the database and from the agents' registrations. The package has no database, no network and no goroutines.
 package dispatch
 

@@ -1,4 +1,4 @@
-// Package health records which parts of a service do not work, repeats work until the database is available again, and answers whether
+// Package health records which parts of a service do not work, repeats work until the database is available again, and reports whether
 // it is.
 package health
 
@@ -69,7 +69,7 @@ func (h *Health) UntilDone(ctx context.Context, f func(context.Context) error) {
 	}
 }
 
-// Repeatedly calls f, which does a bounded part, with pauses for others who write, until there is nothing more to do. Then it
+// Repeatedly calls f, which does a bounded part, with pauses for other writers, until there is nothing more to do. Then it
 // waits.
 func (h *Health) Repeatedly(ctx context.Context, every time.Duration, f func(context.Context) (more bool, err error)) {
 	for more := true; more && ctx.Err() == nil; {

@@ -19,14 +19,14 @@ const (
 	livenessTime = 5 * time.Second
 )
 
-// NewLiveness returns a Liveness of the service that ask asks.
+// NewLiveness returns a Liveness that uses ask as its test.
 func NewLiveness(ask func(context.Context) error) *Liveness {
 	p := &Liveness{ask: ask, turn: make(chan struct{}, 1)}
 	p.turn <- struct{}{}
 	return p
 }
 
-// Answer returns the result of the last question, or the error of ctx.
+// Answer returns the result of the last test, or the error of ctx.
 func (p *Liveness) Answer(ctx context.Context) error {
 	select {
 	case <-p.turn:

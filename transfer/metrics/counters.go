@@ -215,7 +215,7 @@ func (c *Counters) Write(p *Page, links []transfer.Link) {
 	c.common.write(p)
 }
 
-// linkLocked adds the gauges of a link. Of those beyond the limit only what adds up is known.
+// linkLocked adds the gauges of a link. Those beyond the limit have sums only.
 func (c *Counters) linkLocked(p *Page, l transfer.Link) {
 	at := pair{l.Source, l.Dest}
 	if l.Active > 0 {

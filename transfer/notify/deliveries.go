@@ -22,7 +22,7 @@ import (
 	"weir/transfer/queue"
 )
 
-// Kept is how long a notification is listed.
+// Kept is the time for which a notification is listed.
 const Kept = 14 * 24 * time.Hour
 
 const (
@@ -273,7 +273,7 @@ func (d *Deliveries) List(ctx context.Context) ([]transfer.Notification, error) 
 	return all, err
 }
 
-// Test sends a test to a target, or to all (""), and returns the results. by is the user who requests it.
+// Test sends a test to a target, or to all (""), and returns the results. by is the requesting user.
 func (d *Deliveries) Test(ctx context.Context, target, by, service string) ([]transfer.NotifyResult, error) {
 	var senders []*Sender
 	for _, s := range d.senders {

@@ -15,8 +15,8 @@ import (
 	"weir/transfer"
 )
 
-// A request is submitted, written down, leased through in batches and reported done, while others look at it. What is
-// promised for a million files (WEIR_LONG=1) is held against the clock.
+// A request is submitted, written down, leased through in batches and reported done, while others look at it. The
+// bounds for a million files (WEIR_LONG=1) are times.
 func TestScale(t *testing.T) {
 	tier.Slow(t, "makes thousands of requests")
 	long := os.Getenv("WEIR_LONG") == "1"
@@ -41,7 +41,7 @@ func TestScale(t *testing.T) {
 	})
 }
 
-// The last tenth of the files of a request costs no more than a few times what the first did.
+// The last tenth of the files of a request costs no more than five times as much as the first.
 func TestLastFilesCostWhatTheFirstDid(t *testing.T) {
 	tier.Quiet(t, "the cost of a file does not depend on how many are done")
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {

@@ -13,7 +13,7 @@ import (
 	"weir/transfer/health"
 )
 
-// Life is how long samples are kept.
+// Life is the time for which samples are kept.
 const Life = 30 * 24 * time.Hour
 
 const (

@@ -25,7 +25,7 @@ import (
 	"weir/transfer/dispatch"
 )
 
-// Check returns what is wrong with a site without an agent.
+// Check returns an error if a site without an agent is invalid.
 func Check(in *transfer.NewSite) error {
 	if err := errors.Join(catalog.CheckSite(in.Name), CheckURL(in.URL)); err != nil {
 		return err
@@ -161,7 +161,7 @@ func CheckURL(address string) error {
 	return nil
 }
 
-// Add adds a site without an agent, or changes it. by is the user who requests it.
+// Add adds a site without an agent, or changes it. by is the requesting user.
 func (c *Registry) Add(ctx context.Context, in *transfer.NewSite, by string) (none catalog.Site, err error) {
 	if err := Check(in); err != nil {
 		return none, wire.Refuse(http.StatusBadRequest, "%s", err.Error())
@@ -215,7 +215,7 @@ func IsLoopback(address string) bool {
 	return err == nil && ip.IsLoopback() || u.Hostname() == "localhost"
 }
 
-// Remove removes a site from the catalog. by is the user who requests it.
+// Remove removes a site from the catalog. by is the requesting user.
 func (c *Registry) Remove(ctx context.Context, name, by string) error {
 	if busy := c.sites.Active(name); busy > 0 {
 		return wire.Refuse(http.StatusConflict, "site %s takes part in %d transfers: cancel their requests, or wait", name, busy)
@@ -266,7 +266,7 @@ const (
 	probesAtOnce = 32
 )
 
-// Probe asks an endpoint for its abilities, and records whether it is up.
+// Probe determines the abilities of an endpoint, and records whether it is up.
 func (c *Registry) Probe(ctx context.Context, name string) {
 	site, _ := c.sites.Get(name)
 	if site.URL == "" {

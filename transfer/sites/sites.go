@@ -53,7 +53,7 @@ type Registry struct {
 	naming    sync.Mutex // held while a site of jobs is added or removed
 }
 
-// New returns a Registry, which does not know the sites before Read.
+// New returns a Registry, which has no sites before Read.
 func New(c Config) *Registry {
 	return &Registry{conf: c, agents: c.State.Agents, sites: c.State.Sites, catalog: c.Catalog, queue: c.Queue, endpoints: c.Endpoints,
 		tpc: c.Client, box: c.Box, db: c.DB, health: c.Health, log: c.Log, now: c.Now, wake: c.Wake}

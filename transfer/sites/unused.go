@@ -45,7 +45,7 @@ func (c *Registry) RemoveUnused(ctx context.Context) error {
 	return err
 }
 
-// inUse returns the sites of open files, of files that a tape system is asked about, of temporary files that are to be removed, and of
+// inUse returns the sites of open files, of files on tape whose state is polled, of temporary files that are to be removed, and of
 // replicas.
 func (c *Registry) inUse(ctx context.Context) ([]string, error) {
 	used, err := c.queue.SitesInUse(ctx)
@@ -78,7 +78,7 @@ func (c *Registry) RemoveURLSite(ctx context.Context, name string) error {
 	return err
 }
 
-// removed forgets what is known of a site that the catalog does not have any more.
+// removed forgets the state of a site that was removed from the catalog.
 func (c *Registry) removed(ctx context.Context, name string) error {
 	c.sites.Forget(name)
 	c.endpoints.Forget(name)

@@ -30,7 +30,7 @@ const (
 	tapeGiveUp  = 24 * time.Hour // after which releases and cancellations are not tried any more
 )
 
-// TapeAll asks tape systems until ctx ends, each site by itself: one that does not answer does not hold up the files of others.
+// TapeAll polls tape systems until ctx ends, each site by itself: a silent one delays its own files only.
 func (c *Copier) TapeAll(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()

@@ -63,7 +63,7 @@ func (c *Copier) SweepSoon(ctx context.Context) error {
 	return c.db.Exec(ctx, "UPDATE leftover SET due = ? WHERE due > ?", soon, soon)
 }
 
-// SweepAll removes temporary files until ctx ends, at all sites concurrently: one that does not answer delays its own only.
+// SweepAll removes temporary files until ctx ends, at all sites concurrently: a silent one delays its own only.
 func (c *Copier) SweepAll(ctx context.Context) {
 	c.health.Database(c.SweepSoon(ctx))
 	var sweeps sync.WaitGroup

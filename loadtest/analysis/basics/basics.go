@@ -1,4 +1,4 @@
-// Package basics has what all stages of the analysis use: pointers to elements and optional values, spans of time, and short lists.
+// Package basics has the helpers of all stages of the analysis: pointers to elements and optional values, spans of time, and short lists.
 package basics
 
 import (

@@ -9,7 +9,7 @@ import (
 	"weir/internal/unit"
 )
 
-// What docs/methods.md says of intervals of few samples is what the code does.
+// The code computes intervals of few samples as docs/methods.md describes.
 func TestDocumentedSpread(t *testing.T) {
 	page := string(require.File(t, "../../../docs/methods.md"))
 	for _, text := range []string{"deviation of " + unit.Percent(usualDeviation), fmt.Sprintf("as if %d samples", usualSamples)} {

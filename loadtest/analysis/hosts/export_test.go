@@ -9,7 +9,7 @@ import (
 	"weir/monitor"
 )
 
-// InMemory does for one step what Watched does for all, with every sample in
+// InMemory returns the figures of Watched for one step, with every sample in
 // memory and none of its indexes.
 func InMemory(samples []*monitor.Sample, spans [][2]time.Time) []HostFigure {
 	sums := map[string]*hostSum{}

@@ -120,7 +120,7 @@ func (w *WayFigure) Share() Ranged {
 	return w.busy
 }
 
-// What is how the link is called in sentences.
+// What is the name of the link in sentences.
 func (f *LinkFigure) What() string {
 	if len(f.Over) == 0 {
 		return "link"

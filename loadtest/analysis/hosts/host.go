@@ -11,7 +11,7 @@ const (
 	Server = "server"
 )
 
-// A Host is a host in one step, with what the document leaves out.
+// A Host is a host in one step, with figures that the document leaves out.
 type Host struct {
 	HostFigure
 	Saturated      float64           // share of the time in which nearly no core was idle, seconds with few idle cores in part
@@ -47,7 +47,7 @@ func (h *Host) keep(resource string, s *spread) {
 	}
 }
 
-// Share returns what is known of a resource's share: mean itself, without an interval, where there are no samples.
+// Share returns a resource's share with its interval: mean itself, without an interval, where there are no samples.
 func (h *Host) Share(resource string, mean float64) Ranged {
 	if v, ok := h.spreads[resource]; ok {
 		return v
@@ -55,7 +55,7 @@ func (h *Host) Share(resource string, mean float64) Ranged {
 	return Ranged{Mean: mean}
 }
 
-// Side tells whose host it is, by its role or by the processes seen there.
+// Side returns the owner of the host, by its role or by the processes seen there.
 func (h *Host) Side() string {
 	switch {
 	case h.Role == "both" || h.ServerCores != nil && h.ClientCores != nil:
@@ -70,7 +70,7 @@ func (h *Host) Side() string {
 	return "other"
 }
 
-// Serves reports whether the service runs on h, as far as its role tells.
+// Serves reports whether the service runs on h, judging by its role.
 func (h *Host) Serves() bool { return h.Side() == Server || h.Side() == "both" }
 
 // CoreSide guesses whose core it is.

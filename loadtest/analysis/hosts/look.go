@@ -14,7 +14,7 @@ import (
 // received.
 const Loopback = "lo"
 
-// A Look is what one sample says of its host: what hostSum averages and tables and plots show. Unknown figures are
+// A Look has the figures of a host in one sample: hostSum averages them, tables and plots show them. Unknown figures are
 // NaN.
 type Look struct {
 	Cpu, Iowait, Steal, Core     float64 // shares

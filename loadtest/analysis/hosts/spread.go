@@ -9,7 +9,7 @@ import (
 // A Mean is an average weighted by time. The zero value is empty.
 type Mean struct{ Sum, Weight float64 }
 
-// Add leaves out NaN, which is what is not known.
+// Add leaves out NaN, an unknown value.
 func (m *Mean) Add(x, weight float64) {
 	if !math.IsNaN(x) {
 		m.Sum += x * weight

@@ -14,7 +14,7 @@ import (
 	"weir/monitor"
 )
 
-// Watched is what the samples of the hosts add up to. They are taken one by one in the order of their file, and only
+// Watched sums the samples of the hosts. They are taken one by one in the order of their file, and only
 // after all intervals, which say when load was held and so to which step a sample belongs. None of them is kept: an
 // hour of fifty hosts would not fit into memory.
 type Watched struct {
@@ -27,7 +27,7 @@ type Watched struct {
 	scratch string // device that jobs' copies of files lie on, in runs whose samples do not say so
 	Count   int
 	Broken  int
-	LeftOut map[string]int // seconds that are left out, by what and host
+	LeftOut map[string]int // seconds that are left out, by counter and host
 	Cost    float64        // seconds of CPU
 	Span    float64        // seconds, summed over samples
 }
@@ -109,7 +109,7 @@ func (w *Watched) HostSeries() []HostSeries {
 // mostPrograms is how many are kept: a server that keeps changing its version must not fill memory.
 const mostPrograms = 4096
 
-// Program notes what a sample reports on the server's program.
+// Program records the server's program of a sample.
 func (w *Watched) Program(s *monitor.Sample) {
 	if s.Service == nil || s.Service.Program == "" && s.Service.Version == "" {
 		return

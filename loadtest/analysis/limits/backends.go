@@ -14,7 +14,7 @@ import (
 	"weir/monitor"
 )
 
-// Backends is what the samples report on the servers that share the load. Each is known by its place in names: first
+// Backends sums the samples of the servers that share the load. Each is identified by its place in names: first
 // those that the plan names, then others in the order in which they are seen.
 type Backends struct {
 	run      *steps.Run
@@ -22,7 +22,7 @@ type Backends struct {
 	names    []string
 	declared int                             // so many the plan names
 	hosts    []monitor.Host                  // of the plan, by place
-	known    map[string]int                  // place by what a server was called
+	known    map[string]int                  // place by the name of a server
 	self     string                          // host that this machine's samples are of; "": any that the plan does not name
 	steps    map[int]map[int]*backendSum     // by step and place; step 0 is the whole run
 	whole    hosts.Holds                     // from the first interval to the last

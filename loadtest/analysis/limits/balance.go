@@ -62,7 +62,7 @@ func (bs *Backends) byClients(t *steps.Total) map[int]*measure.Sum {
 	return all
 }
 
-// Balance finds how the backends shared the load, and puts what each did into the steps. It returns nil where fewer
+// Balance finds how the backends shared the load, and puts their shares into the steps. It returns nil where fewer
 // than two are known.
 func (bs *Backends) Balance(curve *steps.Curve) *Balance {
 	seen := map[int]map[int]*measure.Sum{}
@@ -230,7 +230,7 @@ func shareOut(s *steps.Working, source string) {
 	}
 }
 
-// amountOf is what shares are of.
+// amountOf returns the quantity that is shared.
 func amountOf(x *steps.BackendFigure) float64 {
 	if x.Throughput != nil {
 		return *x.Throughput

@@ -64,7 +64,7 @@ const (
 // be called straight.
 const proportional = 0.8
 
-// Bottlenecks says what limits the curve: first what was saturated first as the load grew, where the curve levels off,
+// Bottlenecks returns the limits of the curve: first the resource that was saturated first as the load grew, where the curve levels off,
 // then what was saturated later. It marks what is saturated, and what is undecided, in the steps. Where the
 // evidence does not decide, the answer is LimitUnknown.
 func Bottlenecks(curve *steps.Curve, res Resources, best int) []Bottleneck {

@@ -74,8 +74,8 @@ func (bs *Backends) ofRun(source string, place int) (float64, bool) {
 	return s.late, bs.balancer != "" && s.sessions.Weight > 0
 }
 
-// Compare compares what the clients saw of each backend with its log, its interface, its own report and the balancer, over the whole run:
-// a note for each source that reports on bytes. agree is false if one does not agree.
+// Compare compares the clients' measurements of each backend with its log, its interface, its own report and the balancer, over the whole
+// run: a note for each source that reports on bytes. agree is false if one does not agree.
 func (bs *Backends) Compare(b *Balance) (notes []string, agree bool) {
 	clients := map[int]float64{}
 	for place, counts := range bs.clientBytes() {
@@ -92,7 +92,7 @@ func (bs *Backends) Compare(b *Balance) (notes []string, agree bool) {
 	return notes, agree
 }
 
-// compare holds a source against the clients: backend by backend where these tell data servers apart, else
+// compare holds a source against the clients: backend by backend where these distinguish data servers, else
 // all together.
 func (bs *Backends) compare(b *Balance, source string, clients map[int]float64) (note string, agrees bool) {
 	var there, seen, all float64

@@ -166,7 +166,7 @@ func TestBottleneckOfStrangeCurves(t *testing.T) {
 	for _, x := range strange {
 		for _, y := range strange {
 			curve := steps.CurveOf(nil, steps.Throughput, "", false)
-			a, b := stats.OrZero(x), stats.OrZero(y) // as what is read of hosts always is
+			a, b := stats.OrZero(x), stats.OrZero(y) // as figures of hosts always are
 			for i, n := range []int{1, 1, 0, 4, 8} {
 				curve.Steps = append(curve.Steps, step(steps.Figures{Step: i, Clients: n, ActiveClients: x, Throughput: y, Done: int64(i),
 					Latency: &steps.Quantiles{Mean: x}},

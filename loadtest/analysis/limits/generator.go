@@ -22,7 +22,7 @@ type surroundings struct {
 	PortHigh  int     `json:"ephemeral_port_high"`
 }
 
-// surroundingsOf returns the zero value where the run does not tell.
+// surroundingsOf returns the zero value if the run does not have them.
 func surroundingsOf(d *steps.Run) (s surroundings) {
 	if json.Unmarshal(d.About.Environment, &s) != nil {
 		return surroundings{}
@@ -159,7 +159,7 @@ func exhausted(d *steps.Run, s *steps.Working, hosts []*hosts.Host) []usage {
 	return all
 }
 
-// RanOut returns what the generator's machine had no more of when an error came of that, "" for all other errors.
+// RanOut returns the resource whose exhaustion on the generator's machine caused an error, "" for all other errors.
 func RanOut(text string) string {
 	switch {
 	case strings.Contains(text, "socket: too many open files"):

@@ -26,7 +26,7 @@ const (
 	missedFail    = 0.05
 )
 
-// A GeneratorState says whether the load generator may have limited a step.
+// A GeneratorState grades the risk that the load generator limited a step.
 type GeneratorState int
 
 // States of the load generator, the gravest last.
@@ -61,7 +61,7 @@ func JudgeGenerator(s *steps.Working) (status GeneratorState, reasons []string) 
 		}
 		reasons = append(reasons, reason)
 	}
-	if s.ClientCPU != nil && !s.Programs { // what programs use counts among what the generator's processes do
+	if s.ClientCPU != nil && !s.Programs { // programs count among the generator's processes
 		reach(s.OwnCPU(), generatorWarn, generatorFail, "used "+unit.Percent(s.OwnCPU())+" of the CPU")
 	}
 	if s.ClientMay > 0 && s.ClientCores != nil && !s.Programs {
@@ -75,17 +75,17 @@ func JudgeGenerator(s *steps.Working) (status GeneratorState, reasons []string) 
 		}
 		reach(s.Throttled, throttledWarn, fail, "had used up its CPU quota in "+unit.Percent(s.Throttled)+" of the scheduler's periods")
 	}
-	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 && !s.Programs { // real clients may cost what they cost: never more than a warning
+	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 && !s.Programs { // real clients have their own cost: at most a warning
 		reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fmt.Sprintf("client programs kept %.1f of %.0f cores busy", s.ExternalCores, n))
 	}
-	if s.AllClientsBusy() { // then arrivals wait for a client, which tells nothing of the generator
+	if s.AllClientsBusy() { // then arrivals wait for a client, which is no sign of a slow generator
 		reasons = append(reasons, fmt.Sprintf("all %d clients were busy: the service completed fewer tasks than arrived, "+
 			"or load.max_clients is too small", s.Clients))
 		return max(status, GeneratorNear), reasons
 	}
 	// a few starts after a failure say nothing; who burns waits for a core
 	if s.LateP99 != nil && s.TimedStarts*Timed >= s.Done && s.Burned == 0 {
-		cycle := stats.Ratio(s.LatencySeconds+s.ThinkSeconds+s.ComputeSeconds, float64(s.Done)) // what is late matters if it is a part of it
+		cycle := stats.Ratio(s.LatencySeconds+s.ThinkSeconds+s.ComputeSeconds, float64(s.Done)) // delays matter in relation to it
 		warn, what := max(lateWarn, 0.1*cycle), "starts late by "
 		if s.EachJob {
 			warn, what = max(lateJob, lateShare*cycle), "computing ended late by "

@@ -65,7 +65,7 @@ func (l *ladder) growing(all []full) []Bottleneck {
 	one, many := stats.Ratio(l.yield(0), l.load(0)), stats.Ratio(l.yield(last), l.load(last))
 	if many >= proportional*one {
 		b.Evidence = l.straight()
-		if !l.curve.Open() && !slices.ContainsFunc(rest, func(x full) bool { return !x.usedByOthers() }) { // what others fill does not hold it up
+		if !l.curve.Open() && !slices.ContainsFunc(rest, func(x full) bool { return !x.usedByOthers() }) { // others fill it
 			b.Resource = LimitLatency
 		}
 	} else {
@@ -278,8 +278,8 @@ func sawGenerator(s *steps.Working) bool {
 	})
 }
 
-// sawServer reports whether anything is known of a machine of the service. What a server says of itself is not enough:
-// its disks and its CPU are not in it.
+// sawServer reports whether a machine of the service was sampled. A server's own statistics are not enough: they do not
+// include its disks and its CPU.
 func sawServer(s *steps.Working) bool {
 	for h := range basics.Each(s.Machines) {
 		if h.CPU != nil && (h.Side() == hosts.Server || h.Side() == "both") {

@@ -125,7 +125,7 @@ func use(resource string, h *hosts.Host, v hosts.Ranged, format string, args ...
 		reached: share >= b.reached && low >= b.reached-doubtful, near: share >= b.reached, holds: share >= b.holds, clear: high < b.clear}
 }
 
-// amount makes the usage of what has no limit that is known.
+// amount makes the usage of a resource without a known limit.
 func amount(resource string, h *hosts.Host, format string, args ...any) usage {
 	return usage{ResourceUsage: &steps.ResourceUsage{Resource: resource, Host: h.Host, Side: h.Side(), Detail: fmt.Sprintf(format, args...)},
 		clear: true}

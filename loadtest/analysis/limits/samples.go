@@ -9,7 +9,7 @@ import (
 	"weir/monitor"
 )
 
-// Watch adds what a sample reports on backends. It reports whether that is all that the sample tells.
+// Watch adds a sample's figures of backends. It reports whether the sample has no others.
 func (bs *Backends) Watch(s *monitor.Sample, from time.Time) (all bool) {
 	switch {
 	case s.Balancer != nil:
@@ -139,7 +139,7 @@ func (bs *Backends) logged(s *monitor.Sample) {
 		bs.during(place, v.Begin, to, func(sum *backendSum, seconds float64) {
 			sum.hasLog = true
 			sum.logged += seconds / v.Seconds * float64(v.Moved)
-			sum.running.Sum += v.Running * seconds // what several lines report on one second adds up
+			sum.running.Sum += v.Running * seconds // lines of one second add up
 		})
 		for at := v.Begin; at.Before(to); at = at.Add(time.Second) {
 			_, end := basics.Common(at, at.Add(time.Second), at, to)

@@ -37,7 +37,7 @@ func (l *ladder) uses() map[resourceID][]*usage {
 // A resourceID names a resource of a host.
 type resourceID struct{ resource, host string }
 
-// Saturated finds what is used up from some load on and stays so, and marks it in the steps. Loads at which a
+// Saturated finds resources that are used up from some load on, and marks them in the steps. Loads at which a
 // resource was not seen do not count, nor do those at which the yield has fallen: what used it up gets less there.
 func (l *ladder) Saturated() []full {
 	var all []full
@@ -173,7 +173,7 @@ func (x *full) room() float64 {
 	switch x.resource {
 	case hosts.ResourceCPU, hosts.ResourceCore, hosts.ResourceGenerator, hosts.ResourceReceived, hosts.ResourceSent, hosts.ResourceNetwork:
 		return 1 / max(0.5, min(1, shareOf(x.use.Share)))
-	case hosts.ResourceDisk: // what has its files on other disks goes on
+	case hosts.ResourceDisk: // processes with files on other disks go on
 		if x.use.group > 0 {
 			return 1 / max(0.5, min(1, x.use.group))
 		}

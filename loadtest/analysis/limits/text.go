@@ -172,7 +172,7 @@ func limitAt(curve *steps.Curve, b *Bottleneck) string {
 	return ""
 }
 
-// LimitClause is what the verdict says of the limit, "" if none was found.
+// LimitClause returns the clause of the verdict on the limit, "" without a limit.
 func LimitClause(curve *steps.Curve, all []Bottleneck) string {
 	if len(all) == 0 {
 		return ""
@@ -243,7 +243,7 @@ func unknownText(curve *steps.Curve, b *Bottleneck) string {
 	return fmt.Sprintf("%s levels off from %s on. The limit is unknown: %s.", say.Capital(curve.Noun()), limitAt(curve, b), why)
 }
 
-// LimitPhrase names what limits the curve, in full and without its host, "" where that was not judged.
+// LimitPhrase names the limit of the curve, in full and without its host, "" where that was not judged.
 func LimitPhrase(all []Bottleneck) (full, short string) {
 	if len(all) == 0 {
 		return "", ""
@@ -260,7 +260,7 @@ func LimitPhrase(all []Bottleneck) (full, short string) {
 	return "limited by " + b.Text(), "limited by " + b.name()
 }
 
-// OthersOfCPU says that other programs used most of a CPU that was used up in a step, "" if they did not.
+// OthersOfCPU returns a note if other programs used most of a saturated CPU in a step, else "".
 func (r Resources) OthersOfCPU(s *steps.Working) (text, host string) {
 	most := mostOfCPU
 	for u := range basics.Each(r[s]) {
@@ -272,7 +272,7 @@ func (r Resources) OthersOfCPU(s *steps.Working) (text, host string) {
 	return text, host
 }
 
-// OthersNamed reports whether the limit says already that other programs used most of a CPU.
+// OthersNamed reports whether the text of the limit mentions that other programs used most of a CPU.
 func OthersNamed(all []Bottleneck) bool {
 	return len(all) > 0 && all[0].Resource == hosts.ResourceCPU && all[0].Foreign >= mostOfCPU
 }

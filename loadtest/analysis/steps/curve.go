@@ -21,7 +21,7 @@ type Curve struct {
 	PageThreads int // of the built-in server, that serve pages that cost CPU time; 0: none do
 }
 
-// CurveOf returns the curve that a document has. What is not in it is zero.
+// CurveOf returns the curve of a document. Figures that the document leaves out are zero.
 func CurveOf(figures []Figures, measure string, model scenario.Model, table bool) *Curve {
 	c := &Curve{Measure: measure, Model: model, Table: table}
 	for f := range basics.Each(figures) {
@@ -50,7 +50,7 @@ func (c *Curve) OfJobs() bool {
 	return false
 }
 
-// Yield returns what steps are compared by, with its interval.
+// Yield returns the quantity by which steps are compared, with its interval.
 func (c *Curve) Yield(s *Working) (mean float64, low, high *float64) {
 	if c.Measure == Rate {
 		return s.Operations, s.OperationsLow, s.OperationsHigh
@@ -58,7 +58,7 @@ func (c *Curve) Yield(s *Working) (mean float64, low, high *float64) {
 	return s.Throughput, s.ThroughputLow, s.ThroughputHigh
 }
 
-// Mean is what steps are compared by.
+// Mean returns the quantity by which steps are compared.
 func (c *Curve) Mean(s *Working) float64 {
 	mean, _, _ := c.Yield(s)
 	return mean
@@ -73,7 +73,7 @@ func (c *Curve) Bounds(s *Working) (low, high float64) {
 	return *l, *h
 }
 
-// LoadOf is where a step lies on the curve's axis: arrivals per second in the open model, else clients.
+// LoadOf returns the position of a step on the curve's axis: arrivals per second in the open model, else clients.
 func (c *Curve) LoadOf(s *Working) float64 {
 	if c.Open() {
 		return s.Rate

@@ -9,7 +9,7 @@ import (
 	"weir/loadtest/measure"
 )
 
-// Ending is how the run ended, nil if it goes on or was killed.
+// Ending returns the end of the run, nil if it goes on or was killed.
 func (d *Run) Ending() *measure.Ending {
 	var end measure.EndTracker
 	for _, e := range d.Events {

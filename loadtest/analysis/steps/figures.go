@@ -17,7 +17,7 @@ const (
 	Rate       = "rate"       // no payload: steps are compared by operations per second
 )
 
-// Figures are one point of the curve: what the measurement time of one step gave. Pointers are nil where the run does not
+// Figures are one point of the curve: the results of the measurement time of one step. Pointers are nil where the run does not
 // tell.
 type Figures struct {
 	Step    int `json:"step"`
@@ -131,7 +131,7 @@ func (s *Figures) Site(name string) *SiteFigure {
 	return nil
 }
 
-// Unwell returns the share of what ended that did not end well: of operations, or of jobs if that is more. A job is
+// Unwell returns the share of failures: of operations, or of jobs if that is more. A job is
 // thousands of operations, and the last of them alone tells that it failed.
 func (s *Figures) Unwell() float64 {
 	return max(s.ErrorRatio, s.LostJobs())

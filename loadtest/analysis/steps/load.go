@@ -27,7 +27,7 @@ type Second struct {
 	wrong    int64                  // operations of done whose payload a later check found wrong
 	p50, p99 float64                // latency, 0 if nothing ended
 	ReadBack int64                  // bytes that checks read back
-	Summed   int64                  // bytes of files that checks asked the checksums of
+	Summed   int64                  // bytes of files of which checks requested the checksums
 
 	FirstDone, LastDone time.Time // of its operations that ended well; zero in runs that do not record it
 
@@ -35,7 +35,7 @@ type Second struct {
 	Work                  float64 // seconds for which jobs computed
 	Events, ended, broken int64   // broken jobs failed or crashed
 
-	sites map[string]*Second // what jobs did at each
+	sites map[string]*Second // the jobs of each
 }
 
 // End returns the end of the second.

@@ -61,7 +61,7 @@ func (c *Curve) Things() string {
 	return "operations/s"
 }
 
-// Noun is what steps are compared by.
+// Noun names the quantity by which steps are compared.
 func (c *Curve) Noun() string {
 	if c.Measure == Rate {
 		return "the rate"

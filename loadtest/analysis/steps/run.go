@@ -45,7 +45,7 @@ type Run struct {
 	Service  Binned[string, serverCount]
 	computed bool // some job computed at some time
 
-	populations map[string]*Run   // intervals of each population by itself, without what the run has but once
+	populations map[string]*Run   // intervals of each population by itself, without figures of the whole run
 	index       map[key]int       // places in seconds
 	last        int               // place of the second that the last line was of, -1 before the first
 	latency     measure.Histogram // of that second
@@ -168,7 +168,7 @@ func (d *Run) Payload(n *monitor.Net) (bytes, unsure float64) {
 	return max(0, float64(all-headers*packets)), float64(left * packets)
 }
 
-// Overhead returns bytes on the wire for one byte of payload, by what the drivers counted over the whole run; 1 where
+// Overhead returns bytes on the wire for one byte of payload, by the drivers' counts of the whole run; 1 where
 // they cannot.
 func (d *Run) Overhead() float64 {
 	return max(1, stats.Ratio(float64(d.Wire), float64(d.Moved)))

@@ -62,7 +62,7 @@ type ServerPoint struct {
 	Errors     float64 // per second
 }
 
-// MostServerPoints is how many points a data server's series has at most.
+// MostServerPoints is the largest number of points of a data server's series.
 const MostServerPoints = 240
 
 // A serverCount is what one data server did in one stretch of time.

@@ -123,7 +123,7 @@ func apart(first, rest []stats.Point) float64 {
 	return min(1, stats.StudentP(off/spread, m-1)*(n+m)/2)
 }
 
-// MostFalse is how often a run may be called unsteady that is not, all its steps together.
+// MostFalse is the accepted rate of runs that are wrongly called unsteady, all steps of a run together.
 const MostFalse = 0.01
 
 // warmUp returns how many seconds of a hold to leave out at its beginning; found is false if more than half would

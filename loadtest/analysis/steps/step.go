@@ -34,7 +34,7 @@ func (d *Run) Step(t *Total) *Working {
 	return s
 }
 
-// Step is what the sums alone say.
+// Step returns the figures that the sums alone give.
 func (t *Total) Step() *Working {
 	s := &Working{Figures: &Figures{
 		Step: t.Number, Duration: t.Span,

@@ -6,7 +6,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A Stretch is what was counted in a stretch of a step's time.
+// A Stretch has the counts of a part of a step's time.
 type Stretch struct{ Seconds, Clients, Moved, Done float64 } // clients in client seconds
 
 // add counts share of x.
@@ -22,7 +22,7 @@ func (w *Stretch) figure() Window {
 		Operations: stats.Ratio(w.Done, w.Seconds)}
 }
 
-// Quarters is how many subintervals a step is cut into.
+// Quarters is the number of subintervals of a step.
 const Quarters = 4
 
 // subintervalName names subinterval i of a step, from 0: jobs come, are all there for half of the time, and leave.
@@ -37,7 +37,7 @@ func (w *Stretch) Subinterval(step, i int) Subinterval {
 		Throughput: x.Throughput, PerClient: stats.Ratio(x.Throughput, x.Clients), Operations: x.Operations}
 }
 
-// A Piece is where a second, or a row of a table, begins and ends in its step, which runs from 0 to quarters.
+// A Piece is the span of a second, or of a row of a table, in its step, which runs from 0 to quarters.
 type Piece struct{ From, To float64 }
 
 // Pieces are those of a step whose seconds are so long; nil if it has no length.
@@ -109,7 +109,7 @@ func (d *Run) BySteps() [][]Second {
 // AllThere is the share of a step's clients, as a mean over an interval, that counts as all of them.
 const AllThere = 0.99
 
-// Windows fills in what step s gave while all its clients were there, and with the time in which they came and left.
+// Windows fills in the figures of step s while all its clients were there, and with the time in which they came and left.
 func (d *Run) Windows(s *Working, seconds []Second) {
 	var active, whole Stretch
 	for x := range basics.Each(seconds) {

@@ -20,19 +20,19 @@ type Working struct {
 	Burned          float64   // cores that jobs kept busy on purpose, by computing
 	EachJob         bool      // its tasks are jobs of events
 	Programs        bool      // its tasks are programs of the user's
-	OneByOne        bool      // what its jobs do comes one after the other: requests and computing
+	OneByOne        bool      // its jobs request and compute in turn
 	Change          float64   // how likely its drift is by chance
 	Turn            float64   // by how much its last quarter differs from its first, as a share of the latter
 	Creep           creep     // how its level changed, by the second
-	Warmed          float64   // the same of what was cut off from its beginning
+	Warmed          float64   // the same of the part cut off from its beginning
 	Unequal         bool      // its clients were served unequally
 	Bounded         bool      // it was to end with the last of so many jobs
 	Burst           float64   // s from one burst of operations to the next, at most; 0: it does not work in bursts
 	Throttled       float64   // share of periods in which a generator had used up its CPU quota, the largest of its hosts
 	ClientMay       float64   // cores that the generator may use, where that is fewer than its machine has
 	TimedStarts     int64     // tasks whose planned start was known
-	Means           []float64 // batch means of what steps are compared by
-	ErrorRatioGiven bool      // the table tells the error ratio
+	Means           []float64 // batch means of the quantity by which steps are compared
+	ErrorRatioGiven bool      // the table has the error ratio
 }
 
 // Document returns the figures of steps, as the document has them.
@@ -61,7 +61,7 @@ func (s *Working) Without(cores float64) float64 {
 // OwnCPU is the share of its machines' CPU that the generator itself used.
 func (s *Working) OwnCPU() float64 { return s.Without(basics.Value(s.ClientCPU)) }
 
-// BurnedOn is how many cores jobs kept busy on one of the clients' hosts, which has its part of them as of all that
+// BurnedOn returns the number of cores that jobs kept busy on one of the clients' hosts, which has its part of them as of all that
 // clients use.
 func (s *Working) BurnedOn(h *hosts.Host) float64 {
 	return s.Burned * stats.Ratio(basics.Value(h.ClientCores), basics.Value(s.ClientCores))

@@ -16,7 +16,7 @@ import (
 	"weir/monitor"
 )
 
-// Sums are what transfers.jsonl and the samples add up to.
+// Sums are those of transfers.jsonl and the samples.
 type Sums struct {
 	figures TransferFigures
 	tries   map[string]int // by step and file
@@ -189,7 +189,7 @@ func (s *Sums) finish(d *steps.Run) {
 	}
 }
 
-// Watch adds what the host of a site went through to the case that had most of it.
+// Watch adds a sample of the host of a site to the case with the largest share of it.
 func (s *Sums) Watch(m *monitor.Sample, from time.Time, holds hosts.Holds) {
 	step, most := 0, 0.0
 	holds.During(from, m.Time, func(n int, seconds float64) {
@@ -255,7 +255,7 @@ func (e *endSum) figure(seconds float64) TransferEnd {
 	return f
 }
 
-// Agreement compares what movers counted with what the endpoints at the other ends did, where their samples cover the time. silent is how
+// Agreement compares the movers' counts with those of the endpoints at the other ends, where their samples cover the time. silent is how
 // many ends are not compared, because their samples do not.
 func (s *Sums) Agreement() (moved, there int64, silent int) {
 	for _, e := range s.ends {

@@ -28,7 +28,7 @@ type count struct {
 	source  string
 	clients float64 // bytes: of the load, and of checks that read back what was written
 	more    float64 // bytes that the source may count besides: of files that the server read again for a check
-	less    float64 // bytes that it may not count: what clients ask, where only answers are counted, and the reverse
+	less    float64 // bytes that it may not count: requests where only responses are counted, and the reverse
 	edges   float64 // bytes of which it is not known whether they moved within the time that was compared
 	there   float64
 	seconds float64

@@ -25,11 +25,11 @@ func (s source) String() string {
 	return "process " + s.name + " of " + s.host + " (" + s.what + ")"
 }
 
-// ByteSums are the counts of all sources over the samples that lie within measurement times, and what servers say of
+// ByteSums are the counts of all sources over the samples that lie within measurement times, and servers' reports of
 // themselves.
 type ByteSums struct {
 	run         *steps.Run
-	near        int // what after returned last: hosts are sampled at about the same time
+	near        int // the last result of after: hosts are sampled at about the same time
 	counts      []count
 	index       map[source]int
 	held, whole map[string]*count
@@ -84,7 +84,7 @@ func (c *count) add(there, expected float64, s *span) {
 	c.until, c.open = s.to, s.last
 }
 
-// AddBytes adds what the counters of s saw; held says that s lies within a measurement time.
+// AddBytes adds the counters of s; held means that s is within a measurement time.
 func (b *ByteSums) AddBytes(s *monitor.Sample, from time.Time, held bool) {
 	server := s.Service != nil && s.Service.Kind != monitor.ClusterManager
 	if !held && !server {

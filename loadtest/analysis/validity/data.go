@@ -210,8 +210,8 @@ func (d *Evidence) checkClock() Check {
 // leastOff is how many seconds a clock must be off before it counts: it may be adjusted by less in any run.
 const leastOff = 0.1
 
-// between is for how long there were no clients between steps whose clients are jobs of a batch system, or that are
-// cases of transfers: nothing is measured then.
+// between returns the seconds without clients between steps whose clients are jobs of a batch system, or that are cases
+// of transfers, in which there are no measurements.
 func (d *Evidence) between() (seconds float64) {
 	for i := 1; i < len(d.Run.Seconds) && (d.Run.Plan.On.JobPerClient || d.Run.Record); i++ {
 		if a, b := &d.Run.Seconds[i-1], &d.Run.Seconds[i]; a.Step != b.Step {

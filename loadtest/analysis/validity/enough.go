@@ -122,7 +122,7 @@ func (d *Evidence) checkErrorPauses(curve *steps.Curve) Check {
 	return c
 }
 
-// PauseText says so in the verdict, "" if pauses do not matter.
+// PauseText returns the clause of the verdict on pauses, "" if they do not matter.
 func PauseText(curve *steps.Curve) string {
 	s := mostPausedStep(curve)
 	if s == nil || s.PausedShare <= mostPaused {
@@ -132,7 +132,7 @@ func PauseText(curve *steps.Curve) string {
 		curve.At(s), unit.Percent(s.PausedShare))
 }
 
-// AskedText says in the verdict for how long clients paused because the service asked them to; "" if that hardly matters.
+// AskedText returns the clause of the verdict on pauses for Retry-After, "" if they hardly matter.
 func AskedText(curve *steps.Curve) string {
 	s := stepWithMost(curve, func(s *steps.Working) float64 { return s.AskedShare })
 	if s == nil || s.AskedShare <= mostPaused {

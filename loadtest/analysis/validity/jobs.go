@@ -45,7 +45,7 @@ func checkJobs(curve *steps.Curve, best int) *Check {
 	return c
 }
 
-// JobsText tells how many jobs of the whole run ended well, and where the first others did not; bad is whether there
+// JobsText returns a sentence on the successful jobs of the whole run and the first failed ones; bad is whether there
 // were others.
 func JobsText(curve *steps.Curve) (text string, bad bool) {
 	var all steps.JobCounts

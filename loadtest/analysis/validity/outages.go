@@ -206,7 +206,7 @@ func errorWithin(d *steps.Run, class storage.Class, from, to time.Time) string {
 	return ""
 }
 
-// Text says when the service was away, and why.
+// Text returns the time and the cause of the outage.
 func (o *Outage) Text() string {
 	span := fmt.Sprintf("from %s to %s", o.From.UTC().Format("15:04:05"), o.To.UTC().Format("15:04:05"))
 	if !o.Ended {

@@ -12,8 +12,8 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// steadiness counts the steps whose steadiness is known; unclear are those that varied too much to tell, and bounded
-// says that a step goes on until its work is done.
+// steadiness counts the steps whose steadiness is known; unclear are those with too much variation for a decision, and
+// bounded reports whether a step lasts until its work is done.
 func steadiness(curve *steps.Curve) (n int, bounded bool, unclear []string) {
 	for _, s := range curve.Steps {
 		bounded = bounded || s.Bounded

@@ -55,7 +55,7 @@ func (d *Evidence) Validity() Validity {
 	return Judged(Valid, checks)
 }
 
-// checkBackends asks whether the sources that report on the backends agree. It returns nil where fewer than two report on bytes.
+// checkBackends compares the sources that report on the backends. It returns nil where fewer than two report on bytes.
 func (d *Evidence) checkBackends() *Check {
 	if d.Balance == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package rest answers the requests of FTS3's REST API: jobs, delegation of proxies, bans, limits and other settings. weir/transfer/fts has
+// Package rest serves FTS3's REST API: jobs, delegation of proxies, bans, limits and other settings. weir/transfer/fts has
 // the words of the API.
 package rest
 
@@ -54,7 +54,7 @@ func NewConfiguration(c Config) *Configuration {
 		now: c.Now, wake: c.Wake, wakeAll: c.WakeAll}
 }
 
-// An API answers requests. It can be used concurrently.
+// An API serves requests. It can be used concurrently.
 type API struct {
 	config   *Configuration
 	approve  int64

@@ -94,7 +94,7 @@ func (c *Configuration) banFiles(ctx context.Context, b dispatch.Ban) (jobs []st
 	return jobs, nil
 }
 
-// CancelBanned cancels what was submitted while a ban was made, and what a coordinator that ended then did not.
+// CancelBanned cancels files that were submitted while a ban was made, or whose coordinator ended before it cancelled them.
 func (c *Configuration) CancelBanned(ctx context.Context) error {
 	for _, b := range c.sites.Banned() {
 		if b.Status == dispatch.BanCancels {
@@ -129,7 +129,7 @@ func (c *Configuration) banOf(q *api.Call, in map[string]any, kind, key string) 
 	return b, nil
 }
 
-// banSE bans a storage element, and answers with the jobs that this affects.
+// banSE bans a storage element, and returns the affected jobs.
 func (c *Configuration) banSE(q *api.Call) (int, any, error) {
 	in, err := c.banInput(q)
 	if err != nil {

@@ -27,7 +27,7 @@ func ownProxy(q *api.Call) (id access.ProxyID, err error) {
 // tokenDelegation is how long users with tokens need not delegate anything.
 const tokenDelegation = 30 * 24 * time.Hour
 
-// delegation answers until when the caller's proxy is valid, null if there is none. Users with tokens have none, and need none.
+// delegation returns the expiry of the caller's proxy, null without a proxy. Users with tokens need no proxy.
 func (c *API) delegation(q *api.Call) (int, any, error) {
 	id, err := ownProxy(q)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *API) delegation(q *api.Call) (int, any, error) {
 	return http.StatusOK, fts.DelegationAnswer{Until: fmt.Sprint(fts.Time(p.Expires)), Attributes: strings.Split(p.Attributes, "\n")}, nil
 }
 
-// delegationRequest answers with a certificate request, whose key stays here.
+// delegationRequest returns a certificate request. Its key stays here.
 func (c *API) delegationRequest(q *api.Call) (int, any, error) {
 	id, err := ownProxy(q)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *API) undelegate(q *api.Call) (int, any, error) {
 	return http.StatusNoContent, nil, c.access.RemoveProxy(q.Context(), id)
 }
 
-// certificate answers with the caller's certificate.
+// certificate returns the caller's certificate.
 func (c *API) certificate(q *api.Call) (int, any, error) {
 	if q.Certificate == nil {
 		return 0, nil, fts.Refuse(http.StatusForbidden, "Certificate required")

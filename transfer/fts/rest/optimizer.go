@@ -44,7 +44,7 @@ func (c *API) optimizerTable() []route {
 	}
 }
 
-// chosenLink reports whether a link is among those that the caller asks for.
+// chosenLink reports whether a link is among the requested ones.
 func (c *API) chosenLink(q *api.Call, a *fts.OptimizerAnswer, source, dest string) bool {
 	a.Source, a.Dest = c.sites.Element(source), c.sites.Element(dest)
 	return chosen(q.Param("source_se"), a.Source, source) && chosen(q.Param("dest_se"), a.Dest, dest)
@@ -91,7 +91,7 @@ func evolution(l transfer.LimitChange) fts.OptimizerAnswer {
 		Throughput: l.Rate, Success: 100 * l.Success, Why: l.Why}
 }
 
-// archived answers with a job that has ended: weir keeps it where it was.
+// archived returns a job that has ended: weir keeps it in its place.
 func (c *API) archived(q *api.Call) (int, any, error) {
 	j, err := c.job(q)
 	if err != nil {

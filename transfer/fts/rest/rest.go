@@ -26,7 +26,7 @@ import (
 	"weir/transfer/sites"
 )
 
-// Path is where the coordinator answers as FTS3 does: clients use its URL and this path as their endpoint.
+// Path is the path of FTS3's API: clients use the coordinator's URL and this path as their endpoint.
 const Path = "/fts"
 
 const (
@@ -148,7 +148,7 @@ func (c *API) Handler() (h http.Handler, described []api.Operation) {
 	}), described
 }
 
-// Fail answers with an error.
+// Fail sends an error.
 func Fail(w http.ResponseWriter, status int, err error) {
 	answer(w, status, refusal(status, err.Error()))
 }
@@ -183,7 +183,7 @@ func answer(w http.ResponseWriter, status int, out any) {
 	_, _ = w.Write(text) // a client that has gone asks again
 }
 
-// refuse returns an error as FTS answers it, and sets the headers of w.
+// refuse returns an error in FTS's form, and sets the headers of w.
 func (c *API) refuse(ctx context.Context, w http.ResponseWriter, err error) (int, any) {
 	var e *fts.Error
 	switch {
@@ -254,7 +254,7 @@ func (c *API) whoami(q *api.Call) (int, any, error) {
 		"base_id": fts.BaseID, "delegation_id": q.DelegationID()}, nil
 }
 
-// hosts answers how many files are being transferred, as fts-rest-server-status asks.
+// hosts returns the number of active files, for fts-rest-server-status.
 func (c *API) hosts(q *api.Call) (int, any, error) {
 	return http.StatusOK, map[string]any{"weir": map[string]int{"active": c.leases.OfJobs(), "staging": 0}}, q.Need(access.MayRead)
 }
@@ -511,7 +511,7 @@ func (c *API) jobPart(s *fts.Submission, to, activity string, orderly bool) queu
 	return p
 }
 
-// jobs returns the jobs of a list of ids that the caller may see. Of the others refused says why not.
+// jobs returns the jobs of a list of ids that the caller may see. refused has the reasons for the others.
 func (c *API) jobs(q *api.Call) (ids []string, jobs map[string]*queue.JobState, refused map[string]*fts.Error, err error) {
 	if err := q.Need(access.MayRead); err != nil {
 		return nil, nil, nil, err
@@ -567,7 +567,7 @@ func multi(ids []string, one func(id string) map[string]any, refused map[string]
 	return http.StatusOK, all, nil
 }
 
-// show answers with jobs, and with fields of their files if files= names some.
+// show returns jobs, and fields of their files if files= names some.
 func (c *API) show(q *api.Call) (int, any, error) {
 	ids, jobs, refused, err := c.jobs(q)
 	if err != nil {
@@ -669,7 +669,7 @@ func jobFilters() []string {
 	return []string{"user_dn", "vo_name", "dlg_id", "state_in", "source_se", "dest_se", "time_window", "limit"}
 }
 
-// list answers with the caller's jobs, or with those of all for an administrator: by default those that have not ended. As in FTS, with
+// list returns the caller's jobs, or with those of all for an administrator: by default those that have not ended. As in FTS, with
 // state_in and limit also those that have ended, with state_in and time_window only those that have ended in these hours.
 func (c *API) list(q *api.Call) (int, any, error) {
 	if err := q.Need(access.MayRead); err != nil {
