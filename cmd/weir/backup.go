@@ -12,7 +12,7 @@ import (
 
 	"weir/internal/db"
 	"weir/internal/durable"
-	"weir/transfer/coordinator"
+	"weir/transfer/state"
 )
 
 // backupFlags name the state of a coordinator and the passphrase of its backups.
@@ -27,7 +27,7 @@ func (f *backupFlags) add(c *cobra.Command) {
 }
 
 // backup reads the flags.
-func (f *backupFlags) backup(c *cobra.Command, s streams) (b coordinator.Backup, err error) {
+func (f *backupFlags) backup(c *cobra.Command, s streams) (b state.Backup, err error) {
 	b.Version = version()
 	if f.passphrase == "" {
 		return b, usageError(c, errors.New("name the file with the passphrase: --passphrase-file FILE"))
@@ -54,7 +54,7 @@ func backupCommand(s streams) *cobra.Command {
 		}
 		ctx, cancel := s.untilSignal(c.Context(), false)
 		defer cancel()
-		var about coordinator.Saved
+		var about state.Saved
 		err = durable.WriteFunc(args[0], 0o600, func(w io.Writer) (err error) {
 			about, err = b.Write(ctx, w)
 			return err

@@ -27,6 +27,7 @@ import (
 	"weir/transfer/coordinator"
 	"weir/transfer/messages"
 	"weir/transfer/settings"
+	"weir/transfer/state"
 )
 
 // coordinatorFlags are the flags of a coordinator.Config.
@@ -221,7 +222,7 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams) (err error) {
 }
 
 func moveDBCommand(s streams) *cobra.Command {
-	var state string
+	var keys string
 	var from, to dbFlags
 	c := command("move-db --to ADDRESS", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
 		source, err := from.find(s)
@@ -235,13 +236,13 @@ func moveDBCommand(s streams) *cobra.Command {
 		if target == "" {
 			return usageError(c, errors.New("name the database to copy to: --to postgres://USER@HOST/NAME"))
 		}
-		folder, err := stateFolder(state)
+		folder, err := stateFolder(keys)
 		if err != nil {
 			return err
 		}
 		ctx, cancel := s.untilSignal(c.Context(), false)
 		defer cancel()
-		all, err := coordinator.MoveDB(ctx, folder, source, target, func(table string) { s.say("%s\n", table) })
+		all, err := state.MoveDB(ctx, folder, source, target, func(table string) { s.say("%s\n", table) })
 		if err != nil {
 			return fmt.Errorf("nothing was copied: %w", err)
 		}
@@ -257,7 +258,7 @@ func moveDBCommand(s streams) *cobra.Command {
 			line(db.Public(target)))
 		return nil
 	})
-	flagVars{"state": &state, "quiet/q": &s.quiet}.add(c)
+	flagVars{"state": &keys, "quiet/q": &s.quiet}.add(c)
 	from.add(c, "from", "")
 	to.add(c, "to", "")
 	return c

@@ -215,7 +215,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	if d := h.sites.Secrets("X"); d.Token != secret {
 		t.Errorf("after a restart: %q", d.Token)
 	}
-	if _, err := h.box.Open(h.box.Seal(secret, "X"), "Y"); err == nil {
+	if _, err := h.state.Box.Open(h.state.Box.Seal(secret, "X"), "Y"); err == nil {
 		t.Error("a secret of X opens for Y")
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"weir/internal/tier"
 	"weir/lab/dbtest"
 	"weir/transfer"
+	"weir/transfer/state"
 )
 
 const passphrase = "a passphrase of a test"
@@ -46,7 +47,7 @@ func TestDisaster(t *testing.T) {
 			return err == nil && q.Count.Done > 10
 		})
 		var saved bytes.Buffer
-		backup := Backup{State: conf.State, DB: conf.DB, Passphrase: passphrase, Version: "the test"}
+		backup := state.Backup{State: conf.State, DB: conf.DB, Passphrase: passphrase, Version: "the test"}
 		about, err := backup.Write(t.Context(), &saved)
 		if err != nil || len(about.Rows) < 10 {
 			t.Fatalf("%+v, %v", about, err)
@@ -63,7 +64,7 @@ func TestDisaster(t *testing.T) {
 		}
 		kill()
 
-		restored := Backup{State: filepath.Join(t.TempDir(), "new"), Passphrase: passphrase}
+		restored := state.Backup{State: filepath.Join(t.TempDir(), "new"), Passphrase: passphrase}
 		if conf.DB != "" {
 			restored.DB = dbtest.Server(t)
 		}
@@ -125,7 +126,7 @@ func TestBackupRefuses(t *testing.T) {
 	tier.Slow(t, "derives keys for seconds")
 	t.Parallel()
 	h := start(t, Config{})
-	b := Backup{State: h.conf.State, Passphrase: passphrase}
+	b := state.Backup{State: h.conf.State, Passphrase: passphrase}
 	var saved bytes.Buffer
 	if _, err := b.Write(t.Context(), &saved); err != nil {
 		t.Fatal(err)
@@ -139,17 +140,17 @@ func TestBackupRefuses(t *testing.T) {
 	damaged := bytes.Clone(saved.Bytes())
 	damaged[len(damaged)/2] ^= 1
 	for name, c := range map[string]struct {
-		b    Backup
+		b    state.Backup
 		text []byte
 		want string
 	}{
 		"not empty":        {b, saved.Bytes(), "is not empty"},
-		"other passphrase": {Backup{State: t.TempDir(), Passphrase: passphrase + "s"}, saved.Bytes(), "is not that of this backup"},
-		"short passphrase": {Backup{State: t.TempDir(), Passphrase: "short"}, saved.Bytes(), "at least 12 bytes"},
-		"damaged":          {Backup{State: t.TempDir(), Passphrase: passphrase}, damaged, ""},
-		"cut":              {Backup{State: t.TempDir(), Passphrase: passphrase}, saved.Bytes()[:saved.Len()-100], ""},
-		"something else":   {Backup{State: t.TempDir(), Passphrase: passphrase}, []byte("text"), "this is no backup"},
-		"evil":             {Backup{State: t.TempDir(), Passphrase: passphrase}, sealed(t, "../x"), "which is none of a coordinator"},
+		"other passphrase": {state.Backup{State: t.TempDir(), Passphrase: passphrase + "s"}, saved.Bytes(), "is not that of this backup"},
+		"short passphrase": {state.Backup{State: t.TempDir(), Passphrase: "short"}, saved.Bytes(), "at least 12 bytes"},
+		"damaged":          {state.Backup{State: t.TempDir(), Passphrase: passphrase}, damaged, ""},
+		"cut":              {state.Backup{State: t.TempDir(), Passphrase: passphrase}, saved.Bytes()[:saved.Len()-100], ""},
+		"something else":   {state.Backup{State: t.TempDir(), Passphrase: passphrase}, []byte("text"), "this is no backup"},
+		"evil":             {state.Backup{State: t.TempDir(), Passphrase: passphrase}, sealed(t, "../x"), "which is none of a coordinator"},
 	} {
 		_, err := c.b.Restore(t.Context(), bytes.NewReader(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -159,7 +160,7 @@ func TestBackupRefuses(t *testing.T) {
 			t.Errorf("%s: %d files stay, %v", name, len(left), err)
 		}
 	}
-	if _, err := (&Backup{State: t.TempDir(), Passphrase: passphrase}).Write(t.Context(), io.Discard); err == nil {
+	if _, err := (&state.Backup{State: t.TempDir(), Passphrase: passphrase}).Write(t.Context(), io.Discard); err == nil {
 		t.Error("a backup of nothing")
 	}
 }

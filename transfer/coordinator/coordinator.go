@@ -13,10 +13,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,7 +26,6 @@ import (
 	"time"
 
 	"weir/internal/db"
-	"weir/internal/lock"
 	"weir/internal/pause"
 	"weir/internal/tpc"
 	"weir/internal/trust"
@@ -49,8 +46,10 @@ import (
 	"weir/transfer/remote"
 	"weir/transfer/requests"
 	"weir/transfer/samples"
+	"weir/transfer/scans"
 	"weir/transfer/schedule"
 	"weir/transfer/sites"
+	"weir/transfer/state"
 	"weir/transfer/thirdparty"
 )
 
@@ -103,18 +102,16 @@ type Coordinator struct {
 	conf    Config
 	log     *slog.Logger
 	now     func() time.Time
-	db      *db.DB
-	claim   *db.Claim
+	state   *state.State
+	db      *db.DB // of state, as are the next two
 	catalog *store.Store
 	queue   *queue.Queue
-	box     *access.Box
 	access  *access.Control
 	page    *page.Page
 	server  *wire.Server
 	tpc     *remote.Client
 	pin     string
 	url     string
-	locked  *os.File
 	begun   time.Time
 
 	authorities *x509.CertPool // of sites and issuers
@@ -131,16 +128,15 @@ type Coordinator struct {
 	health        *health.Health
 	alive         *health.Liveness // of the database
 	uncertain     atomic.Bool      // the database may have leases that are not in the registry
-	listening     atomic.Int64     // followers of events
 	notifications *notify.Deliveries
 	samples       *samples.Store
+	scans         *scans.Store
 	counters      *metrics.Counters
 	changes       dispatch.LimitChanges
 	requests      *requests.Service
 	configuration *rest.Configuration
 	fts           *rest.API
-	refuser       *api.Refuser
-	operations    []api.Operation     // all routes
+	routes        api.Routes
 	filesChanged  pause.Signal        // messages are to be sent
 	publisher     *messages.Publisher // nil: there is no broker
 }
@@ -164,12 +160,12 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 	c.begun = c.now()
 	c.counters = metrics.NewCounters(c.now)
 	c.health = health.New(c.log)
-	c.refuser = &api.Refuser{Health: c.health, Log: c.log}
+	c.routes.Refuser = &api.Refuser{Health: c.health, Log: c.log}
 	c.alive = health.NewLiveness(func(ctx context.Context) error {
 		_, err := c.queue.Destinations(ctx)
 		return err
 	})
-	for _, open := range []func(context.Context) error{c.openState, c.openTables, c.listen} {
+	for _, open := range []func(context.Context) error{c.openState, c.listen} {
 		if err := open(ctx); err != nil {
 			return nil, errors.Join(fmt.Errorf("coordinator: %w", err), c.Close())
 		}
@@ -177,56 +173,17 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 	return c, nil
 }
 
-// Files in the state folder, readable by this user only.
-const (
-	lockFile  = "lock"         // held by the coordinator that uses the folder
-	pageFile  = "sessions.key" // encrypts the sessions of browsers
-	tableFile = "weir.db"      // the database, unless another is configured
-)
-
-// openState locks the state folder and reads its key.
-func (c *Coordinator) openState(context.Context) (err error) {
-	dir := c.conf.State
-	if dir == "" {
-		return errors.New("the state folder is required")
-	}
-	if err = os.MkdirAll(dir, 0o700); err != nil {
+// openState opens the state and makes the parts of the coordinator.
+func (c *Coordinator) openState(ctx context.Context) (err error) {
+	c.state, err = state.Open(ctx, state.Config{Dir: c.conf.State, DB: c.conf.DB, Standby: c.conf.Standby, Seen: c.conf.seen, Log: c.log},
+		queue.Options{Now: c.now, Lease: c.conf.Lease, Patience: c.conf.Patience, Shares: c.conf.Shares, Ended: c.ended,
+			Changes: c.conf.Broker != nil, Keys: fts.Keys})
+	if err != nil {
 		return err
 	}
-	_, err = os.Stat(filepath.Join(dir, access.SecretsFile))
-	_, missing := os.Stat(filepath.Join(dir, tableFile))
-	if err == nil && errors.Is(missing, fs.ErrNotExist) && c.conf.DB == "" {
-		c.log.Warn("the state folder has keys but no database: creating an empty one", "file", filepath.Join(dir, tableFile))
-	}
-	if c.locked, err = os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
-		return err
-	}
-	if err = lock.Alone(c.locked); errors.Is(err, lock.ErrTaken) {
-		return fmt.Errorf("%s is in use by another coordinator", dir)
-	}
-	c.box, err = access.NewBox(filepath.Join(dir, access.SecretsFile))
-	return err
-}
-
-// openTables opens the database and reads the state of the coordinator.
-func (c *Coordinator) openTables(ctx context.Context) (err error) {
-	address := c.conf.DB
-	if address == "" {
-		address = "sqlite:" + filepath.Join(c.conf.State, tableFile)
-	}
-	if c.db, err = db.Open(ctx, address, db.Options{Seen: c.conf.seen}); err != nil {
-		return err
-	}
-	if err = c.takeClaim(ctx); err != nil {
-		return err
-	}
-	o := queue.Options{Now: c.now, Lease: c.conf.Lease, Patience: c.conf.Patience, Shares: c.conf.Shares, Ended: c.ended,
-		Changes: c.conf.Broker != nil, Keys: fts.Keys}
-	if c.catalog, c.queue, err = migrate(ctx, c.db, o); err != nil {
-		return err
-	}
+	c.db, c.catalog, c.queue = c.state.DB, c.state.Catalog, c.state.Queue
 	c.access, err = access.New(ctx, access.Config{State: c.conf.State, URL: c.conf.URL, CA: c.conf.CA, VOMSDir: c.conf.VOMSDir,
-		Names: c.conf.Names, VOMSRoles: c.conf.VOMSRoles, VO: c.conf.VO, Issuers: c.conf.Issuers, DB: c.db, Box: c.box, Queue: c.queue,
+		Names: c.conf.Names, VOMSRoles: c.conf.VOMSRoles, VO: c.conf.VO, Issuers: c.conf.Issuers, DB: c.db, Box: c.state.Box, Queue: c.queue,
 		Health: c.health, Log: c.log, Now: c.now})
 	if err != nil {
 		return err
@@ -269,33 +226,6 @@ func (c *Coordinator) ended(e queue.Ended) {
 	c.filesChanged.Broadcast()
 }
 
-//go:embed schema/*.sql
-var tables embed.FS
-
-// migrate creates the tables of a coordinator or brings them up to date.
-func migrate(ctx context.Context, d *db.DB, o queue.Options) (s *store.Store, q *queue.Queue, err error) {
-	files, err := fs.Sub(tables, "schema")
-	if err != nil {
-		return nil, nil, err
-	}
-	if s, err = store.Open(ctx, d); err != nil {
-		return nil, nil, err
-	}
-	if q, err = queue.Open(ctx, d, o); err != nil {
-		return nil, nil, err
-	}
-	return s, q, d.Migrate(ctx, "coordinator", files)
-}
-
-// processName describes this process to others that want its database.
-func processName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "an unknown host"
-	}
-	return fmt.Sprintf("the weir coordinator of %.24s, process %d", host, os.Getpid())
-}
-
 // listen starts to answer requests.
 func (c *Coordinator) listen(ctx context.Context) (err error) {
 	secure, err := c.tlsConfig()
@@ -336,7 +266,7 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	if err := c.predefine(ctx); err != nil {
 		return err
 	}
-	c.routes()
+	c.addRoutes()
 	c.server.Begin()
 	return nil
 }
@@ -385,6 +315,9 @@ func (c *Coordinator) tlsConfig() (*tls.Config, error) {
 	}
 	return secure, c.access.RequestCertificates(secure)
 }
+
+// pageFile in the state folder encrypts the sessions of browsers.
+const pageFile = "sessions.key"
 
 func (c *Coordinator) openPage() error {
 	key, err := access.KeepFile(filepath.Join(c.conf.State, pageFile), access.NewKey)
@@ -440,14 +373,8 @@ func (c *Coordinator) Close() error {
 	if c.access != nil {
 		c.access.Close()
 	}
-	if c.claim != nil {
-		errs = append(errs, c.claim.Close())
-	}
-	if c.db != nil {
-		errs = append(errs, c.db.Close())
-	}
-	if c.locked != nil {
-		errs = append(errs, lock.Close(c.locked))
+	if c.state != nil {
+		errs = append(errs, c.state.Close())
 	}
 	return errors.Join(errs...)
 }

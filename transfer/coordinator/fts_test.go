@@ -26,6 +26,7 @@ import (
 	"weir/transfer/access"
 	"weir/transfer/fts"
 	"weir/transfer/fts/rest"
+	"weir/transfer/state"
 )
 
 // A ftsUser asks a coordinator in the words of FTS.
@@ -401,7 +402,7 @@ func TestFTSTokens(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	p.end()
-	for _, name := range []string{tableFile, tableFile + "-wal"} {
+	for _, name := range []string{state.TableFile, state.TableFile + "-wal"} {
 		text, err := os.ReadFile(filepath.Join(p.conf.State, name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,23 +17,6 @@ import (
 	"weir/transfer/fts"
 	"weir/transfer/fts/rest"
 )
-
-// Where an agent has come from is how near its door is looked for.
-func TestWhereAgentsComeFrom(t *testing.T) {
-	t.Parallel()
-	for from, want := range map[string]tpc.Area{
-		"127.0.0.1:5": tpc.Loopback, "[::1]:5": tpc.Loopback, "10.0.0.5:5": tpc.Network, "[fd00::1]:5": tpc.Network,
-		"[fe80::1%eth0]:5": tpc.Network,
-		"8.8.8.8:5":        tpc.Public, "[::ffff:8.8.8.8]:5": tpc.Public, "nonsense": tpc.Public, "10.0.0.9:5": tpc.Loopback, "@": tpc.Public,
-	} {
-		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey,
-			&net.TCPAddr{IP: net.ParseIP("10.0.0.9"), Port: 9443}), http.MethodPost, "/", nil)
-		r.RemoteAddr = from
-		if got := areaOf(r); got != want {
-			t.Errorf("%s: %v, want %v", from, got, want)
-		}
-	}
-}
 
 // An agent from elsewhere cannot have the coordinator ask what only that reaches: it
 // says that its door is there, or redirects there.

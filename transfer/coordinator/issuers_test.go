@@ -24,6 +24,7 @@ import (
 	"weir/lab/labtest"
 	"weir/transfer/access"
 	"weir/transfer/fts"
+	"weir/transfer/state"
 )
 
 // A logged is a log that a test reads.
@@ -330,7 +331,7 @@ func renewed(t *testing.T, c labtest.IAMConfig) {
 	}
 	noTokenIn(t, "the log", out.String(), tokens...)
 	p.end()
-	for _, name := range []string{tableFile, tableFile + "-wal"} {
+	for _, name := range []string{state.TableFile, state.TableFile + "-wal"} {
 		text, err := os.ReadFile(filepath.Join(p.conf.State, name))
 		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"weir/lab/dbtest"
 	"weir/transfer"
 	"weir/transfer/access"
+	"weir/transfer/state"
 )
 
 // A coordinator that moves to PostgreSQL, and back, in the middle of a request goes
@@ -29,8 +30,8 @@ func TestMoveDB(t *testing.T) {
 	if _, err := b.report(gone, did(some[1])); err != nil {
 		t.Fatal(err)
 	}
-	state, back := h.conf.State, "sqlite:"+filepath.Join(t.TempDir(), "back.db")
-	if _, err := MoveDB(t.Context(), state, "", server, nil); err == nil || !strings.Contains(err.Error(), "end that first") {
+	dir, back := h.conf.State, "sqlite:"+filepath.Join(t.TempDir(), "back.db")
+	if _, err := state.MoveDB(t.Context(), dir, "", server, nil); err == nil || !strings.Contains(err.Error(), "end that first") {
 		t.Errorf("while it runs: %v", err)
 	}
 	until(t, "it has been told of all its leases", func() bool { // those that it was not are given back
@@ -46,11 +47,11 @@ func TestMoveDB(t *testing.T) {
 	for i, to := range []string{server, back} {
 		from := []string{"", server}[i]
 		h.end()
-		all, err := MoveDB(t.Context(), state, from, to, nil)
+		all, err := state.MoveDB(t.Context(), dir, from, to, nil)
 		if err != nil || len(all) < 10 {
 			t.Fatalf("%v, %v", all, err)
 		}
-		if _, err := MoveDB(t.Context(), state, from, to, nil); err == nil || !strings.Contains(err.Error(), "is not empty") {
+		if _, err := state.MoveDB(t.Context(), dir, from, to, nil); err == nil || !strings.Contains(err.Error(), "is not empty") {
 			t.Errorf("once more: %v", err)
 		}
 		h.conf.DB = to
@@ -105,7 +106,7 @@ func TestMoveDBRefuses(t *testing.T) {
 		{none, server, "no such file"},
 		{server, none, "not the database of a coordinator"},
 	} {
-		if _, err := MoveDB(t.Context(), dir, c.from, c.to, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := state.MoveDB(t.Context(), dir, c.from, c.to, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q to %q: %v", c.from, c.to, err)
 		}
 	}

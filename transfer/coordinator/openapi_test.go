@@ -27,6 +27,7 @@ import (
 	"weir/transfer"
 	"weir/transfer/access"
 	"weir/transfer/api"
+	v1 "weir/transfer/api/v1"
 	"weir/transfer/fts"
 	"weir/transfer/fts/rest"
 )
@@ -286,17 +287,17 @@ func writeAPI(t *testing.T, all []api.Operation) []byte {
 func TestOpenAPI(t *testing.T) {
 	h := start(t, Config{Plain: true})
 	t.Chdir("../..") // for comments
-	const path = "transfer/coordinator/openapi.json"
-	want := writeAPI(t, h.operations)
+	const path = "transfer/api/v1/openapi.json"
+	want := writeAPI(t, h.routes.Operations)
 	if os.Getenv("WEIR_UPDATE") != "" {
 		require.NoError(t, os.WriteFile(path, want, 0o600))
 		return
 	}
-	if diff := cmp.Diff(string(want), string(openAPI)); diff != "" {
+	if diff := cmp.Diff(string(want), string(v1.OpenAPI())); diff != "" {
 		t.Errorf("%s differs from the routes: WEIR_UPDATE=1 writes it (-want +got):\n%s", path, diff)
 	}
-	if got := string(h.ask(t, "GET", OpenAPIPath, "", nil, http.StatusOK)); got != string(openAPI) {
-		t.Errorf("%s answers with something else: %.200s", OpenAPIPath, got)
+	if got := string(h.ask(t, "GET", v1.OpenAPIPath, "", nil, http.StatusOK)); got != string(v1.OpenAPI()) {
+		t.Errorf("%s answers with something else: %.200s", v1.OpenAPIPath, got)
 	}
 	validate := filepath.Join(labtest.Python(t), "openapi-spec-validator")
 	if _, err := os.Stat(validate); err != nil {
@@ -344,7 +345,7 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 	if _, err := b.report(bad, did(leases[1])); err != nil {
 		t.Fatal(err)
 	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(openAPI))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(v1.OpenAPI()))
 	require.NoError(t, err)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
@@ -406,7 +407,7 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 	fits("POST", "/api/v1/tokens", "/api/v1/tokens", text)
 	fill := strings.NewReplacer("{number}", fmt.Sprint(q.ID), "{ids}", made.ID, "{id}", fts.DelegationID("admin"))
 	asked := 0
-	for _, op := range h.operations {
+	for _, op := range h.routes.Operations {
 		method, described, _ := strings.Cut(op.Pattern, " ")
 		path := fill.Replace(described)
 		if method != http.MethodGet || op.Media != "" || op.Out == nil || strings.Contains(path, "{") || strings.Contains(path, "/scans/") ||
@@ -442,7 +443,7 @@ func TestErrorsHaveCodes(t *testing.T) {
 		{"GET", "/api/v1/nothing", raw, nil, http.StatusNotFound, wire.CodeNotFound},
 		{"GET", "/api/v1/requests", "", nil, http.StatusUnauthorized, wire.CodeUnauthorized},
 		{"POST", "/api/v1/requests", raw, object{"datset": "/x"}, http.StatusBadRequest, wire.CodeMalformed},
-		{"POST", "/api/v1/requests", raw, object{"comment": strings.Repeat("x", large)}, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
+		{"POST", "/api/v1/requests", raw, object{"comment": strings.Repeat("x", api.Large)}, http.StatusRequestEntityTooLarge, wire.CodeTooLarge},
 		{"POST", "/api/v1/agent/work", raw, object{"site": "A", "session": "x"}, http.StatusGone, wire.CodeGone},
 	} {
 		var e wire.ErrorBody

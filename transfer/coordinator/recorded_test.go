@@ -9,6 +9,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/tier"
 	"weir/transfer"
+	"weir/transfer/state"
 )
 
 // Each file testdata/backup-N.age is a backup of the coordinator that recordBackup describes, made by a release: later versions
@@ -28,7 +29,7 @@ func TestRecordedBackups(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			conf := Config{State: filepath.Join(t.TempDir(), "new")}
-			about, err := (&Backup{State: conf.State, Passphrase: passphrase}).Restore(t.Context(), bytes.NewReader(text))
+			about, err := (&state.Backup{State: conf.State, Passphrase: passphrase}).Restore(t.Context(), bytes.NewReader(text))
 			if err != nil || len(about.Rows) == 0 {
 				t.Fatalf("%+v, %v", about, err)
 			}
@@ -65,7 +66,7 @@ func recordBackup(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	var saved bytes.Buffer
-	if _, err := (&Backup{State: h.conf.State, Passphrase: passphrase, Version: "recorded"}).Write(t.Context(), &saved); err != nil {
+	if _, err := (&state.Backup{State: h.conf.State, Passphrase: passphrase, Version: "recorded"}).Write(t.Context(), &saved); err != nil {
 		t.Fatal(err)
 	}
 	require.NoError(t, os.WriteFile(file, saved.Bytes(), 0o644))

@@ -21,6 +21,7 @@ import (
 	"weir/lab"
 	"weir/lab/labtest"
 	"weir/transfer/access"
+	"weir/transfer/state"
 )
 
 // running is a part of testdata/rucio.py that runs beside the test. kill kills it as kill -9 does; wait returns its error.
@@ -138,7 +139,7 @@ func rucioKilled(t *testing.T, database string) {
 	before := childrenCPU(t)
 	r.kill()
 	used := childrenCPU(t) - before // of weir: no other child has ended meanwhile
-	d, err := db.Open(t.Context(), cmp.Or(database, "sqlite:"+filepath.Join(r.conf.State, tableFile)), db.Options{})
+	d, err := db.Open(t.Context(), cmp.Or(database, "sqlite:"+filepath.Join(r.conf.State, state.TableFile)), db.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

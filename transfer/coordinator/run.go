@@ -31,7 +31,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	var taken error
 	loops.Go(func() {
 		defer end()
-		taken = c.claim.Keep(ctx)
+		taken = c.state.Claim.Keep(ctx)
 	})
 	notify := func(ctx context.Context) { c.notifications.Run(ctx, c.url) }
 	for _, loop := range []func(context.Context){c.workAll, c.dispatchAll, c.everySecond, c.copier.VerifyOrphans, c.registry.ProbeAll,

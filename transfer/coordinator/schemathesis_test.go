@@ -16,6 +16,7 @@ import (
 	"weir/internal/tpc"
 	"weir/lab/labtest"
 	"weir/transfer/access"
+	v1 "weir/transfer/api/v1"
 	"weir/transfer/fts"
 )
 
@@ -52,7 +53,7 @@ func TestSchemathesis(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "schemathesis.toml"), []byte(one.config), 0o600))
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer stop()
-		c := exec.CommandContext(ctx, program, append([]string{"run", h.URL() + OpenAPIPath, "--no-color", "-H", "Authorization:Bearer " + raw,
+		c := exec.CommandContext(ctx, program, append([]string{"run", h.URL() + v1.OpenAPIPath, "--no-color", "-H", "Authorization:Bearer " + raw,
 			"--checks", "not_a_server_error,response_schema_conformance,status_code_conformance,content_type_conformance,negative_data_rejection",
 			"--request-timeout", "2", // of streams, which do not end
 			"--generation-deterministic", "--continue-on-failure"}, one.flags...)...)

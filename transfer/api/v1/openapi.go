@@ -1,4 +1,4 @@
-package coordinator
+package v1
 
 import (
 	_ "embed" // for the description
@@ -8,10 +8,13 @@ import (
 // OpenAPIPath is where the coordinator describes its API, without authentication.
 const OpenAPIPath = "/api/v1/openapi.json"
 
-// openAPI is made from the operations by TestOpenAPI.
+// openAPI is made from the operations by TestOpenAPI of the coordinator.
 //
 //go:embed openapi.json
 var openAPI []byte
+
+// OpenAPI returns the description of all routes of a coordinator.
+func OpenAPI() []byte { return openAPI }
 
 // describeAPI answers with the OpenAPI description.
 func describeAPI(w http.ResponseWriter, _ *http.Request) {

@@ -14,6 +14,7 @@ import (
 	"weir/transfer/fts/rest"
 	"weir/transfer/remote"
 	"weir/transfer/requests"
+	"weir/transfer/scans"
 	"weir/transfer/schedule"
 	"weir/transfer/sites"
 	"weir/transfer/thirdparty"
@@ -21,25 +22,26 @@ import (
 
 // compose makes the parts of the coordinator, which have no state yet.
 func (c *Coordinator) compose() error {
-	state := dispatch.New(dispatch.Config{Rules: c.conf.Rules, Now: c.now, Log: c.log, Wake: c.wake.Broadcast, Counters: c.counters,
+	memory := dispatch.New(dispatch.Config{Rules: c.conf.Rules, Now: c.now, Log: c.log, Wake: c.wake.Broadcast, Counters: c.counters,
 		Streams: c.conf.Streamed > 0, Lease: c.conf.Lease, JobArea: c.conf.JobArea})
-	c.agents, c.leases, c.sites = state.Agents, state.Leases, state.Sites
+	c.agents, c.leases, c.sites = memory.Agents, memory.Leases, memory.Sites
 	apply := func(ctx context.Context, all []transfer.Outcome) error { return c.applyOutcomes(ctx, "", all) }
 	var err error
 	if c.authorities, err = trust.WithSystem(c.conf.SiteCA); err != nil {
 		return err
 	}
+	c.scans = &scans.Store{DB: c.db, Catalog: c.catalog, Agents: c.agents, Log: c.log, Now: c.now}
 	c.tpc = remote.New("weir", trusting(c.authorities))
 	c.endpoints = access.NewEndpoints(c.access, c.sites, c.tpc)
-	c.copier = thirdparty.New(thirdparty.Config{State: state, Access: c.access, Endpoints: c.endpoints, Client: c.tpc, Queue: c.queue,
+	c.copier = thirdparty.New(thirdparty.Config{State: memory, Access: c.access, Endpoints: c.endpoints, Client: c.tpc, Queue: c.queue,
 		DB: c.db, Health: c.health, Log: c.log, Now: c.now, Lease: c.conf.Lease, Streamed: c.conf.Streamed, Apply: apply, Wake: c.wakeAll})
 	c.registry = sites.New(sites.Config{JobArea: c.conf.JobArea, KnownSites: c.conf.KnownSites, KeepEndpoints: c.conf.KeepEndpoints,
-		State: state, Catalog: c.catalog, Queue: c.queue, Endpoints: c.endpoints, Client: c.tpc, Box: c.box, DB: c.db, Health: c.health,
+		State: memory, Catalog: c.catalog, Queue: c.queue, Endpoints: c.endpoints, Client: c.tpc, Box: c.state.Box, DB: c.db, Health: c.health,
 		Log: c.log, Now: c.now, Wake: c.wake.Broadcast})
-	c.requests = requests.New(requests.Config{Approve: c.conf.Approve, UserQuota: c.conf.UserQuota, VOQuota: c.conf.VOQuota, State: state,
+	c.requests = requests.New(requests.Config{Approve: c.conf.Approve, UserQuota: c.conf.UserQuota, VOQuota: c.conf.VOQuota, State: memory,
 		Registry: c.registry, Access: c.access, Queue: c.queue, Health: c.health, Log: c.log, Now: c.now, Apply: apply, Wake: c.wakeAll})
-	jobs := rest.Config{Approve: c.conf.Approve, Shares: c.conf.Shares, Version: c.conf.Version, State: state, Changes: &c.changes,
-		Registry: c.registry, Requests: c.requests, Access: c.access, Queue: c.queue, DB: c.db, Refuser: c.refuser, Log: c.log, Now: c.now,
+	jobs := rest.Config{Approve: c.conf.Approve, Shares: c.conf.Shares, Version: c.conf.Version, State: memory, Changes: &c.changes,
+		Registry: c.registry, Requests: c.requests, Access: c.access, Queue: c.queue, DB: c.db, Refuser: c.routes.Refuser, Log: c.log, Now: c.now,
 		Wake: c.wake.Broadcast, WakeAll: c.wakeAll}
 	c.configuration = rest.NewConfiguration(jobs)
 	c.fts = rest.New(jobs, c.configuration)
@@ -70,7 +72,7 @@ func (c *Coordinator) readState(ctx context.Context) error {
 			return err
 		}
 	}
-	scans, err := db.Select(ctx, c.db, readScan, scanColumns+"WHERE NOT done ORDER BY id")
+	open, err := scans.Open(ctx, c.db)
 	if err != nil {
 		return err
 	}
@@ -78,7 +80,7 @@ func (c *Coordinator) readState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.leases.Load(scans, leases)
+	c.leases.Load(open, leases)
 	return nil
 }
 

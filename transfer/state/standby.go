@@ -1,4 +1,4 @@
-package coordinator
+package state
 
 import (
 	"context"
@@ -19,28 +19,28 @@ import (
 // claimName is what a coordinator claims in its database.
 const claimName = "weir coordinator"
 
-// takeClaim claims the database for this coordinator. A standby waits until it is free.
-func (c *Coordinator) takeClaim(ctx context.Context) (err error) {
-	if !c.conf.Standby {
-		if c.claim, err = c.db.Claim(ctx, claimName, processName()); errors.Is(err, db.ErrTaken) {
+// claim claims the database for this coordinator. A standby waits until it is free.
+func (s *State) claim(ctx context.Context) (err error) {
+	if !s.conf.Standby {
+		if s.Claim, err = s.DB.Claim(ctx, claimName, processName()); errors.Is(err, db.ErrTaken) {
 			return fmt.Errorf("another coordinator has this database: %w: end that one first, use another database, "+
 				"or start this one as its standby (--standby)", err)
 		}
 		return err
 	}
-	if c.db.Dialect() != db.PostgreSQL {
+	if s.DB.Dialect() != db.PostgreSQL {
 		return errors.New("a standby needs a database that both coordinators reach: use PostgreSQL (--db postgres://...)")
 	}
-	c.claim, err = c.db.AwaitClaim(ctx, claimName, processName(), func(reason error) error {
-		c.log.Info("standby: waiting for the database", "reason", reason)
+	s.Claim, err = s.DB.AwaitClaim(ctx, claimName, processName(), func(reason error) error {
+		s.conf.Log.Info("standby: waiting for the database", "reason", reason)
 		if errors.Is(reason, db.ErrTaken) {
-			return c.checkKeys(ctx)
+			return s.checkKeys(ctx)
 		}
 		return nil
 	})
 	if err == nil {
-		c.log.Info("this coordinator is the active one")
-		err = c.checkKeys(ctx) // the first start of both may have been at the same time
+		s.conf.Log.Info("this coordinator is the active one")
+		err = s.checkKeys(ctx) // the first start of both may have been at the same time
 	}
 	return err
 }
@@ -48,13 +48,13 @@ func (c *Coordinator) takeClaim(ctx context.Context) (err error) {
 // checkKeys checks that the keys in the state folder belong to the database, if that has tokens: they include the one of
 // the administrator that is beside the keys. A standby with keys of its own would refuse the tokens of agents and users, and
 // could not read the secrets of sites.
-func (c *Coordinator) checkKeys(ctx context.Context) error {
-	text, err := os.ReadFile(filepath.Join(c.conf.State, access.AdminFile))
+func (s *State) checkKeys(ctx context.Context) error {
+	text, err := os.ReadFile(filepath.Join(s.conf.Dir, access.AdminFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	var all, ours int64
-	err = c.db.Read(ctx, func(tx *db.Tx) error {
+	err = s.DB.Read(ctx, func(tx *db.Tx) error {
 		tables, err := tx.Tables()
 		if err != nil || !slices.Contains(tables, "token") {
 			return err
@@ -65,7 +65,7 @@ func (c *Coordinator) checkKeys(ctx context.Context) error {
 		return tx.Row("SELECT COUNT(*) FROM token WHERE id = ?", tokenID(string(text))).Scan(&ours)
 	})
 	if err == nil && all > 0 && ours == 0 {
-		err = fmt.Errorf("%s has not the keys of the coordinator of %s: copy the state folder of that one to this machine", c.conf.State, c.db)
+		err = fmt.Errorf("%s has not the keys of the coordinator of %s: copy the state folder of that one to this machine", s.conf.Dir, s.DB)
 	}
 	return err
 }

@@ -1,11 +1,10 @@
-package coordinator
+package state
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,9 +18,7 @@ import (
 // that is not empty. The keys and tokens in the state folder stay valid. tell, if it is not nil, is
 // called before each table.
 func MoveDB(ctx context.Context, state, from, to string, tell func(table string)) (all []db.Copied, err error) {
-	if from == "" {
-		from = "sqlite:" + filepath.Join(state, tableFile)
-	}
+	from = address(state, from)
 	if path, isFile := fileOf(from); isFile {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("source database: %w", err)

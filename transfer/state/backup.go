@@ -1,4 +1,4 @@
-package coordinator
+package state
 
 import (
 	"archive/tar"
@@ -66,14 +66,6 @@ func (b *Backup) check() error {
 	return nil
 }
 
-// database returns the address of the database.
-func (b *Backup) database() string {
-	if b.DB == "" {
-		return "sqlite:" + filepath.Join(b.State, tableFile)
-	}
-	return b.DB
-}
-
 // Write writes a backup: the keys and tokens of the state folder and one state of the database, encrypted with the passphrase
 // (age, https://age-encryption.org/v1). The coordinator may run. The database is copied into a temporary file in the state folder
 // first. Both must have the tables of this version of weir.
@@ -87,7 +79,7 @@ func (b *Backup) Write(ctx context.Context, out io.Writer) (about Saved, err err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	about = Saved{Format: backupFormat, Version: b.Version, Made: time.Now().UTC().Truncate(time.Second)}
-	copied := filepath.Join(dir, tableFile)
+	copied := filepath.Join(dir, TableFile)
 	if about.Rows, err = b.copyDB(ctx, copied); err != nil {
 		return about, err
 	}
@@ -119,12 +111,12 @@ func (b *Backup) Write(ctx context.Context, out io.Writer) (about Saved, err err
 
 // copyDB copies the database into a new file of SQLite.
 func (b *Backup) copyDB(ctx context.Context, path string) (all []db.Copied, err error) {
-	if file, isFile := fileOf(b.database()); isFile {
+	if file, isFile := fileOf(address(b.State, b.DB)); isFile {
 		if _, err := os.Stat(file); err != nil {
 			return nil, fmt.Errorf("database: %w", err)
 		}
 	}
-	src, err := db.Open(ctx, b.database(), db.Options{ReadOnly: true})
+	src, err := db.Open(ctx, address(b.State, b.DB), db.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +140,7 @@ func (b *Backup) addKeys(archive *tar.Writer) error {
 	}
 	found := 0
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !keyName.MatchString(e.Name()) || e.Name() == tableFile || e.Name() == aboutFile {
+		if !e.Type().IsRegular() || !keyName.MatchString(e.Name()) || e.Name() == TableFile || e.Name() == aboutFile {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(b.State, e.Name()))
@@ -240,7 +232,7 @@ func (b *Backup) unpack(in io.Reader) (about Saved, err error) {
 			return about, fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
-	for _, name := range []string{access.SecretsFile, access.IssuerFile, access.AdminFile, tableFile} {
+	for _, name := range []string{access.SecretsFile, access.IssuerFile, access.AdminFile, TableFile} {
 		if _, err := os.Stat(filepath.Join(b.State, name)); err != nil {
 			return about, fmt.Errorf("the backup is incomplete: %w", err)
 		}
@@ -250,7 +242,7 @@ func (b *Backup) unpack(in io.Reader) (about Saved, err error) {
 
 // restoreDB prepares the database in the state folder for a new start, and moves it to DB.
 func (b *Backup) restoreDB(ctx context.Context) error {
-	path := filepath.Join(b.State, tableFile)
+	path := filepath.Join(b.State, TableFile)
 	d, err := db.Open(ctx, "sqlite:"+path, db.Options{})
 	if err != nil {
 		return err
@@ -280,7 +272,7 @@ func removeDB(path string) error {
 func clearFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if keyName.MatchString(e.Name()) || strings.HasPrefix(e.Name(), tableFile) {
+		if keyName.MatchString(e.Name()) || strings.HasPrefix(e.Name(), TableFile) {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}

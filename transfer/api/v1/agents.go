@@ -1,7 +1,6 @@
-package coordinator
+package v1
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -18,7 +17,6 @@ import (
 	"weir/transfer/access"
 	"weir/transfer/api"
 	"weir/transfer/catalog/store"
-	"weir/transfer/queue"
 	"weir/transfer/sites"
 )
 
@@ -32,31 +30,31 @@ const (
 )
 
 // register registers an agent.
-func (c *Coordinator) register(q *api.Call, in *transfer.Register) (none transfer.Registration, err error) {
+func (h *Handlers) register(q *api.Call, in *transfer.Register) (none transfer.Registration, err error) {
 	if err := q.NeedAgent(in.Site); err != nil {
 		return none, err
 	}
 	if err := checkRegister(in); err != nil {
 		return none, err
 	}
-	if err := c.agents.CheckReplaced(in); err != nil {
+	if err := h.State.Agents.CheckReplaced(in); err != nil {
 		return none, err
 	}
-	if err := c.checkRoot(q.Context(), in); err != nil {
+	if err := h.checkRoot(q.Context(), in); err != nil {
 		return none, err
 	}
-	if err := c.registry.Registered(q.Context(), in); err != nil {
+	if err := h.Registry.Registered(q.Context(), in); err != nil {
 		return none, err
 	}
-	if err := c.checkRoot(q.Context(), in); err != nil { // of a new site
+	if err := h.checkRoot(q.Context(), in); err != nil { // of a new site
 		return none, err
 	}
-	lost := c.agents.Register(in, areaOf(q.Request))
-	c.log.Info("agent registered", "site", in.Site, "host", in.Host, "version", in.Version, "holds", len(in.Holding), "lost", len(lost))
-	c.copier.AddOrphans(lost)
-	c.wake.Broadcast()
+	lost := h.State.Agents.Register(in, areaOf(q.Request))
+	h.Log.Info("agent registered", "site", in.Site, "host", in.Host, "version", in.Version, "holds", len(in.Holding), "lost", len(lost))
+	h.Copier.AddOrphans(lost)
+	h.Wake()
 	return transfer.Registration{
-		Now: c.now(), Issuer: c.access.Issuer().URL(), Audience: []string{access.Audience(in.Site)}, Keys: c.access.Issuer().Keys(),
+		Now: h.Now(), Issuer: h.Access.Issuer().URL(), Audience: []string{access.Audience(in.Site)}, Keys: h.Access.Issuer().Keys(),
 		Report: reportEvery,
 	}, nil
 }
@@ -91,14 +89,14 @@ func errTooManyLeases() error {
 
 // checkRoot refuses an agent whose root is not the one that its site had: its storage is not mounted,
 // or it was started with another folder while the right agent runs.
-func (c *Coordinator) checkRoot(ctx context.Context, in *transfer.Register) error {
+func (h *Handlers) checkRoot(ctx context.Context, in *transfer.Register) error {
 	if in.Root == "" {
 		return nil
 	}
-	if c.agents.RunsElsewhere(in) {
+	if h.State.Agents.RunsElsewhere(in) {
 		return wire.Refuse(http.StatusConflict, "another agent runs for site %s, with another root: there can be only one", in.Site)
 	}
-	err := c.catalog.Rooted(ctx, in.Site, in.Root, in.NewRoot)
+	err := h.Catalog.Rooted(ctx, in.Site, in.Root, in.NewRoot)
 	switch {
 	case errors.Is(err, store.ErrNotFound): // it is new
 		return nil
@@ -112,52 +110,52 @@ func (c *Coordinator) checkRoot(ctx context.Context, in *transfer.Register) erro
 
 // deregister notes that an agent stops: its site is down at once, and leases that it has not begun
 // are given out again.
-func (c *Coordinator) deregister(q *api.Call, in *transfer.Deregister) (none struct{}, err error) {
+func (h *Handlers) deregister(q *api.Call, in *transfer.Deregister) (none struct{}, err error) {
 	if err := q.NeedAgent(in.Site); err != nil {
 		return none, err
 	}
 	if len(in.Holding) > mostHeld {
 		return none, errTooManyLeases()
 	}
-	left, err := c.agents.Deregister(in)
+	left, err := h.State.Agents.Deregister(in)
 	if err != nil {
 		return none, err
 	}
-	c.log.Info("agent deregistered", "site", in.Site, "leases", len(left))
-	_, known, err := c.registry.SetUp(q.Context(), in.Site, time.Time{}, false, "its agent was stopped at "+say.UTC(c.now()))
+	h.Log.Info("agent deregistered", "site", in.Site, "leases", len(left))
+	_, known, err := h.Registry.SetUp(q.Context(), in.Site, time.Time{}, false, "its agent was stopped at "+say.UTC(h.Now()))
 	if err == nil && known {
-		err = c.applyOutcomes(q.Context(), "", left)
-		c.wakeAll()
+		err = h.Apply(q.Context(), "", left)
+		h.WakeAll()
 	}
 	return none, err
 }
 
 // poll answers with leases as soon as there are any.
-func (c *Coordinator) poll(q *api.Call, in *transfer.PollRequest) (none transfer.Work, err error) {
+func (h *Handlers) poll(q *api.Call, in *transfer.PollRequest) (none transfer.Work, err error) {
 	if err := q.NeedAgent(in.Site); err != nil {
 		return none, err
 	}
-	a, poll, never, err := c.agents.BeginPoll(in)
+	a, poll, never, err := h.State.Agents.BeginPoll(in)
 	if err != nil {
 		return none, err
 	}
-	defer func() { c.agents.EndPoll(a, poll, q.Context().Err() != nil) }()
-	if err := c.applyOutcomes(q.Context(), "", never); err != nil {
+	defer func() { h.State.Agents.EndPoll(a, poll, q.Context().Err() != nil) }()
+	if err := h.Apply(q.Context(), "", never); err != nil {
 		return none, err
 	}
-	if err := c.registry.SetFree(q.Context(), in.Site, max(in.Free, -1)); err != nil {
+	if err := h.Registry.SetFree(q.Context(), in.Site, max(in.Free, -1)); err != nil {
 		return none, err
 	}
-	c.wake.Broadcast()
+	h.Wake()
 	timeout := time.NewTimer(pollTimeout)
 	defer timeout.Stop()
 	for {
-		if w, over := c.agents.TakeWork(a, poll); over || len(w.Leases)+len(w.Cancel)+len(w.Lost)+len(w.Scans)+len(w.Drop) > 0 {
+		if w, over := h.State.Agents.TakeWork(a, poll); over || len(w.Leases)+len(w.Cancel)+len(w.Lost)+len(w.Scans)+len(w.Drop) > 0 {
 			return w, nil
 		}
 		select {
 		case <-a.Woken():
-			if c.access.Revoked(q.Token) {
+			if h.Access.Revoked(q.Token) {
 				return none, access.ErrRevoked(q.Token)
 			}
 		case <-timeout.C:
@@ -169,37 +167,37 @@ func (c *Coordinator) poll(q *api.Call, in *transfer.PollRequest) (none transfer
 }
 
 // report applies the report of an agent.
-func (c *Coordinator) report(q *api.Call, in *transfer.Report) (ack transfer.Ack, err error) {
+func (h *Handlers) report(q *api.Call, in *transfer.Report) (ack transfer.Ack, err error) {
 	if err := q.NeedAgent(in.Site); err != nil {
 		return ack, err
 	}
-	a, err := c.agents.Of(in.Site, in.Session)
+	a, err := h.State.Agents.Of(in.Site, in.Session)
 	if err != nil {
 		return ack, err
 	}
 	ctx := q.Context()
 	outcomes := slices.Clone(in.Outcomes[:min(len(in.Outcomes), mostPerReport)])
 	for i := range outcomes {
-		c.sanitize(&outcomes[i])
+		h.sanitize(&outcomes[i])
 	}
-	c.copier.ForgetTemporaries(ctx, in.Site, outcomes)
-	if err := c.applyOutcomes(ctx, in.Site, outcomes); err != nil {
+	h.Copier.ForgetTemporaries(ctx, in.Site, outcomes)
+	if err := h.Apply(ctx, in.Site, outcomes); err != nil {
 		return ack, err
 	}
-	ack = c.agents.Progress(a, in.Progress)
-	if err := c.samples.Keep(ctx, in.Site, in.Samples); err != nil {
+	ack = h.State.Agents.Progress(a, in.Progress)
+	if err := h.Samples.Keep(ctx, in.Site, in.Samples); err != nil {
 		return ack, err
 	}
-	if ack.Drop, err = c.scanned(ctx, in.Site, in.Found); err != nil {
+	if ack.Drop, err = h.Scans.Found(ctx, in.Site, in.Found); err != nil {
 		return ack, err
 	}
-	ack.Over, err = c.queue.Over(ctx, in.Parts[:min(len(in.Parts), transfer.MaxParts)])
+	ack.Over, err = h.Queue.Over(ctx, in.Parts[:min(len(in.Parts), transfer.MaxParts)])
 	return ack, err
 }
 
 // sanitize replaces impossible values of an outcome.
-func (c *Coordinator) sanitize(o *transfer.Outcome) {
-	now := c.now()
+func (h *Handlers) sanitize(o *transfer.Outcome) {
+	now := h.Now()
 	o.Reason = say.Bounded(o.Reason)
 	o.Size, o.Moved, o.Resumed = max(0, o.Size), max(0, o.Moved), max(0, o.Resumed)
 	if o.CPU < 0 || math.IsNaN(o.CPU) || o.CPU > 1e9 {
@@ -212,54 +210,6 @@ func (c *Coordinator) sanitize(o *transfer.Outcome) {
 	if o.Begin.IsZero() || o.Begin.After(o.End) || o.End.Sub(o.Begin) > 365*24*time.Hour {
 		o.Begin = o.End
 	}
-}
-
-// applyOutcomes writes outcomes to the queue, reported by the agent of a site or ("") by the
-// coordinator, and updates the registry. Outcomes of others' leases change nothing; they are
-// acknowledged, so that they are not repeated.
-func (c *Coordinator) applyOutcomes(ctx context.Context, from string, all []transfer.Outcome) error {
-	if len(all) == 0 {
-		return nil
-	}
-	all = c.leases.Classify(from, all)
-	changes, err := c.queue.Report(ctx, from, all)
-	if err == nil {
-		c.applyChanges(from, changes, all)
-	}
-	return err
-}
-
-// applyChanges removes the leases of changed files, of those that the agent of a site has reported its own only, and wakes whoever waits
-// for changes.
-func (c *Coordinator) applyChanges(from string, changes []queue.Change, outcomes []transfer.Outcome) {
-	if len(changes) == 0 {
-		return
-	}
-	c.leases.ApplyChanges(from, changes, outcomes)
-	c.wake.Broadcast()
-	c.eventsChanged.Broadcast()
-	for _, ch := range changes {
-		if ch.Ended != "" {
-			c.log.Info("request ended", "request", ch.Request, "status", string(ch.Ended))
-		}
-	}
-}
-
-// renew renews the leases in the database whose movers have reported, and aborts those whose requests
-// were stopped. It is called before leases expire, so that leases of live movers survive an
-// unavailable database.
-func (c *Coordinator) renew(ctx context.Context) error {
-	now := c.now()
-	all := c.leases.Unrenewed(now)
-	if len(all) == 0 {
-		return nil
-	}
-	slices.SortFunc(all, func(a, b transfer.Progress) int { return cmp.Compare(a.Item, b.Item) })
-	_, gone, err := c.queue.Renew(ctx, all)
-	if err != nil {
-		return err
-	}
-	return c.applyOutcomes(ctx, "", c.leases.Renewed(now, all, gone))
 }
 
 // areaOf returns the area from which a request comes.

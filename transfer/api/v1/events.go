@@ -1,4 +1,4 @@
-package coordinator
+package v1
 
 import (
 	"encoding/json"
@@ -23,13 +23,13 @@ const (
 
 // events sends events as server-sent events (WHATWG HTML, 9.2), beginning after the id in the query
 // or in Last-Event-ID. Nothing is buffered: missed events are read from the database.
-func (c *Coordinator) events(q *api.Call, w http.ResponseWriter) error {
-	after, err := c.firstEvent(q)
+func (h *Handlers) events(q *api.Call, w http.ResponseWriter) error {
+	after, err := h.firstEvent(q)
 	if err != nil {
 		return err
 	}
-	defer c.listening.Add(-1)
-	if c.listening.Add(1) > listeners {
+	defer h.listening.Add(-1)
+	if h.listening.Add(1) > listeners {
 		return &wire.Error{Status: http.StatusServiceUnavailable, Text: fmt.Sprintf("%d connections follow events already", listeners),
 			After: 10 * time.Second}
 	}
@@ -41,15 +41,15 @@ func (c *Coordinator) events(q *api.Call, w http.ResponseWriter) error {
 		_, err := w.Write([]byte(text))
 		return err == nil && out.Flush() == nil
 	}
-	for send(fmt.Sprintf("data: {\"id\":0,\"time\":%q,\"text\":\"\"}\n\n", c.now().UTC().Format(time.RFC3339Nano))) {
+	for send(fmt.Sprintf("data: {\"id\":0,\"time\":%q,\"text\":\"\"}\n\n", h.Now().UTC().Format(time.RFC3339Nano))) {
 		for late := time.After(keepAliveEvery); late != nil; {
-			next := c.eventsChanged.Next()
-			if c.agents.Closed() || c.access.Revoked(q.Token) {
+			next := h.Events.Next()
+			if h.State.Agents.Closed() || h.Access.Revoked(q.Token) {
 				return nil
 			}
-			list, err := c.queue.Events(q.Context(), after, eventPage)
+			list, err := h.Queue.Events(q.Context(), after, eventPage)
 			if q.Context().Err() == nil {
-				c.health.Database(err)
+				h.Health.Database(err)
 			}
 			for _, e := range list {
 				text, err := json.Marshal(e)
@@ -75,7 +75,7 @@ func (c *Coordinator) events(q *api.Call, w http.ResponseWriter) error {
 }
 
 // firstEvent returns the id after which a follower wants events.
-func (c *Coordinator) firstEvent(q *api.Call) (int64, error) {
+func (h *Handlers) firstEvent(q *api.Call) (int64, error) {
 	after := q.Integer("after", 0, -1, 1<<62)
 	if q.Invalid != nil {
 		return 0, q.Invalid
@@ -86,7 +86,7 @@ func (c *Coordinator) firstEvent(q *api.Call) (int64, error) {
 	if after != 0 {
 		return max(after, 0), nil
 	}
-	last, err := db.Select(q.Context(), c.db, db.Value[int64], "SELECT COALESCE(MAX(id), 0) FROM event")
+	last, err := db.Select(q.Context(), h.DB, db.Value[int64], "SELECT COALESCE(MAX(id), 0) FROM event")
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package coordinator
+package v1
 
 import (
 	"cmp"
@@ -19,16 +19,16 @@ import (
 const explainSample = 1000
 
 // explain answers why files of a request do not move now, or what is done with them.
-func (c *Coordinator) explain(q *api.Call, _ *struct{}) (e transfer.Explanation, err error) {
+func (h *Handlers) explain(q *api.Call, _ *struct{}) (e transfer.Explanation, err error) {
 	ctx := q.Context()
-	r, err := c.queue.Get(ctx, q.Number)
+	r, err := h.Queue.Get(ctx, q.Number)
 	if err != nil {
 		return e, err
 	}
-	x := &explainer{c.leases.Explain(r), c}
+	x := &explainer{h.State.Leases.Explain(r), h}
 	if name := q.Param("file"); name != "" {
 		var it transfer.Item
-		if it, err = c.queue.Find(ctx, q.Number, name); err == nil {
+		if it, err = h.Queue.Find(ctx, q.Number, name); err == nil {
 			err = x.items(ctx, []transfer.Item{it}, 1)
 		}
 	} else {
@@ -40,7 +40,7 @@ func (c *Coordinator) explain(q *api.Call, _ *struct{}) (e transfer.Explanation,
 // An explainer finds the files of a request whose reasons are collected.
 type explainer struct {
 	*dispatch.Reasons
-	c *Coordinator
+	h *Handlers
 }
 
 // request explains all files.
@@ -64,7 +64,7 @@ func (x *explainer) request(ctx context.Context) error {
 		if count == 0 {
 			continue
 		}
-		items, err := x.c.itemsAfter(ctx, x.Request.ID, state, 0, explainSample)
+		items, err := x.h.itemsAfter(ctx, x.Request.ID, state, 0, explainSample)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (x *explainer) items(ctx context.Context, items []transfer.Item, count int6
 // replicas returns the replicas of waiting files by name.
 func (x *explainer) replicas(ctx context.Context, items []transfer.Item) (map[string][]catalog.Replica, error) {
 	if x.Request.Job != "" {
-		return x.c.queue.PairReplicas(ctx, items)
+		return x.h.Queue.PairReplicas(ctx, items)
 	}
 	var names []string
 	for _, it := range items {
@@ -105,7 +105,7 @@ func (x *explainer) replicas(ctx context.Context, items []transfer.Item) (map[st
 	}
 	all := map[string][]catalog.Replica{}
 	for part := range slices.Chunk(names, explainSample) {
-		list, err := x.c.catalog.Find(ctx, part...)
+		list, err := x.h.Catalog.Find(ctx, part...)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}

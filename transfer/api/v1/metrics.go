@@ -1,4 +1,4 @@
-package coordinator
+package v1
 
 import (
 	"cmp"
@@ -15,37 +15,37 @@ import (
 )
 
 // metrics answers Prometheus.
-func (c *Coordinator) metrics(q *api.Call, w http.ResponseWriter) error {
-	open, err := c.queue.Pending(q.Context())
+func (h *Handlers) metrics(q *api.Call, w http.ResponseWriter) error {
+	open, err := h.Queue.Pending(q.Context())
 	if err != nil {
 		return err
 	}
 	p := metrics.NewPage()
-	p.Add(metrics.Info, 1, cmp.Or(c.conf.Version, "unknown"))
-	p.Add(metrics.StartTime, float64(c.begun.Unix()))
-	for what := range c.health.List() {
+	p.Add(metrics.Info, 1, cmp.Or(h.Version, "unknown"))
+	p.Add(metrics.StartTime, float64(h.Begun.Unix()))
+	for what := range h.Health.List() {
 		p.Add(metrics.Trouble, 1, what)
 	}
-	if err := c.messageMetrics(q.Context(), p); err != nil {
+	if err := h.messageMetrics(q.Context(), p); err != nil {
 		return err
 	}
-	c.queueMetrics(p, open)
-	c.siteMetrics(p)
-	c.counters.Write(p, c.leases.Links())
+	h.queueMetrics(p, open)
+	h.siteMetrics(p)
+	h.Counters.Write(p, h.State.Leases.Links())
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	_, _ = w.Write([]byte(p.Text())) // a client that has disconnected asks again
 	return nil
 }
 
 // messageMetrics adds what waits for the broker, if there is one.
-func (c *Coordinator) messageMetrics(ctx context.Context, p *metrics.Page) error {
-	if c.conf.Broker == nil {
+func (h *Handlers) messageMetrics(ctx context.Context, p *metrics.Page) error {
+	if !h.Messages {
 		return nil
 	}
-	n, oldest, err := c.queue.KeptChanges(ctx)
+	n, oldest, err := h.Queue.KeptChanges(ctx)
 	age := 0.0
 	if !oldest.IsZero() {
-		age = max(0, c.now().Sub(oldest).Seconds())
+		age = max(0, h.Now().Sub(oldest).Seconds())
 	}
 	p.Add(metrics.MessagesWaiting, float64(n))
 	p.Add(metrics.OldestMessage, age)
@@ -53,12 +53,12 @@ func (c *Coordinator) messageMetrics(ctx context.Context, p *metrics.Page) error
 }
 
 // queueMetrics adds the requests that have not ended, and their files.
-func (c *Coordinator) queueMetrics(p *metrics.Page, open []queue.Pending) {
-	now := c.now()
+func (h *Handlers) queueMetrics(p *metrics.Page, open []queue.Pending) {
+	now := h.Now()
 	type place struct{ dest, activity string }
 	oldest := map[place]time.Duration{}
 	for _, o := range open {
-		n, at := o.Count, place{c.counters.Dest(o.Dest), c.counters.Activity(o.Activity)}
+		n, at := o.Count, place{h.Counters.Dest(o.Dest), h.Counters.Activity(o.Activity)}
 		p.Add(metrics.Requests, float64(o.Requests), at.dest, string(o.Status))
 		for s, count := range map[transfer.State]int64{
 			transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased,
@@ -79,8 +79,8 @@ func (c *Coordinator) queueMetrics(p *metrics.Page, open []queue.Pending) {
 }
 
 // siteMetrics adds the sites: all are counted, and the first ones by kind and name have metrics of their own.
-func (c *Coordinator) siteMetrics(p *metrics.Page) {
-	sites := c.sites.States()
+func (h *Handlers) siteMetrics(p *metrics.Page) {
+	sites := h.State.Sites.States()
 	for _, s := range sites {
 		state := "down"
 		if s.Up {

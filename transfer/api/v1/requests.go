@@ -1,4 +1,4 @@
-package coordinator
+package v1
 
 import (
 	"bufio"
@@ -17,16 +17,8 @@ import (
 const mostStates = 7 // of files
 
 // submit adds a request.
-func (c *Coordinator) submit(q *api.Call, in *transfer.Submission) (transfer.Request, error) {
-	return c.requests.Submit(q.Context(), q.Caller, in)
-}
-
-// wakeAll wakes the loops that a change of a request concerns.
-func (c *Coordinator) wakeAll() {
-	c.leases.ClearBackoff()
-	c.work.Broadcast()
-	c.wake.Broadcast()
-	c.eventsChanged.Broadcast()
+func (h *Handlers) submit(q *api.Call, in *transfer.Submission) (transfer.Request, error) {
+	return h.Requests.Submit(q.Context(), q.Caller, in)
 }
 
 // A decisionBody is the body of a decision about a request.
@@ -35,29 +27,29 @@ type decisionBody struct {
 }
 
 // decisionHandler returns a handler for decisions. decide changes the request.
-func (c *Coordinator) decisionHandler(what string, decide requests.Decision) func(*api.Call, *decisionBody) (transfer.Request, error) {
+func (h *Handlers) decisionHandler(what string, decide requests.Decision) func(*api.Call, *decisionBody) (transfer.Request, error) {
 	return func(q *api.Call, in *decisionBody) (transfer.Request, error) {
-		return c.requests.Decide(q.Context(), q.Caller, q.Number, what, in.Reason, decide)
+		return h.Requests.Decide(q.Context(), q.Caller, q.Number, what, in.Reason, decide)
 	}
 }
 
 // list answers with requests.
-func (c *Coordinator) list(q *api.Call, _ *struct{}) ([]transfer.Request, error) {
+func (h *Handlers) list(q *api.Call, _ *struct{}) ([]transfer.Request, error) {
 	f := transfer.Filter{
 		Status: transfer.Status(q.Param("status")), Open: q.Param("open") == "true", To: q.Param("to"), Dataset: q.Param("dataset"),
 		By:     q.Param("by"),
 		Before: q.Integer("before", 0, 0, 1<<62), Limit: int(q.Integer("n", 100, 1, 1000)),
 	}
-	list, err := c.queue.List(q.Context(), f)
+	list, err := h.Queue.List(q.Context(), f)
 	return api.OrEmpty(list), err
 }
 
-func (c *Coordinator) show(q *api.Call, _ *struct{}) (transfer.Request, error) {
-	return c.queue.Get(q.Context(), q.Number)
+func (h *Handlers) show(q *api.Call, _ *struct{}) (transfer.Request, error) {
+	return h.Queue.Get(q.Context(), q.Number)
 }
 
 // items answers with files of a request and the progress of their transfers.
-func (c *Coordinator) items(q *api.Call, _ *struct{}) (items []transfer.Item, err error) {
+func (h *Handlers) items(q *api.Call, _ *struct{}) (items []transfer.Item, err error) {
 	var states []transfer.State
 	for _, s := range q.URL.Query()["state"] { // it may be repeated
 		states = append(states, transfer.State(s))
@@ -65,21 +57,21 @@ func (c *Coordinator) items(q *api.Call, _ *struct{}) (items []transfer.Item, er
 	after, n := q.After(), q.Rows()
 	switch {
 	case len(states) < 2:
-		items, err = c.itemsAfter(q.Context(), q.Number, append(states, "")[0], after, n)
+		items, err = h.itemsAfter(q.Context(), q.Number, append(states, "")[0], after, n)
 	case after != 0 || len(states) > mostStates:
 		err = wire.Refuse(http.StatusBadRequest,
 			"after=%d: only files in one state have pages; with up to %d states the answer has the first files", after, mostStates)
 	default:
-		items, err = c.queue.First(q.Context(), q.Number, states, n)
+		items, err = h.Queue.First(q.Context(), q.Number, states, n)
 	}
-	c.leases.AddProgress(items)
+	h.State.Leases.AddProgress(items)
 	return api.OrEmpty(items), err
 }
 
 // itemsAfter returns n files of a request; pages of the queue may be short.
-func (c *Coordinator) itemsAfter(ctx context.Context, id int64, s transfer.State, after int64, n int) (all []transfer.Item, err error) {
+func (h *Handlers) itemsAfter(ctx context.Context, id int64, s transfer.State, after int64, n int) (all []transfer.Item, err error) {
 	for len(all) < n {
-		items, next, err := c.queue.Items(ctx, id, s, after, n-len(all))
+		items, next, err := h.Queue.Items(ctx, id, s, after, n-len(all))
 		if err != nil {
 			return nil, err
 		}
@@ -91,33 +83,33 @@ func (c *Coordinator) itemsAfter(ctx context.Context, id int64, s transfer.State
 	return all, nil
 }
 
-func (c *Coordinator) attempts(q *api.Call, _ *struct{}) ([]transfer.Attempt, error) {
+func (h *Handlers) attempts(q *api.Call, _ *struct{}) ([]transfer.Attempt, error) {
 	item, n := q.Integer("item", 0, 0, 1<<62), q.Rows()
 	if item == 0 {
 		last := transfer.Attempt{Item: q.After(), Late: q.Param("late") != "false"}
 		last.Epoch = q.Integer("epoch", 0, 0, 1<<62)
-		list, err := c.queue.RequestAttempts(q.Context(), q.Number, last, n)
+		list, err := h.Queue.RequestAttempts(q.Context(), q.Number, last, n)
 		return api.OrEmpty(list), err
 	}
-	_, of, err := c.queue.Item(q.Context(), item)
+	_, of, err := h.Queue.Item(q.Context(), item)
 	if err != nil {
 		return nil, err
 	}
 	if of != q.Number {
 		return nil, wire.Refuse(http.StatusNotFound, "file %d does not belong to request %d", item, q.Number)
 	}
-	list, err := c.queue.Attempts(q.Context(), item)
+	list, err := h.Queue.Attempts(q.Context(), item)
 	return api.OrEmpty(list[:min(len(list), n)]), err
 }
 
-func (c *Coordinator) links(*api.Call, *struct{}) ([]transfer.Link, error) {
-	return api.OrEmpty(c.leases.Links()), nil
+func (h *Handlers) links(*api.Call, *struct{}) ([]transfer.Link, error) {
+	return api.OrEmpty(h.State.Leases.Links()), nil
 }
 
 // manifest streams a transfer.Manifest: a request may have a million files. A connection whose answer
 // cannot be completed is reset.
-func (c *Coordinator) manifest(q *api.Call, w http.ResponseWriter) error {
-	r, err := c.queue.Get(q.Context(), q.Number)
+func (h *Handlers) manifest(q *api.Call, w http.ResponseWriter) error {
+	r, err := h.Queue.Get(q.Context(), q.Number)
 	if err != nil {
 		return err
 	}
@@ -132,7 +124,7 @@ func (c *Coordinator) manifest(q *api.Call, w http.ResponseWriter) error {
 	complete(err)
 	_, _ = fmt.Fprintf(out, "{\"request\":%s,\n\"items\":[\n", head) // out keeps the error
 	sum, n := transfer.NewManifestHash(), 0
-	for one, err := range c.queue.All(q.Context(), q.Number) {
+	for one, err := range h.Queue.All(q.Context(), q.Number) {
 		complete(err)
 		text, err := json.Marshal(one)
 		complete(err)
