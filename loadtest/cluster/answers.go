@@ -76,10 +76,10 @@ const spareFiles = 100
 
 // room returns how many clients fit a worker that may open so many files.
 func (r *run) room(files uint64) int {
-	if r.options.FilesPerClient <= 0 || files == 0 {
+	if r.controller.options.FilesPerClient <= 0 || files == 0 {
 		return 0
 	}
-	return max(int(min(files, 1<<30))-spareFiles, 1) / cmp.Or(r.options.FilesPerClient, 1)
+	return max(int(min(files, 1<<30))-spareFiles, 1) / cmp.Or(r.controller.options.FilesPerClient, 1)
 }
 
 // announceWorker writes the event of a new worker.
@@ -131,7 +131,7 @@ func (d *Server) find(id string) (*run, *session, error) {
 	if s.isClosed() {
 		return nil, nil, refuseGivenUp()
 	}
-	d.run.heard(s.worker)
+	d.run.controller.heard(s.worker)
 	return d.run, s, nil
 }
 
@@ -143,7 +143,7 @@ func (d *Server) orders(ctx context.Context, l *ordersRequest) (*ordersResponse,
 	}
 	s.poll(1)
 	defer s.poll(-1)
-	late := time.NewTimer(r.options.patience / 3)
+	late := time.NewTimer(r.controller.options.patience / 3)
 	defer late.Stop()
 	for {
 		orders, more := s.pending(l.After)
@@ -190,14 +190,14 @@ func (d *Server) making(_ context.Context, m *manifestRequest) (*empty, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.options.Manifest == nil {
+	if r.controller.options.Manifest == nil {
 		return nil, wire.Refuse(http.StatusForbidden, "this run makes nothing")
 	}
 	for _, e := range m.Entries {
 		if e.Removed {
-			err = r.options.Manifest.Removed(string(e.Path))
+			err = r.controller.options.Manifest.Removed(string(e.Path))
 		} else {
-			err = r.options.Manifest.Created(string(e.Path), e.Size, e.Seed)
+			err = r.controller.options.Manifest.Created(string(e.Path), e.Size, e.Seed)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("manifest: %w", err)

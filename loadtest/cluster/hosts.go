@@ -102,15 +102,15 @@ func (d *Server) Pids() []int {
 	var contained map[process]int
 	for _, s := range d.run.sessions {
 		w := s.worker
-		if w.on.boot != d.run.here.boot || w.pid <= 0 || s.isClosed() {
+		if w.on.boot != d.run.controller.here.boot || w.pid <= 0 || s.isClosed() {
 			continue
 		}
-		if s.pid == 0 && w.on == d.run.here {
+		if s.pid == 0 && w.on == d.run.controller.here {
 			s.pid = w.pid
 		}
 		if s.pid == 0 {
 			if contained == nil {
-				contained = containedProcesses(d.run.here.pids)
+				contained = containedProcesses(d.run.controller.here.pids)
 			}
 			s.pid = cmp.Or(contained[process{w.on.pids, w.pid}], -1)
 		}

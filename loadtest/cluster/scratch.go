@@ -173,7 +173,7 @@ func (d *Server) ScratchDevice() string {
 	if d.run == nil {
 		return ""
 	}
-	if device := d.run.device.Load(); device != nil {
+	if device := d.run.controller.device.Load(); device != nil {
 		return *device
 	}
 	return ""

@@ -46,10 +46,10 @@ type Server struct {
 
 // A run is what a Server knows of the run that is controlled.
 type run struct {
-	*controller
-	begin    []byte // packed
-	sessions map[string]*session
-	over     chan struct{} // closed when it is
+	controller *controller
+	begin      []byte // packed
+	sessions   map[string]*session
+	over       chan struct{} // closed when it is
 }
 
 // NewServer starts a server for workers: those that connect before Control wait for it. The caller closes the server.
@@ -131,8 +131,8 @@ func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) 
 		return err
 	}
 	r := &run{controller: newController(c, o, d.clock), begin: packed, sessions: map[string]*session{}, over: make(chan struct{})}
-	r.journal, r.numbers = d.journal, d.was.numbers
-	if err := r.loadState(o.ResumeState, d.was.begun); err != nil {
+	r.controller.journal, r.controller.numbers = d.journal, d.was.numbers
+	if err := r.controller.loadState(o.ResumeState, d.was.begun); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -144,12 +144,12 @@ func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) 
 	for _, e := range d.was.here {
 		s := r.enroll(e, 0, machine{e.Boot, e.Space})
 		s.absent = true
-		r.admit(s.worker)
+		r.controller.admit(s.worker)
 		s.worker.absent, s.worker.in, s.worker.held, s.worker.step = true, true, true, e.Step // for all we know
 	}
 	close(d.begun)
 	d.mu.Unlock()
-	err = r.finish(ctx, r.steer(ctx))
+	err = r.controller.finish(ctx, r.controller.steer(ctx))
 	close(r.over)
 	d.awaitNotified(r)
 	return err
@@ -158,15 +158,15 @@ func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) 
 // awaitNotified waits until the connected workers know that the run is over: a worker that does not may take the
 // controller for killed and wait for its restart.
 func (d *Server) awaitNotified(r *run) {
-	late := time.NewTimer(r.options.patience / 6)
+	late := time.NewTimer(r.controller.options.patience / 6)
 	defer late.Stop()
-	look := time.NewTicker(r.options.patience / 1000)
+	look := time.NewTicker(r.controller.options.patience / 1000)
 	defer look.Stop()
 	for {
 		d.mu.Lock()
 		waiting := false
 		for _, s := range r.sessions {
-			waiting = waiting || !s.notified() && (s.connected() || r.silent(s.worker) < r.silenceLimit())
+			waiting = waiting || !s.notified() && (s.connected() || r.controller.silent(s.worker) < r.controller.silenceLimit())
 		}
 		d.mu.Unlock()
 		if !waiting {
@@ -182,10 +182,10 @@ func (d *Server) awaitNotified(r *run) {
 
 // enroll makes the session of a worker.
 func (r *run) enroll(e journalEntry, files uint64, on machine) *session {
-	s := newSession(r.began.UnixNano())
+	s := newSession(r.controller.began.UnixNano())
 	s.worker = &remote{connection: s, name: strconv.Itoa(e.Number), number: e.Number, session: e.Session, room: r.room(files), on: on,
-		pid: e.Pid, site: e.Number % max(1, len(r.Plan.Populations))}
-	if sites := r.Plan.Links.Sites(); len(sites) > 0 {
+		pid: e.Pid, site: e.Number % max(1, len(r.controller.Plan.Populations))}
+	if sites := r.controller.Plan.Links.Sites(); len(sites) > 0 {
 		s.worker.site = r.vacancy(sites)
 		if len(sites) > 1 {
 			s.worker.jobs = sites[s.worker.site].Name
@@ -211,7 +211,7 @@ func (r *run) deliver(h workerInput) bool {
 	done := make(chan struct{}, 1)
 	h.done = done
 	select {
-	case r.inbox <- h:
+	case r.controller.inbox <- h:
 	case <-r.over:
 		return false
 	}

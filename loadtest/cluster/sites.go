@@ -20,7 +20,7 @@ func (r *run) vacancy(sites scenario.Links) int {
 	best, most := 0, 0.0
 	for i := range sites {
 		share := 1.0
-		if r.options.JobPerClient {
+		if r.controller.options.JobPerClient {
 			share = sites[i].Spec.Complete().Share
 		}
 		if need := share / float64(2*there[i]+1); need > most { // as link.Deal does

@@ -67,11 +67,11 @@ func (s *suite) testRead(t *testing.T) {
 	t.Run("on the way", func(t *testing.T) {
 		s.unless(t, EarlyProgress)
 		p := s.file(t, c, "f", 6, s.o.Largest)
-		s.onTheWay(t, s.must(t, c, storage.Op{Kind: storage.Read, Path: p, Size: s.o.Largest, Chunk: 65_536}), s.o.Largest)
+		onTheWay(t, s.must(t, c, storage.Op{Kind: storage.Read, Path: p, Size: s.o.Largest, Chunk: 65_536}), s.o.Largest)
 		if s.offers(storage.Write) {
 			w := s.path(t, "w")
 			s.removeAfter(t, w)
-			s.onTheWay(t, s.must(t, c, storage.Op{Kind: storage.Write, Path: w, Size: s.o.Largest, Seed: 6, Chunk: 65_536}), s.o.Largest)
+			onTheWay(t, s.must(t, c, storage.Op{Kind: storage.Write, Path: w, Size: s.o.Largest, Seed: 6, Chunk: 65_536}), s.o.Largest)
 		}
 	})
 	t.Run("shorter than expected", func(t *testing.T) {
@@ -98,7 +98,7 @@ func (s *suite) testRead(t *testing.T) {
 
 // onTheWay fails if the bytes of a large file were reported all at once: they count when they move, not when the
 // operation ends.
-func (*suite) onTheWay(t *testing.T, out outcome, size int64) {
+func onTheWay(t *testing.T, out outcome, size int64) {
 	t.Helper()
 	if out.heard.first > size/2 || out.heard.moved != size {
 		t.Errorf("of %d bytes the first of %d calls of Moved tells %d", size, out.heard.calls, out.heard.first)
@@ -262,7 +262,7 @@ func (s *suite) testDest(t *testing.T) {
 				for _, op.Sum = range s.sums() {
 					op.Kind, op.Path, op.Dest = storage.Read, p, dest
 					s.checkPayload(t, &op, s.must(t, c, op), seed, []storage.Range{{Length: size}})
-					s.copied(t, dest, seed, size) // with nothing left of the copy before
+					copied(t, dest, seed, size) // with nothing left of the copy before
 				}
 			}
 		})
@@ -306,7 +306,7 @@ func (s *suite) testDest(t *testing.T) {
 			filepath.Join(small(t), "copy"))
 	})
 	s.must(t, c, read)
-	s.copied(t, dest, seed, size)
+	copied(t, dest, seed, size)
 }
 
 // testDestIsOwn looks who else may read a copy.
@@ -341,7 +341,7 @@ func (s *suite) testScratch(t *testing.T, c storage.Client, read storage.Op, des
 }
 
 // copied fails unless the file dest has the content of seed and size.
-func (*suite) copied(t *testing.T, dest string, seed uint64, size int64) {
+func copied(t *testing.T, dest string, seed uint64, size int64) {
 	t.Helper()
 	want := make([]byte, size)
 	content.Fill(want, seed, 0)

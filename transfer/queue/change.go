@@ -26,7 +26,7 @@ const changeColumns = "at, item, epoch, was, state, source"
 
 // saveChanges notes which files of jobs have changed, if somebody follows them.
 func (e *edit) saveChanges() error {
-	if !e.o.Changes {
+	if !e.q.o.Changes {
 		return nil
 	}
 	var rows [][]any

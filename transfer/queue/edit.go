@@ -34,7 +34,7 @@ func idsOf[T any](all []T, id func(T) int64) []int64 {
 // memory, and all that changed is written at its end, counters with it. Nothing
 // else changes files.
 type edit struct {
-	*Queue
+	q         *Queue
 	tx        *db.Tx
 	now       time.Time
 	requests  map[int64]*request
@@ -61,7 +61,7 @@ type edit struct {
 func (q *Queue) edit(ctx context.Context, f func(*edit) error) error {
 	var e *edit
 	err := q.db.Write(ctx, func(tx *db.Tx) error {
-		e = &edit{Queue: q, tx: tx, now: q.now(), requests: map[int64]*request{}, ended: map[int64]bool{},
+		e = &edit{q: q, tx: tx, now: q.now(), requests: map[int64]*request{}, ended: map[int64]bool{},
 			files: map[int64]*file{}, was: map[int64]file{},
 			groups: map[int64]map[string]*sourceGroup{}, more: map[int64]int64{}, full: map[string]string{}, checksums: map[int64]store.Checksum{}}
 		if err := f(e); err != nil {
@@ -243,7 +243,7 @@ func (e *edit) conclude(r *request) {
 		r.Reason = "the catalog has no such files any more"
 	}
 	e.event(r, 0, ending(r))
-	e.after = append(e.after, func() { e.rates.forget(r.ID) })
+	e.after = append(e.after, func() { e.q.rates.forget(r.ID) })
 }
 
 // ending tells how a request ended.

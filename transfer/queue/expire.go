@@ -61,7 +61,7 @@ func (q *Queue) endLeases(ctx context.Context, now time.Time, changes *[]Change)
 		var over []transfer.Outcome
 		for _, item := range items {
 			l, r := active[item], e.requests[requestOf(item)]
-			if l == nil || l.until.After(now) || r.stop == "" && l.stop == "" && l.until.Add(e.o.Grace).After(now) {
+			if l == nil || l.until.After(now) || r.stop == "" && l.stop == "" && l.until.Add(e.q.o.Grace).After(now) {
 				continue
 			}
 			over = append(over, transfer.Outcome{Item: item, Epoch: l.epoch, Fault: transfer.LeaseLost, Moved: l.moved, Begin: l.began, End: now,

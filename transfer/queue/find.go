@@ -175,7 +175,7 @@ func (e *edit) saveJobs() error {
 		return err
 	}
 	_, err = e.tx.Many("UPDATE job SET state = ?, ended = ? WHERE id = ?", db.Each(all, func(j *JobState) []any {
-		k, ended := e.keysOf(j)
+		k, ended := e.q.keysOf(j)
 		return []any{k.State, db.Nanos(ended), j.ID}
 	}))
 	return err

@@ -194,7 +194,7 @@ func (e *edit) saveFull() error {
 		case full == "":
 			_, err = e.tx.Exec("DELETE FROM hold WHERE dest = ?", dest)
 		default:
-			rest := pause(transfer.Outcome{Fault: transfer.DestFull}, h.times+1, (1+e.random())/2)
+			rest := pause(transfer.Outcome{Fault: transfer.DestFull}, h.times+1, (1+e.q.random())/2)
 			_, err = e.tx.Exec(`INSERT INTO hold (dest, until, times, reason) VALUES (?, ?, ?, ?)
 				ON CONFLICT (dest) DO UPDATE SET until = excluded.until, times = excluded.times, reason = excluded.reason`, dest, e.now.Add(rest),
 				h.times+1, full)

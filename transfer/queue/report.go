@@ -153,7 +153,7 @@ func (e *edit) applyOutcomes(outcomes []transfer.Outcome, active map[int64]*leas
 		if o.End.IsZero() {
 			o.End = e.now
 		}
-		*f, o = applyOutcome(*f, o, r.termsOf(l), others, e.now, e.random())
+		*f, o = applyOutcome(*f, o, r.termsOf(l), others, e.now, e.q.random())
 		e.over = append(e.over, f.id)
 		e.attempts = append(e.attempts, transfer.Attempt{Item: f.id, Source: l.source, Dest: l.dest, Mode: shownMode(l.mode, o), Outcome: o})
 		r.Count.Attempts++
@@ -192,7 +192,7 @@ func (e *edit) blameSource(f *file, l *lease, o transfer.Outcome) (transfer.Outc
 
 // learn takes from an attempt what it reports on more than its file.
 func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
-	e.after = append(e.after, func() { e.rates.add(f.request, o.Moved-l.moved, e.now) })
+	e.after = append(e.after, func() { e.q.rates.add(f.request, o.Moved-l.moved, e.now) })
 	if f.in < 0 { // it is not in the catalog
 		e.learnFull(l, o)
 		return
@@ -370,7 +370,7 @@ func (e *edit) breakCircuit(source string, o transfer.Outcome) transfer.Outcome 
 	}
 	if e.badRuns == nil {
 		e.badRuns = map[string]badRun{}
-		e.after = append(e.after, func() { e.breaker.add(e.badRuns) })
+		e.after = append(e.after, func() { e.q.breaker.add(e.badRuns) })
 	}
 	if o.Fault == "" {
 		e.badRuns[source] = badRun{since: true}
@@ -381,7 +381,7 @@ func (e *edit) breakCircuit(source string, o transfer.Outcome) transfer.Outcome 
 	e.badRuns[source] = run
 	n := run.n
 	if !run.since {
-		n += e.breaker.count(source)
+		n += e.q.breaker.count(source)
 	}
 	if n > brokenAfter {
 		o.Fault, o.After = transfer.Throttled, brokenPause

@@ -145,7 +145,7 @@ func (e *edit) saveLeases(all []*lease) error {
 	_, err := e.tx.Many("INSERT INTO lease ("+leaseColumns+`) SELECT id, epoch + 1, CAST(? AS TEXT), file, CAST(? AS TEXT), CAST(? AS TEXT),
 		CAST(? AS TEXT), size, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), FALSE, '', 0, '' FROM item
 		WHERE id {{in}} ORDER BY file ON CONFLICT DO NOTHING`, db.Each(order, func(c common) []any {
-		return []any{c.dest, c.source, c.path, string(c.mode), e.now, e.now, e.now.Add(e.o.Lease), alike[c]}
+		return []any{c.dest, c.source, c.path, string(c.mode), e.now, e.now, e.now.Add(e.q.o.Lease), alike[c]}
 	}))
 	return err
 }

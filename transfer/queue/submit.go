@@ -134,7 +134,7 @@ func (e *edit) stop(r *request, why transfer.Status) error {
 	}
 	r.stop, r.work, r.place = why, dropping, r.ID*perRequest
 	e.event(r, 0, fmt.Sprintf("request %d is being stopped: %s", r.ID, why))
-	return e.drop(r, e.first)
+	return e.drop(r, e.q.first)
 }
 
 // Retry lets the files of an ended request that did not arrive go again, with
@@ -164,7 +164,7 @@ func (q *Queue) Retry(ctx context.Context, id int64, by, reason string) (transfe
 		r.stop, r.Ended = "", time.Time{}
 		r.Status, r.work, r.place = transfer.Running, retrying, r.ID*perRequest
 		e.event(r, 0, fmt.Sprintf("request %d goes again: %s", id, say.Plural(int(r.Count.Failed+r.Count.Cancelled), "file")))
-		return e.retry(r, e.first)
+		return e.retry(r, e.q.first)
 	})
 }
 

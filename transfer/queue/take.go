@@ -63,7 +63,7 @@ func (e *edit) wanted(files []*file, chosen map[int64]Choice, replicas map[int64
 		}
 		i := slices.IndexFunc(replicas[f.replicaKey()], func(one replica) bool { return one.site == c.Source })
 		all = append(all, &lease{item: f.id, epoch: f.epoch + 1, dest: r.To, file: f.in, source: c.Source, path: replicas[f.replicaKey()][i].path,
-			mode: c.Mode, size: f.size, moved: moved, began: e.now, heard: e.now, until: e.now.Add(e.o.Lease)})
+			mode: c.Mode, size: f.size, moved: moved, began: e.now, heard: e.now, until: e.now.Add(e.q.o.Lease)})
 	}
 	return all
 }
@@ -160,7 +160,7 @@ func (e *edit) give(all []*lease) (given []transfer.Lease, err error) {
 		r := e.requests[f.request]
 		f.state, f.epoch, f.source, f.mode, f.moved, f.fault, f.reason = leased, l.epoch, l.source, l.mode, 0, "", ""
 		given = append(given, l.given(f, r))
-		e.after = append(e.after, func() { e.pay(r.To, r.Share, r.ID, max(f.size, 0)) })
+		e.after = append(e.after, func() { e.q.pay(r.To, r.Share, r.ID, max(f.size, 0)) })
 	}
 	slices.SortFunc(given, func(a, b transfer.Lease) int { return cmp.Compare(a.Item, b.Item) })
 	return given, nil

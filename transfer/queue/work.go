@@ -82,17 +82,17 @@ func (q *Queue) workFailed(ctx context.Context, id int64, why error) error {
 
 // nextWork locks the next request that has work, preferably one that is not locked now.
 func (e *edit) nextWork() (*request, error) {
-	e.mu.Lock()
-	last := e.worked
+	e.q.mu.Lock()
+	last := e.q.worked
 	halted := []int64{0}
-	for id, until := range e.halted {
+	for id, until := range e.q.halted {
 		if e.now.Before(until) {
 			halted = append(halted, id)
 		} else {
-			delete(e.halted, id)
+			delete(e.q.halted, id)
 		}
 	}
-	e.mu.Unlock()
+	e.q.mu.Unlock()
 	for _, try := range []struct {
 		after int64
 		lock  string
@@ -195,7 +195,7 @@ func (e *edit) drop(r *request, n int) error {
 	if err != nil {
 		return err
 	}
-	w, err := e.waits(&view{tx: e.tx, r: r})
+	w, err := e.q.waits(&view{tx: e.tx, r: r})
 	if err != nil {
 		return err
 	}
