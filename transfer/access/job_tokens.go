@@ -103,7 +103,7 @@ func (n *TokenReader) Read(ctx context.Context, raw string) (t JobToken, err err
 
 // TokensOf returns the tokens of a file of a job, and the job; "" if the file is in none.
 func (c *Control) TokensOf(ctx context.Context, item int64) (t JobTokens, job string, err error) {
-	p, job, err := c.queue.PairSecret(ctx, item)
+	p, job, err := c.queue.Read.PairSecret(ctx, item)
 	if err != nil || job == "" {
 		return t, job, err
 	}

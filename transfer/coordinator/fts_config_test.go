@@ -178,7 +178,7 @@ func TestFTSConfig(t *testing.T) {
 		t.Errorf("%d %+v", status, global)
 	}
 	id := u.submit(`{"files":[{"sources":["http://127.0.0.1:9/a"],"destinations":["http://127.0.0.1:9/b"]}]}`)
-	jobs, err := h.queue.Jobs(t.Context(), []string{id})
+	jobs, err := h.queue.Read.Jobs(t.Context(), []string{id})
 	if err != nil || len(jobs) != 1 {
 		t.Fatalf("%+v, %v", jobs, err)
 	}

@@ -350,7 +350,7 @@ func TestLeasesThatNobodyWasToldOf(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tries, err := h.queue.Attempts(t.Context(), lost[0].Item)
+	tries, err := h.queue.Read.Attempts(t.Context(), lost[0].Item)
 	if err != nil || len(tries) != 2 || tries[0].Fault != transfer.MoverStopped || tries[0].Epoch != lost[0].Epoch || tries[1].Fault != "" {
 		t.Errorf("%+v, %v", tries, err)
 	}

@@ -149,7 +149,7 @@ func TestRootTokensForwarded(t *testing.T) {
 				if got, err := os.ReadFile(filepath.Join(y.Data, dest)); err != nil || !bytes.Equal(got, data) {
 					t.Errorf("%d bytes, %v", len(got), err)
 				}
-				jobs, err := p.queue.Jobs(t.Context(), []string{id})
+				jobs, err := p.queue.Read.Jobs(t.Context(), []string{id})
 				if err != nil || len(jobs) != 1 {
 					t.Fatalf("%d jobs, %v", len(jobs), err)
 				}
@@ -196,7 +196,7 @@ func TestRootProxies(t *testing.T) {
 				if left := hidden(t, filepath.Join(to.Data, "deep")); len(left) > 0 {
 					t.Errorf("%s: temporaries are left: %v", want, left)
 				}
-				jobs, err := p.queue.Jobs(t.Context(), []string{id})
+				jobs, err := p.queue.Read.Jobs(t.Context(), []string{id})
 				if err != nil || len(jobs) != 1 {
 					t.Fatalf("%d jobs, %v", len(jobs), err)
 				}

@@ -36,9 +36,9 @@ func TestSchemathesis(t *testing.T) {
 	var made fts.SubmittedJob
 	job := fts.NewJob{Files: []fts.NewJobFile{{Sources: []string{"https://127.0.0.1:1/a"}, Destinations: []string{"https://127.0.0.1:2/a"}}}}
 	require.NoError(t, json.Unmarshal(h.ask(t, "POST", "/fts/jobs", raw, job, http.StatusOK), &made))
-	jobs, err := h.queue.Jobs(t.Context(), []string{made.ID})
+	jobs, err := h.queue.Read.Jobs(t.Context(), []string{made.ID})
 	require.NoError(t, err)
-	files, err := h.queue.JobFiles(t.Context(), jobs[0])
+	files, err := h.queue.Read.JobFiles(t.Context(), jobs[0])
 	require.NoError(t, err)
 	existing := fmt.Sprintf("[parameters]\n\"path.number\" = %d\n\"path.ids\" = %q\n\"path.file\" = \"%d\"\n\"path.files\" = \"%d\"\n"+
 		"\"query.name\" = \"/store/run1\"\n", q.ID, made.ID, files[0].ID, files[0].ID)

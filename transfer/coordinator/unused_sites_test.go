@@ -110,7 +110,7 @@ func TestUnusedEndpointsAreRemoved(t *testing.T) {
 // requestOf returns the id of the request of a job.
 func (h *house) requestOf(job string) int64 {
 	h.t.Helper()
-	all, err := h.queue.Jobs(h.t.Context(), []string{job})
+	all, err := h.queue.Read.Jobs(h.t.Context(), []string{job})
 	require.NoError(h.t, err)
 	return all[0].Parts[0].ID
 }

@@ -105,7 +105,7 @@ func (d *Deliveries) notifyEnded(ctx context.Context, service string) (more bool
 	if err != nil || len(last) == 0 {
 		return false, err
 	}
-	list, err := d.queue.Events(ctx, last[0], eventPage)
+	list, err := d.queue.Read.Events(ctx, last[0], eventPage)
 	if err != nil || len(list) == 0 {
 		return false, err
 	}
@@ -162,12 +162,12 @@ func (d *Deliveries) notificationsOf(ctx context.Context, e transfer.Event, serv
 
 // notification returns the JSON of a notification.
 func (d *Deliveries) notification(ctx context.Context, e transfer.Event, id, service string) ([]byte, error) {
-	r, err := d.queue.Get(ctx, e.Request)
+	r, err := d.queue.Read.Get(ctx, e.Request)
 	if err != nil {
 		return nil, err
 	}
 	m := Message{ID: id, Type: "request." + string(e.Status), Time: e.Time, Coordinator: service, Text: e.Text, Request: &r}
-	items, err := d.queue.First(ctx, e.Request, []transfer.State{transfer.FileFailed, transfer.FileCancelled}, notifyFiles)
+	items, err := d.queue.Read.First(ctx, e.Request, []transfer.State{transfer.FileFailed, transfer.FileCancelled}, notifyFiles)
 	if err != nil {
 		return nil, err
 	}

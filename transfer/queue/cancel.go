@@ -34,7 +34,7 @@ func (q *Queue) CancelFiles(ctx context.Context, items []int64, why string) erro
 }
 
 // OpenJobIDs returns the ids of the jobs that have not ended and are not being cancelled.
-func (q *Queue) OpenJobIDs(ctx context.Context) ([]string, error) {
+func (q *Reader) OpenJobIDs(ctx context.Context) ([]string, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]string, error) {
 		all, err := db.Column[string](tx, "SELECT job FROM request WHERE ended = 0 AND job <> '' AND stop = ''")
 		slices.Sort(all)
@@ -43,7 +43,7 @@ func (q *Queue) OpenJobIDs(ctx context.Context) ([]string, error) {
 }
 
 // Needing returns the files that have not ended and go to one of the sites, or come from nowhere else, and their jobs.
-func (q *Queue) Needing(ctx context.Context, sites []string) (items []int64, jobs []string, err error) {
+func (q *Reader) Needing(ctx context.Context, sites []string) (items []int64, jobs []string, err error) {
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
 		items, jobs = nil, nil
 		open, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE ended = 0 AND stop = '' ORDER BY id")

@@ -92,7 +92,7 @@ func TestPendingCountsAll(t *testing.T) {
 		w.submit(transfer.Submission{Dataset: "/d", To: "D"})
 		w.submit(transfer.Submission{Dataset: "/e", To: "D"})
 		w.site("B", false, -1)
-		all, err := w.Pending(w.ctx)
+		all, err := w.Read.Pending(w.ctx)
 		w.must(err)
 		if len(all) != 2 || all[0].Dest != "C" || all[0].Requests != 1100 || all[0].Count.Files != 0 || all[1].Dest != "D" ||
 			all[1].Requests != 2 ||

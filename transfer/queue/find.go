@@ -35,7 +35,7 @@ type JobFilter struct {
 
 // FindJobs returns the jobs that f selects, the latest submitted first. Each state has a search of its own by an index, so that rare
 // jobs among many are found fast.
-func (q *Queue) FindJobs(ctx context.Context, f JobFilter) ([]*JobState, error) {
+func (q *Reader) FindJobs(ctx context.Context, f JobFilter) ([]*JobState, error) {
 	states := f.Ended
 	if f.Open {
 		states = append([]string{""}, states...)
@@ -131,9 +131,9 @@ func (f *JobFilter) where(dialect db.Dialect, state, by, user string) (condition
 }
 
 // keysOf returns the keys of a job, and when it ended.
-func (q *Queue) keysOf(j *JobState) (k JobKeys, ended time.Time) {
-	if q.o.Keys != nil {
-		k = q.o.Keys(j)
+func (q *Reader) keysOf(j *JobState) (k JobKeys, ended time.Time) {
+	if q.keys != nil {
+		k = q.keys(j)
 	}
 	if k.User == j.By {
 		k.User = ""
@@ -175,7 +175,7 @@ func (e *edit) saveJobs() error {
 		return err
 	}
 	_, err = e.tx.Many("UPDATE job SET state = ?, ended = ? WHERE id = ?", db.Each(all, func(j *JobState) []any {
-		k, ended := e.q.keysOf(j)
+		k, ended := e.q.Read.keysOf(j)
 		return []any{k.State, db.Nanos(ended), j.ID}
 	}))
 	return err

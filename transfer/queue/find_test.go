@@ -37,7 +37,7 @@ func (w *world) submitted(id, by string, k JobKeys, dests ...string) {
 func (w *world) found(f JobFilter) []string {
 	w.t.Helper()
 	f.Limit = cmp.Or(f.Limit, 1000)
-	all, err := w.FindJobs(w.ctx, f)
+	all, err := w.Read.FindJobs(w.ctx, f)
 	w.must(err)
 	ids := []string{}
 	for _, j := range all {
@@ -72,7 +72,7 @@ func TestFindJobs(t *testing.T) {
 		for i := range 60 {
 			ids = append(ids, fmt.Sprintf("job%02d", i))
 		}
-		all, err := w.Jobs(w.ctx, ids)
+		all, err := w.Read.Jobs(w.ctx, ids)
 		w.must(err)
 		slices.SortFunc(all, func(a, b *JobState) int { return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(b.ID, a.ID)) })
 		some := 0

@@ -20,21 +20,21 @@ func TestFirst(t *testing.T) {
 		for n := range 14 {
 			var want []transfer.Item
 			for _, s := range states {
-				some, _, err := w.Items(w.ctx, r.ID, s, 0, 12)
+				some, _, err := w.Read.Items(w.ctx, r.ID, s, 0, 12)
 				w.must(err)
 				want = append(want, some...)
 			}
 			want = want[:min(n, len(want))]
-			got, err := w.First(w.ctx, r.ID, states, n)
+			got, err := w.Read.First(w.ctx, r.ID, states, n)
 			w.must(err)
 			if !slices.Equal(got, want) {
 				w.t.Errorf("first %d: %+v, not %+v", n, got, want)
 			}
 		}
-		if _, err := w.First(w.ctx, r.ID, []transfer.State{transfer.FileFailed, "lost?"}, 10); !errors.Is(err, ErrRefused) {
+		if _, err := w.Read.First(w.ctx, r.ID, []transfer.State{transfer.FileFailed, "lost?"}, 10); !errors.Is(err, ErrRefused) {
 			w.t.Errorf("of a state that is none: %v", err)
 		}
-		if _, err := w.First(w.ctx, 99, states, 10); !errors.Is(err, ErrNotFound) {
+		if _, err := w.Read.First(w.ctx, 99, states, 10); !errors.Is(err, ErrNotFound) {
 			w.t.Errorf("of no request: %v", err)
 		}
 	})

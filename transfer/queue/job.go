@@ -124,7 +124,7 @@ func (r *request) checks(source string) bool { return r.Job == "" && source == r
 func (q *Queue) SubmitJob(ctx context.Context, j Job, parts []JobPart) error {
 	j.By = text(j.By, 1000)
 	err := q.edit(ctx, func(e *edit) error {
-		k, _ := q.keysOf(&JobState{Job: j})
+		k, _ := q.Read.keysOf(&JobState{Job: j})
 		n, err := e.tx.Exec("INSERT INTO job (id, made_by, made, params, vo, state, user_name, credential, source, dest) "+
 			"VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
 			j.ID, j.By, e.now, j.Params, text(j.VO, 1000), text(k.User, 1000), k.Credential, k.Source, k.Dest)
@@ -153,17 +153,17 @@ const openFiles = "COALESCE(SUM(CASE WHEN r.resolved THEN r.files_n - r.done_n -
 	"ELSE r.asked_files END), 0)"
 
 // OpenFiles returns the number of files of a user's requests that have not ended.
-func (q *Queue) OpenFiles(ctx context.Context, by string) (int64, error) {
+func (q *Reader) OpenFiles(ctx context.Context, by string) (int64, error) {
 	return q.count(ctx, "SELECT "+openFiles+" FROM request r WHERE r.ended = 0 AND r.made_by = ?", text(by, 1000))
 }
 
 // OpenFilesOfVO returns the number of files of a virtual organization's jobs that have not ended.
-func (q *Queue) OpenFilesOfVO(ctx context.Context, vo string) (int64, error) {
+func (q *Reader) OpenFilesOfVO(ctx context.Context, vo string) (int64, error) {
 	return q.count(ctx, "SELECT "+openFiles+" FROM request r JOIN job j ON j.id = r.job WHERE r.ended = 0 AND r.job <> '' AND j.vo = ?",
 		text(vo, 1000))
 }
 
-func (q *Queue) count(ctx context.Context, query string, args ...any) (int64, error) {
+func (q *Reader) count(ctx context.Context, query string, args ...any) (int64, error) {
 	all, err := db.Select(ctx, q.db, db.Value[int64], query, args...)
 	if err != nil {
 		return 0, err
@@ -297,7 +297,7 @@ func (l *lease) within(moved int64) int64 {
 }
 
 // Jobs returns those of the jobs that exist, in no order.
-func (q *Queue) Jobs(ctx context.Context, ids []string) (all []*JobState, err error) {
+func (q *Reader) Jobs(ctx context.Context, ids []string) (all []*JobState, err error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]*JobState, error) { return jobsOf(tx, "id {{in}}", ids) })
 }
 
@@ -324,7 +324,7 @@ func jobsOf(tx *db.Tx, where string, args ...any) ([]*JobState, error) {
 }
 
 // JobFiles returns the files of a job in the order of the submission.
-func (q *Queue) JobFiles(ctx context.Context, j *JobState) (all []*JobFile, err error) {
+func (q *Reader) JobFiles(ctx context.Context, j *JobState) (all []*JobFile, err error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) (all []*JobFile, err error) {
 		for _, part := range j.Parts {
 			some, err := partFiles(tx, &part)
@@ -426,7 +426,7 @@ func (f *JobFile) tried(a transfer.Attempt) {
 }
 
 // PairReplicas returns the sources of files of jobs by the name of the file.
-func (q *Queue) PairReplicas(ctx context.Context, items []transfer.Item) (map[string][]catalog.Replica, error) {
+func (q *Reader) PairReplicas(ctx context.Context, items []transfer.Item) (map[string][]catalog.Replica, error) {
 	m := map[int64][]replica{}
 	err := q.db.Read(ctx, func(tx *db.Tx) error {
 		clear(m)
@@ -442,7 +442,7 @@ func (q *Queue) PairReplicas(ctx context.Context, items []transfer.Item) (map[st
 }
 
 // PairSecret returns the secret, number and parameters of a file, and its job; the job of a file that is in none is "".
-func (q *Queue) PairSecret(ctx context.Context, item int64) (p Pair, job string, err error) {
+func (q *Reader) PairSecret(ctx context.Context, item int64) (p Pair, job string, err error) {
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
 		p, job = Pair{}, ""
 		err := tx.Row("SELECT p.secret, p.number, p.params, r.job FROM pair p JOIN request r ON r.id = ? WHERE p.item = ?",

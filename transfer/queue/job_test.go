@@ -62,19 +62,19 @@ func TestJob(t *testing.T) {
 			t.Fatalf("two jobs bring the same file to the same place: %+v", d)
 		}
 		w.report(success(d[0]))
-		jobs, err := w.Jobs(w.ctx, []string{"one", "none"})
+		jobs, err := w.Read.Jobs(w.ctx, []string{"one", "none"})
 		w.must(err)
 		if len(jobs) != 1 || len(jobs[0].Parts) != 2 || jobs[0].Params != `{"k":1}` || jobs[0].Parts[0].Status != transfer.Completed ||
 			jobs[0].Parts[0].Count.Bytes != 1239 {
 			t.Fatalf("%+v", jobs[0])
 		}
-		files, err := w.JobFiles(w.ctx, jobs[0])
+		files, err := w.Read.JobFiles(w.ctx, jobs[0])
 		w.must(err)
 		if len(files) != 3 || files[1].Number != 1 || files[1].Item.Size != 1234 || files[1].State != transfer.Done || files[1].Began.IsZero() ||
 			files[1].Failures["B"] == "" || files[1].Params != `{"n":1}` || files[1].Attempts != 2 || files[2].Share != "default" {
 			t.Errorf("%+v", files[1])
 		}
-		open, err := w.FindJobs(w.ctx, JobFilter{Open: true, Limit: 10})
+		open, err := w.Read.FindJobs(w.ctx, JobFilter{Open: true, Limit: 10})
 		w.must(err)
 		if len(open) != 1 || open[0].ID != "two" {
 			t.Errorf("%+v", open)
@@ -107,11 +107,11 @@ func TestFindInJobs(t *testing.T) {
 			pairTo(1, "A", "B", "a"), pairTo(2, "A", "B", "b")}}}))
 		j, _ := w.jobFiles("j")
 		for i, name := range []string{"/c", "/a", "/b"} {
-			if one, err := w.Find(w.ctx, j.Parts[0].ID, name); err != nil || one.ID != j.Parts[0].ID*perRequest+int64(i)+1 {
+			if one, err := w.Read.Find(w.ctx, j.Parts[0].ID, name); err != nil || one.ID != j.Parts[0].ID*perRequest+int64(i)+1 {
 				t.Errorf("%s: %+v, %v", name, one, err)
 			}
 		}
-		if _, err := w.Find(w.ctx, j.Parts[0].ID, "/d"); !errors.Is(err, ErrNotFound) {
+		if _, err := w.Read.Find(w.ctx, j.Parts[0].ID, "/d"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("a file that it does not have: %v", err)
 		}
 	})

@@ -207,7 +207,7 @@ func (e *edit) saveFull() error {
 }
 
 // SitesInUse returns the sites of files that have not ended, and of files about which a tape system is to be asked.
-func (q *Queue) SitesInUse(ctx context.Context) ([]string, error) {
+func (q *Reader) SitesInUse(ctx context.Context) ([]string, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]string, error) {
 		used := map[string]bool{}
 		for _, query := range []string{
@@ -230,7 +230,7 @@ func (q *Queue) SitesInUse(ctx context.Context) ([]string, error) {
 }
 
 // SiteURLs returns the URL of a file of a job's request at each site that is a whole server. A request of a dataset has none.
-func (q *Queue) SiteURLs(ctx context.Context, request int64) (map[string]*url.URL, error) {
+func (q *Reader) SiteURLs(ctx context.Context, request int64) (map[string]*url.URL, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) (map[string]*url.URL, error) {
 		r, err := requestRow(tx, request)
 		if err != nil {

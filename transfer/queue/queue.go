@@ -45,6 +45,8 @@ type Options struct {
 // A Queue is safe for concurrent use. Its errors are db.ErrBusy where the
 // database cannot serve now: nothing has changed then, and it can be asked again.
 type Queue struct {
+	Read *Reader
+
 	db      *db.DB
 	o       Options
 	first   int // files that a change of a request changes at once; the others are left to Work
@@ -84,6 +86,7 @@ func Open(ctx context.Context, d *db.DB, o Options) (*Queue, error) {
 	}
 	q := &Queue{db: d, o: o, first: firstFiles, shares: o.Shares,
 		halted: map[int64]time.Time{}, fairShare: map[string]*fairShare{}, places: map[int64]int64{}}
+	q.Read = &Reader{db: d, now: q.now, keys: o.Keys, rates: &q.rates}
 	if err := q.rewind(ctx); err != nil {
 		return nil, err
 	}

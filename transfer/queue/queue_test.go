@@ -64,7 +64,7 @@ func TestCompleted(t *testing.T) {
 		if len(m.Items) != 5 || len(m.Digest) != 64 || m.Items[4].Name != "/d/f0000004" {
 			w.t.Errorf("%+v", m)
 		}
-		f, err := w.Find(w.ctx, r.ID, "/d/f0000003")
+		f, err := w.Read.Find(w.ctx, r.ID, "/d/f0000003")
 		w.must(err)
 		if f.ID != m.Items[3].ID {
 			w.t.Errorf("%+v", f)
@@ -90,7 +90,7 @@ func TestPartial(t *testing.T) {
 		if r.Status != transfer.Partial || r.Count.Done != 2 || r.Count.Failed != 1 {
 			w.t.Fatalf("%+v", r)
 		}
-		items, next, err := w.Items(w.ctx, r.ID, transfer.FileFailed, 0, 10)
+		items, next, err := w.Read.Items(w.ctx, r.ID, transfer.FileFailed, 0, 10)
 		w.must(err)
 		if next != 0 || len(items) != 1 || items[0].Reason != "A: no such file at A; B: no such file at B" {
 			w.t.Errorf("%+v", items)
@@ -156,7 +156,7 @@ func TestOldEpochs(t *testing.T) {
 		}
 		w.report(success(second), success(second), failure(second, transfer.Permanent, "no"))
 		r = w.get(r.ID)
-		attempts, err := w.Attempts(w.ctx, first.Item)
+		attempts, err := w.Read.Attempts(w.ctx, first.Item)
 		w.must(err)
 		if r.Status != transfer.Completed || r.Count.Attempts != 2 || len(attempts) != 4 {
 			w.t.Errorf("%+v %+v", r, attempts)
@@ -183,7 +183,7 @@ func TestReportsOfOthers(t *testing.T) {
 		if _, err := w.Report(w.ctx, "B", []transfer.Outcome{success(first)}); err != nil {
 			w.t.Error(err)
 		}
-		attempts, err := w.Attempts(w.ctx, first.Item)
+		attempts, err := w.Read.Attempts(w.ctx, first.Item)
 		if r = w.get(r.ID); err != nil || r.Status.Ended() || len(attempts) != 1 {
 			w.t.Errorf("%+v %+v, %v", r, attempts, err)
 		}

@@ -25,8 +25,17 @@ func requestRow(tx *db.Tx, id int64) (*request, error) {
 	return all[0], nil
 }
 
+// A Reader reads requests, jobs, files, attempts and events of a queue, and changes nothing. It is safe
+// for concurrent use.
+type Reader struct {
+	db    *db.DB
+	now   func() time.Time
+	keys  func(*JobState) JobKeys // see Options
+	rates *rates
+}
+
 // Get returns a request. Of the files that it names, Files has the first thousand.
-func (q *Queue) Get(ctx context.Context, id int64) (transfer.Request, error) {
+func (q *Reader) Get(ctx context.Context, id int64) (transfer.Request, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) (r transfer.Request, err error) {
 		row, err := requestRow(tx, id)
 		if err != nil {
@@ -41,7 +50,7 @@ func (q *Queue) Get(ctx context.Context, id int64) (transfer.Request, error) {
 }
 
 // List returns requests, the latest first, without the names of files.
-func (q *Queue) List(ctx context.Context, f transfer.Filter) ([]transfer.Request, error) {
+func (q *Reader) List(ctx context.Context, f transfer.Filter) ([]transfer.Request, error) {
 	n := f.Limit
 	if n <= 0 {
 		n = 100
@@ -94,7 +103,7 @@ type Pending struct {
 }
 
 // Pending adds up all requests that have not ended, however many there are.
-func (q *Queue) Pending(ctx context.Context) ([]Pending, error) {
+func (q *Reader) Pending(ctx context.Context) ([]Pending, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]Pending, error) {
 		all, err := db.All(tx, func(rows *db.Rows) (o Pending, err error) {
 			c := &o.Count
@@ -140,7 +149,7 @@ func unavailable(c *transfer.Counts, n int64) {
 
 // addCurrent adds what depends on the moment: rates, and how many files wait for sites
 // that are down.
-func (q *Queue) addCurrent(tx *db.Tx, all []*transfer.Request) error {
+func (q *Reader) addCurrent(tx *db.Tx, all []*transfer.Request) error {
 	open := map[int64]*transfer.Request{}
 	for _, r := range all {
 		if !r.Status.Ended() {
@@ -166,7 +175,7 @@ func (q *Queue) addCurrent(tx *db.Tx, all []*transfer.Request) error {
 }
 
 // Item returns one file and its request.
-func (q *Queue) Item(ctx context.Context, item int64) (one transfer.Item, request int64, err error) {
+func (q *Reader) Item(ctx context.Context, item int64) (one transfer.Item, request int64, err error) {
 	one, err = q.item(ctx, requestOf(item), unknown("there is no file %d", item), "id = ?", item)
 	if err != nil {
 		return one, 0, err
@@ -175,7 +184,7 @@ func (q *Queue) Item(ctx context.Context, item int64) (one transfer.Item, reques
 }
 
 // item reads one file of a request; none is the error if there is none.
-func (q *Queue) item(ctx context.Context, request int64, none error, where string, args ...any) (transfer.Item, error) {
+func (q *Reader) item(ctx context.Context, request int64, none error, where string, args ...any) (transfer.Item, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) (one transfer.Item, err error) {
 		r, err := requestRow(tx, request)
 		if err != nil {
@@ -206,7 +215,7 @@ const window = 10_000
 // Items returns a page of the files of a request: at most n of those after an item's
 // id (0: from the first) in a state, or ("") in all. next is what to give as
 // after for the next page, 0 at the end; a page may be empty and not the last.
-func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int64, n int) (items []transfer.Item, next int64, err error) {
+func (q *Reader) Items(ctx context.Context, id int64, s transfer.State, after int64, n int) (items []transfer.Item, next int64, err error) {
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
 		r, err := requestRow(tx, id)
 		if err != nil {
@@ -225,7 +234,7 @@ func (q *Queue) Items(ctx context.Context, id int64, s transfer.State, after int
 
 // First returns the first n files of a request in these states, all as they are at one
 // moment: those in the first state, then those in the next.
-func (q *Queue) First(ctx context.Context, id int64, states []transfer.State, n int) ([]transfer.Item, error) {
+func (q *Reader) First(ctx context.Context, id int64, states []transfer.State, n int) ([]transfer.Item, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Item, error) {
 		r, err := requestRow(tx, id)
 		if err != nil {
@@ -347,7 +356,7 @@ func sift(tx *db.Tx, r *request, first int64, n int) (files []*file, next int64,
 }
 
 // shown returns files as others see them, with the reasons why they do not move.
-func (q *Queue) shown(v *view, files []*file) ([]transfer.Item, error) {
+func (q *Reader) shown(v *view, files []*file) ([]transfer.Item, error) {
 	items := make([]transfer.Item, len(files))
 	var moving []int64
 	waiting := false
@@ -412,7 +421,7 @@ func (w waits) reason(group int64) (reason string, down bool) {
 	return w.all, false
 }
 
-func (q *Queue) waits(v *view) (waits, error) {
+func (q *Reader) waits(v *view) (waits, error) {
 	w, r := waits{groups: map[int64]string{}}, v.r
 	if err := v.around(); err != nil {
 		return w, err
@@ -435,7 +444,7 @@ func (q *Queue) waits(v *view) (waits, error) {
 }
 
 // Find returns the file of that name in a request.
-func (q *Queue) Find(ctx context.Context, request int64, name string) (transfer.Item, error) {
+func (q *Reader) Find(ctx context.Context, request int64, name string) (transfer.Item, error) {
 	first := request*perRequest + 1
 	where, args := "id = ? AND name = ?", []any(nil)
 	err := q.db.Read(ctx, func(tx *db.Tx) error {
@@ -465,19 +474,19 @@ func (q *Queue) Find(ctx context.Context, request int64, name string) (transfer.
 }
 
 // attempts reads attempts for which a condition holds.
-func (q *Queue) attempts(ctx context.Context, where string, args ...any) ([]transfer.Attempt, error) {
+func (q *Reader) attempts(ctx context.Context, where string, args ...any) ([]transfer.Attempt, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Attempt, error) { return attemptsOf(tx, where, args...) })
 }
 
 // Attempts returns the attempts at one file, the oldest first.
-func (q *Queue) Attempts(ctx context.Context, item int64) ([]transfer.Attempt, error) {
+func (q *Reader) Attempts(ctx context.Context, item int64) ([]transfer.Attempt, error) {
 	return q.attempts(ctx, "item = ? ORDER BY epoch, late", item)
 }
 
 // RequestAttempts returns a page of the attempts at the files of a request, by file
 // and epoch: at most n after the last one of the page before (its zero value:
 // from the first).
-func (q *Queue) RequestAttempts(ctx context.Context, id int64, after transfer.Attempt, n int) ([]transfer.Attempt, error) {
+func (q *Reader) RequestAttempts(ctx context.Context, id int64, after transfer.Attempt, n int) ([]transfer.Attempt, error) {
 	item := max(after.Item, id*perRequest)
 	return q.attempts(ctx, `item >= ? AND item < ? AND (item > ? OR epoch > ? OR epoch = ? AND late > ?) ORDER BY item, epoch, late LIMIT ?`,
 		item, (id+1)*perRequest, item, after.Epoch, after.Epoch, lateColumn(after), min(max(n, 1), 10_000))
@@ -485,7 +494,7 @@ func (q *Queue) RequestAttempts(ctx context.Context, id int64, after transfer.At
 
 // Since returns the attempts that ended after a time, the oldest first, at most n and those that ended in the same moment as the last:
 // leases expire together.
-func (q *Queue) Since(ctx context.Context, after time.Time, n int) ([]transfer.Attempt, error) {
+func (q *Reader) Since(ctx context.Context, after time.Time, n int) ([]transfer.Attempt, error) {
 	n = min(max(n, 1), 100_000)
 	list, err := q.attempts(ctx, "ended > ? ORDER BY ended, item, epoch LIMIT ?", after, n)
 	if err != nil || len(list) < n {
@@ -499,7 +508,7 @@ func (q *Queue) Since(ctx context.Context, after time.Time, n int) ([]transfer.A
 
 // All yields the files of a request in the order of their ids, read page by page:
 // each page as it is when it is read.
-func (q *Queue) All(ctx context.Context, id int64) iter.Seq2[transfer.Item, error] {
+func (q *Reader) All(ctx context.Context, id int64) iter.Seq2[transfer.Item, error] {
 	return func(yield func(transfer.Item, error) bool) {
 		for after := int64(0); ; {
 			items, next, err := q.Items(ctx, id, "", after, 1000)
@@ -520,7 +529,7 @@ func (q *Queue) All(ctx context.Context, id int64) iter.Seq2[transfer.Item, erro
 }
 
 // Events returns the events after an id, the oldest first, at most n. Old ones are gone.
-func (q *Queue) Events(ctx context.Context, after int64, n int) ([]transfer.Event, error) {
+func (q *Reader) Events(ctx context.Context, after int64, n int) ([]transfer.Event, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Event, error) {
 		return db.All(tx, func(rows *db.Rows) (v transfer.Event, err error) {
 			err = rows.Scan(&v.ID, db.When(&v.Time), &v.Request, &v.Item, &v.Status, &v.Text)

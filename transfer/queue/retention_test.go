@@ -111,7 +111,7 @@ func TestEventsAfterARestore(t *testing.T) {
 		for _, l := range w.lease("B", 1) {
 			w.report(success(l))
 		}
-		before, err := w.Events(w.ctx, 0, 1000)
+		before, err := w.Read.Events(w.ctx, 0, 1000)
 		w.must(err)
 		if len(before) == 0 {
 			t.Fatal("no events")
@@ -120,7 +120,7 @@ func TestEventsAfterARestore(t *testing.T) {
 		w.must(SkipNumbers(w.ctx, w.db))
 		w.dataset("/e", 1, "A")
 		w.submit(transfer.Submission{Dataset: "/e", To: "B", Approve: true})
-		after, err := w.Events(w.ctx, last+1000, 1000)
+		after, err := w.Read.Events(w.ctx, last+1000, 1000)
 		w.must(err)
 		if len(after) == 0 {
 			t.Error("no event has a number that the lost coordinator did not give")

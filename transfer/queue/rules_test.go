@@ -125,7 +125,7 @@ func TestSiteDown(t *testing.T) {
 			!strings.Contains(one.Reason, "A cannot be reached since 2026-11-22 12:00:00 UTC (switched off)") {
 			w.t.Errorf("%+v %+v", r, one)
 		}
-		if items, _, err := w.Items(w.ctx, first.ID, transfer.NoSource, 0, 10); err != nil || len(items) != 3 {
+		if items, _, err := w.Read.Items(w.ctx, first.ID, transfer.NoSource, 0, 10); err != nil || len(items) != 3 {
 			w.t.Errorf("%v %+v", err, items)
 		}
 		// One of them turns up elsewhere.
@@ -428,12 +428,13 @@ func TestDecisions(t *testing.T) {
 		if _, err := w.Approve(w.ctx, 99, "boss", ""); !errors.Is(err, ErrNotFound) {
 			w.t.Error(err)
 		}
-		events, err := w.Events(w.ctx, 0, 100)
+		events, err := w.Read.Events(w.ctx, 0, 100)
 		w.must(err)
 		if len(events) < 7 || events[0].Text != "request 1 by alice: /d to C, awaiting approval" {
 			w.t.Errorf("%+v", events)
 		}
-		if open, err := w.List(w.ctx, transfer.Filter{Open: true, By: "alice", Limit: 5}); err != nil || len(open) != 1 || open[0].ID != one.ID {
+		open, err := w.Read.List(w.ctx, transfer.Filter{Open: true, By: "alice", Limit: 5})
+		if err != nil || len(open) != 1 || open[0].ID != one.ID {
 			w.t.Errorf("%v %+v", err, open)
 		}
 	})
@@ -581,7 +582,7 @@ func TestHundred(t *testing.T) {
 				s := transfer.Submission{Dataset: fmt.Sprintf("/u%03d", i), To: "C", Approve: true, Key: "k"}
 				one, err := w.Submit(w.ctx, "alice", transfer.Submission{Dataset: s.Dataset, To: "D", Approve: true})
 				errs <- err
-				_, err = w.Get(w.ctx, one.ID)
+				_, err = w.Read.Get(w.ctx, one.ID)
 				errs <- err
 				_, err = w.Submit(w.ctx, fmt.Sprint("user", i), s)
 				errs <- err
@@ -612,7 +613,7 @@ func TestHundred(t *testing.T) {
 				w.t.Errorf("request %d waited for %d rounds", id, round)
 			}
 		}
-		if all, err := w.List(w.ctx, transfer.Filter{Status: transfer.Completed, To: "C", Limit: 1000}); err != nil || len(all) != users {
+		if all, err := w.Read.List(w.ctx, transfer.Filter{Status: transfer.Completed, To: "C", Limit: 1000}); err != nil || len(all) != users {
 			w.t.Errorf("%v: %d completed", err, len(all))
 		}
 	})

@@ -155,11 +155,11 @@ func (s *scale) look(stop chan struct{}) error {
 		var err error
 		switch i % 3 {
 		case 0:
-			_, err = s.Get(s.ctx, s.id)
+			_, err = s.Read.Get(s.ctx, s.id)
 		case 1:
-			_, err = s.List(s.ctx, transfer.Filter{})
+			_, err = s.Read.List(s.ctx, transfer.Filter{})
 		default:
-			_, _, err = s.Items(s.ctx, s.id, states[i/3%len(states)], s.id*perRequest+int64(i*7919%s.files), 100)
+			_, _, err = s.Read.Items(s.ctx, s.id, states[i/3%len(states)], s.id*perRequest+int64(i*7919%s.files), 100)
 		}
 		if err != nil {
 			return err

@@ -43,7 +43,7 @@ func (q *Queue) Submit(ctx context.Context, by string, s transfer.Submission) (t
 	if err != nil {
 		return transfer.Request{}, err
 	}
-	return q.Get(ctx, id)
+	return q.Read.Get(ctx, id)
 }
 
 // check refuses what can be seen to be wrong, and fills in what is not said.
@@ -183,7 +183,7 @@ func (q *Queue) change(ctx context.Context, id int64, f func(*edit, *request) er
 	if err != nil {
 		return transfer.Request{}, err
 	}
-	return q.Get(ctx, id)
+	return q.Read.Get(ctx, id)
 }
 
 func refused(format string, args ...any) error {

@@ -16,12 +16,12 @@ func pairTo(number int, from, to, path string) Pair {
 // jobFiles returns the files of a job.
 func (w *world) jobFiles(id string) (*JobState, []*JobFile) {
 	w.t.Helper()
-	jobs, err := w.Jobs(w.ctx, []string{id})
+	jobs, err := w.Read.Jobs(w.ctx, []string{id})
 	w.must(err)
 	if len(jobs) != 1 {
 		w.t.Fatalf("%d jobs %s", len(jobs), id)
 	}
-	files, err := w.JobFiles(w.ctx, jobs[0])
+	files, err := w.Read.JobFiles(w.ctx, jobs[0])
 	w.must(err)
 	return jobs[0], files
 }
@@ -121,7 +121,7 @@ func TestTape(t *testing.T) {
 		if j.Parts[0].Staging != 3 || j.Parts[0].Count.Queued != 3 || files[0].Waits != Stage {
 			t.Errorf("%+v %+v", j.Parts[0], files[0])
 		}
-		if all, err := w.Pending(w.ctx); err != nil || len(all) != 1 || all[0].Count.Queued != 3 || !all[0].Oldest.IsZero() {
+		if all, err := w.Read.Pending(w.ctx); err != nil || len(all) != 1 || all[0].Count.Queued != 3 || !all[0].Oldest.IsZero() {
 			t.Errorf("%+v, %v", all, err)
 		}
 		polls := due(TapePoll, 3)
@@ -214,7 +214,7 @@ func TestPagesOfAttempts(t *testing.T) {
 		seen := map[int64]int{}
 		var after time.Time
 		for range 5 {
-			page, err := w.Since(w.ctx, after, 2)
+			page, err := w.Read.Since(w.ctx, after, 2)
 			w.must(err)
 			for _, a := range page {
 				seen[a.Item]++

@@ -195,7 +195,7 @@ func (e *edit) drop(r *request, n int) error {
 	if err != nil {
 		return err
 	}
-	w, err := e.q.waits(&view{tx: e.tx, r: r})
+	w, err := e.q.Read.waits(&view{tx: e.tx, r: r})
 	if err != nil {
 		return err
 	}

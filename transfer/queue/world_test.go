@@ -90,7 +90,7 @@ func (w *world) submit(s transfer.Submission) transfer.Request {
 
 func (w *world) get(id int64) transfer.Request {
 	w.t.Helper()
-	r, err := w.Get(w.ctx, id)
+	r, err := w.Read.Get(w.ctx, id)
 	w.must(err)
 	return r
 }
@@ -140,7 +140,7 @@ func (w *world) report(o ...transfer.Outcome) []Change {
 
 func (w *world) item(id int64) transfer.Item {
 	w.t.Helper()
-	one, _, err := w.Item(w.ctx, id)
+	one, _, err := w.Read.Item(w.ctx, id)
 	w.must(err)
 	return one
 }
@@ -148,7 +148,7 @@ func (w *world) item(id int64) transfer.Item {
 func (w *world) all(id int64) []transfer.Item {
 	w.t.Helper()
 	var all []transfer.Item
-	for one, err := range w.All(w.ctx, id) {
+	for one, err := range w.Read.All(w.ctx, id) {
 		w.must(err)
 		all = append(all, one)
 	}
@@ -306,11 +306,11 @@ func (s state) final() bool { return s >= done }
 
 // Manifest reads what the coordinator's clients read page by page.
 func (q *Queue) Manifest(ctx context.Context, id int64) (m transfer.Manifest, err error) {
-	if m.Request, err = q.Get(ctx, id); err != nil {
+	if m.Request, err = q.Read.Get(ctx, id); err != nil {
 		return m, err
 	}
 	sum := transfer.NewManifestHash()
-	for one, err := range q.All(ctx, id) {
+	for one, err := range q.Read.All(ctx, id) {
 		if err != nil {
 			return m, err
 		}

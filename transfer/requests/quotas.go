@@ -42,9 +42,9 @@ func (c *Service) Admit(ctx context.Context, w access.Caller, files int) (done f
 		Quota
 		open func(context.Context) (int64, error)
 	}{
-		{"user " + w.Name, "you have", c.conf.UserQuota, func(ctx context.Context) (int64, error) { return c.queue.OpenFiles(ctx, w.Name) }},
+		{"user " + w.Name, "you have", c.conf.UserQuota, func(ctx context.Context) (int64, error) { return c.queue.Read.OpenFiles(ctx, w.Name) }},
 		{"vo " + vo, fmt.Sprintf("users of %.100s have", vo), c.conf.VOQuota,
-			func(ctx context.Context) (int64, error) { return c.queue.OpenFilesOfVO(ctx, vo) }},
+			func(ctx context.Context) (int64, error) { return c.queue.Read.OpenFilesOfVO(ctx, vo) }},
 	}
 	for _, l := range limits {
 		if l.Submissions > 0 && c.quotas.made[l.key] >= l.Submissions {

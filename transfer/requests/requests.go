@@ -144,7 +144,7 @@ func (c *Service) mayDecide(ctx context.Context, w access.Caller, number int64, 
 	if err := w.Need(access.MaySubmit); err != nil {
 		return err
 	}
-	r, err := c.queue.Get(ctx, number)
+	r, err := c.queue.Read.Get(ctx, number)
 	if err == nil && r.By != w.Name {
 		err = wire.Refuse(http.StatusForbidden, "request %d was submitted by %s: to %s it requires the role %s", number, r.By, what,
 			access.MayApprove)
@@ -159,12 +159,12 @@ func (c *Service) Cancel(ctx context.Context, id int64, by, reason string) (tran
 		return r, err
 	}
 	c.Abort(ctx, func(l *dispatch.ActiveLease) bool { return l.Request == id })
-	return c.queue.Get(ctx, id)
+	return c.queue.Read.Get(ctx, id)
 }
 
 // Retry retries the failed and cancelled files of a request. Endpoints of a job that have been removed meanwhile become sites again.
 func (c *Service) Retry(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
-	urls, err := c.queue.SiteURLs(ctx, id)
+	urls, err := c.queue.Read.SiteURLs(ctx, id)
 	if err != nil {
 		return transfer.Request{}, err
 	}

@@ -48,7 +48,7 @@ func (c *Registry) RemoveUnused(ctx context.Context) error {
 // inUse returns the sites of open files, of files on tape whose state is polled, of temporary files that are to be removed, and of
 // replicas.
 func (c *Registry) inUse(ctx context.Context) ([]string, error) {
-	used, err := c.queue.SitesInUse(ctx)
+	used, err := c.queue.Read.SitesInUse(ctx)
 	if err != nil {
 		return nil, err
 	}

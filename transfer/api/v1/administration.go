@@ -44,7 +44,7 @@ func (h *Handlers) testNotify(q *api.Call, in *transfer.NotifyTest) ([]transfer.
 // are times in nanoseconds since 1970.
 func (h *Handlers) history(q *api.Call, _ *struct{}) (answer transfer.History, err error) {
 	n := q.Rows()
-	list, err := h.Queue.Since(q.Context(), time.Unix(0, q.After()), n)
+	list, err := h.Queue.Read.Since(q.Context(), time.Unix(0, q.After()), n)
 	if err != nil {
 		return answer, err
 	}

@@ -47,7 +47,7 @@ func (h *Handlers) events(q *api.Call, w http.ResponseWriter) error {
 			if h.State.Agents.Closed() || h.Access.Revoked(q.Token) {
 				return nil
 			}
-			list, err := h.Queue.Events(q.Context(), after, eventPage)
+			list, err := h.Queue.Read.Events(q.Context(), after, eventPage)
 			if q.Context().Err() == nil {
 				h.Health.Database(err)
 			}

@@ -21,14 +21,14 @@ const explainSample = 1000
 // explain answers why files of a request do not move now, or what is done with them.
 func (h *Handlers) explain(q *api.Call, _ *struct{}) (e transfer.Explanation, err error) {
 	ctx := q.Context()
-	r, err := h.Queue.Get(ctx, q.Number)
+	r, err := h.Queue.Read.Get(ctx, q.Number)
 	if err != nil {
 		return e, err
 	}
 	x := &explainer{h.State.Leases.Explain(r), h}
 	if name := q.Param("file"); name != "" {
 		var it transfer.Item
-		if it, err = h.Queue.Find(ctx, q.Number, name); err == nil {
+		if it, err = h.Queue.Read.Find(ctx, q.Number, name); err == nil {
 			err = x.items(ctx, []transfer.Item{it}, 1)
 		}
 	} else {
@@ -95,7 +95,7 @@ func (x *explainer) items(ctx context.Context, items []transfer.Item, count int6
 // replicas returns the replicas of waiting files by name.
 func (x *explainer) replicas(ctx context.Context, items []transfer.Item) (map[string][]catalog.Replica, error) {
 	if x.Request.Job != "" {
-		return x.h.Queue.PairReplicas(ctx, items)
+		return x.h.Queue.Read.PairReplicas(ctx, items)
 	}
 	var names []string
 	for _, it := range items {

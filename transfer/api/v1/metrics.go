@@ -16,7 +16,7 @@ import (
 
 // metrics answers Prometheus.
 func (h *Handlers) metrics(q *api.Call, w http.ResponseWriter) error {
-	open, err := h.Queue.Pending(q.Context())
+	open, err := h.Queue.Read.Pending(q.Context())
 	if err != nil {
 		return err
 	}

@@ -40,12 +40,12 @@ func (h *Handlers) list(q *api.Call, _ *struct{}) ([]transfer.Request, error) {
 		By:     q.Param("by"),
 		Before: q.Integer("before", 0, 0, 1<<62), Limit: int(q.Integer("n", 100, 1, 1000)),
 	}
-	list, err := h.Queue.List(q.Context(), f)
+	list, err := h.Queue.Read.List(q.Context(), f)
 	return api.OrEmpty(list), err
 }
 
 func (h *Handlers) show(q *api.Call, _ *struct{}) (transfer.Request, error) {
-	return h.Queue.Get(q.Context(), q.Number)
+	return h.Queue.Read.Get(q.Context(), q.Number)
 }
 
 // items answers with files of a request and the progress of their transfers.
@@ -62,7 +62,7 @@ func (h *Handlers) items(q *api.Call, _ *struct{}) (items []transfer.Item, err e
 		err = wire.Refuse(http.StatusBadRequest,
 			"after=%d: only files in one state have pages; with up to %d states the answer has the first files", after, mostStates)
 	default:
-		items, err = h.Queue.First(q.Context(), q.Number, states, n)
+		items, err = h.Queue.Read.First(q.Context(), q.Number, states, n)
 	}
 	h.State.Leases.AddProgress(items)
 	return api.OrEmpty(items), err
@@ -71,7 +71,7 @@ func (h *Handlers) items(q *api.Call, _ *struct{}) (items []transfer.Item, err e
 // itemsAfter returns n files of a request; pages of the queue may be short.
 func (h *Handlers) itemsAfter(ctx context.Context, id int64, s transfer.State, after int64, n int) (all []transfer.Item, err error) {
 	for len(all) < n {
-		items, next, err := h.Queue.Items(ctx, id, s, after, n-len(all))
+		items, next, err := h.Queue.Read.Items(ctx, id, s, after, n-len(all))
 		if err != nil {
 			return nil, err
 		}
@@ -88,17 +88,17 @@ func (h *Handlers) attempts(q *api.Call, _ *struct{}) ([]transfer.Attempt, error
 	if item == 0 {
 		last := transfer.Attempt{Item: q.After(), Late: q.Param("late") != "false"}
 		last.Epoch = q.Integer("epoch", 0, 0, 1<<62)
-		list, err := h.Queue.RequestAttempts(q.Context(), q.Number, last, n)
+		list, err := h.Queue.Read.RequestAttempts(q.Context(), q.Number, last, n)
 		return api.OrEmpty(list), err
 	}
-	_, of, err := h.Queue.Item(q.Context(), item)
+	_, of, err := h.Queue.Read.Item(q.Context(), item)
 	if err != nil {
 		return nil, err
 	}
 	if of != q.Number {
 		return nil, wire.Refuse(http.StatusNotFound, "file %d does not belong to request %d", item, q.Number)
 	}
-	list, err := h.Queue.Attempts(q.Context(), item)
+	list, err := h.Queue.Read.Attempts(q.Context(), item)
 	return api.OrEmpty(list[:min(len(list), n)]), err
 }
 
@@ -109,7 +109,7 @@ func (h *Handlers) links(*api.Call, *struct{}) ([]transfer.Link, error) {
 // manifest streams a transfer.Manifest: a request may have a million files. A connection whose answer
 // cannot be completed is reset.
 func (h *Handlers) manifest(q *api.Call, w http.ResponseWriter) error {
-	r, err := h.Queue.Get(q.Context(), q.Number)
+	r, err := h.Queue.Read.Get(q.Context(), q.Number)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (h *Handlers) manifest(q *api.Call, w http.ResponseWriter) error {
 	complete(err)
 	_, _ = fmt.Fprintf(out, "{\"request\":%s,\n\"items\":[\n", head) // out keeps the error
 	sum, n := transfer.NewManifestHash(), 0
-	for one, err := range h.Queue.All(q.Context(), q.Number) {
+	for one, err := range h.Queue.Read.All(q.Context(), q.Number) {
 		complete(err)
 		text, err := json.Marshal(one)
 		complete(err)

@@ -78,7 +78,7 @@ func (c *Configuration) banFiles(ctx context.Context, b dispatch.Ban) (jobs []st
 	if len(sites) == 0 {
 		return nil, nil
 	}
-	items, jobs, err := c.queue.Needing(ctx, sites)
+	items, jobs, err := c.queue.Read.Needing(ctx, sites)
 	if err != nil || b.Status != dispatch.BanCancels {
 		return jobs, err
 	}
@@ -280,13 +280,13 @@ func (c *Configuration) cancelJob(ctx context.Context, j *queue.JobState, by, wh
 // cancelJobs cancels the open jobs that are chosen.
 func (c *Configuration) cancelJobs(ctx context.Context, by, why string, chosen func(*queue.JobState) bool) (n fts.CancelledAnswer,
 	err error) {
-	ids, err := c.queue.OpenJobIDs(ctx)
+	ids, err := c.queue.Read.OpenJobIDs(ctx)
 	if err != nil {
 		return n, err
 	}
 	defer c.wakeAll()
 	for some := range slices.Chunk(ids, listJobs) {
-		all, err := c.queue.Jobs(ctx, some)
+		all, err := c.queue.Read.Jobs(ctx, some)
 		if err != nil {
 			return n, err
 		}

@@ -100,7 +100,7 @@ func (c *API) archived(q *api.Call) (int, any, error) {
 	if fts.Open(fts.State(j)) {
 		return 0, nil, fts.Refuse(http.StatusNotFound, "No job with the id %q has been found in the archive: it has not ended", j.ID)
 	}
-	files, err := c.queue.JobFiles(q.Context(), j)
+	files, err := c.queue.Read.JobFiles(q.Context(), j)
 	if err != nil {
 		return 0, nil, err
 	}

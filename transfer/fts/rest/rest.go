@@ -524,7 +524,7 @@ func (c *API) jobs(q *api.Call) (ids []string, jobs map[string]*queue.JobState, 
 	if len(ids) == 0 || len(ids) > mostJobs {
 		return nil, nil, nil, fts.Refuse(http.StatusBadRequest, "%d jobs: ask for 1 to %d", len(ids), mostJobs)
 	}
-	all, err := c.queue.Jobs(q.Context(), ids)
+	all, err := c.queue.Read.Jobs(q.Context(), ids)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -580,7 +580,7 @@ func (c *API) show(q *api.Call) (int, any, error) {
 		if len(fields) == 0 {
 			continue
 		}
-		files, err := c.queue.JobFiles(q.Context(), j)
+		files, err := c.queue.Read.JobFiles(q.Context(), j)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -613,7 +613,7 @@ func (c *API) jobFiles(q *api.Call) (*queue.JobState, []*queue.JobFile, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	files, err := c.queue.JobFiles(q.Context(), j)
+	files, err := c.queue.Read.JobFiles(q.Context(), j)
 	return j, files, err
 }
 
@@ -653,14 +653,14 @@ func (c *API) retries(q *api.Call) (int, any, error) {
 	if err != nil {
 		return 0, nil, fts.Refuse(http.StatusBadRequest, "file_id is not a number")
 	}
-	_, request, err := c.queue.Item(q.Context(), item)
+	_, request, err := c.queue.Read.Item(q.Context(), item)
 	if err != nil {
 		return 0, nil, err
 	}
 	if !slices.ContainsFunc(j.Parts, func(p queue.JobRequest) bool { return p.ID == request }) {
 		return 0, nil, fts.Refuse(http.StatusNotFound, "No file with the id %q has been found", q.PathValue("file"))
 	}
-	all, err := c.queue.Attempts(q.Context(), item)
+	all, err := c.queue.Read.Attempts(q.Context(), item)
 	return http.StatusOK, fts.Retry(all), err
 }
 
@@ -703,7 +703,7 @@ func (c *API) list(q *api.Call) (int, any, error) {
 			f.Open, f.Since = false, c.now().Add(-window)
 		}
 	}
-	all, err := c.queue.FindJobs(q.Context(), f)
+	all, err := c.queue.Read.FindJobs(q.Context(), f)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -761,7 +761,7 @@ func (c *API) change(q *api.Call, change func(*queue.JobState) error) (int, any,
 			}
 		}
 	}
-	now, err := c.queue.Jobs(q.Context(), ids)
+	now, err := c.queue.Read.Jobs(q.Context(), ids)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -829,7 +829,7 @@ func (c *API) cancelFiles(q *api.Call) (int, any, error) {
 		}
 		ids = append(ids, id)
 	}
-	files, err := c.queue.JobFiles(q.Context(), j)
+	files, err := c.queue.Read.JobFiles(q.Context(), j)
 	if err != nil {
 		return 0, nil, err
 	}
