@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -308,11 +309,17 @@ func TestFewerWorkersThanWanted(t *testing.T) {
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
 	conf, n := plan(stepOf(6, 2), stepOf(6, 2)), &notes{}
 	conf.Sink = n
-	conf.Steps = &afterAll{StepSource: engine.FixedSteps(conf.Plan), ready: func() bool { return n.has("worker", "worker 3 connected") }}
+	var third atomic.Int64 // times that worker 3 is shown as waiting: it registers, then it asks for a step
+	conf.Steps = &afterAll{StepSource: engine.FixedSteps(conf.Plan), ready: func() bool { return third.Load() > 1 }}
+	shown := func(w WorkerState) {
+		if w.Name == "3" && w.State == Waiting {
+			third.Add(1)
+		}
+	}
 	var late sync.Once
 	n.seen = func(*measure.Interval) { late.Do(func() { jobs = append(jobs, submit(t, d.Pass(), patience)) }) }
 	absent := func() []string { return []string{"job 7.2 is held: Disk quota exceeded"} }
-	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 3, Wait: 3 * time.Second, Absent: absent}))
+	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 3, Wait: 3 * time.Second, Absent: absent, Worker: shown}))
 	for _, j := range jobs {
 		j.end(t)
 	}
