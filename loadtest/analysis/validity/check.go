@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 )
 
 // Validity says whether the numbers can be believed.
@@ -27,8 +29,10 @@ const (
 type Check struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`           // ok, warn, fail, skipped
-	Detail string `json:"detail"`           // with numbers
+	Detail string `json:"detail"`           // the texts of Facts
 	Effect string `json:"effect,omitempty"` // of warn and fail: what it means for the result
+
+	Facts []fact.Fact `json:"facts,omitempty"`
 
 	notes []Note
 }
@@ -63,6 +67,12 @@ func (c *Check) Skip(detail string) Check {
 func (c *Check) unchecked(what, remedy string) Check {
 	c.Note(what, remedy)
 	return c.Skip(what)
+}
+
+// addFact adds a fact to the detail of c, see fact.New.
+func (c *Check) addFact(code string, pairs ...any) {
+	c.Facts = append(c.Facts, fact.New(code, pairs...))
+	c.Detail = strings.Join(fact.Texts(c.Facts), "; ")
 }
 
 // addDetail appends a sentence to the detail of c.

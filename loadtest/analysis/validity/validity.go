@@ -91,7 +91,8 @@ func (d *Evidence) checkErrors(curve *steps.Curve, best int) Check {
 	right, bad, by := curve.Counts()
 	ended := right + bad
 	if ended == 0 {
-		c.Status, c.Detail = Fail, "no operation was completed during the measurement: measure longer, or use smaller files"
+		c.Status = Fail
+		c.addFact("check.errors.nothing")
 		for i := range curve.Steps {
 			if curve.Steps[i].Moved > 0 {
 				c.Status = Warn // large files: bytes moved, none was whole
@@ -100,13 +101,13 @@ func (d *Evidence) checkErrors(curve *steps.Curve, best int) Check {
 		return c
 	}
 	share := stats.Ratio(float64(bad), float64(ended))
-	c.Detail = fmt.Sprintf("%d of %d operations failed (%s)", bad, ended, unit.Percent(share))
+	c.addFact("check.errors.failed", "failed", bad, "ended", ended, "share", share)
 	if text := steps.Classes(by); text != "" {
-		c.Detail += ": " + text
+		c.addFact("check.errors.classes", "classes", text)
 	}
 	if best >= 0 {
 		at := curve.Steps[best].ErrorRatio
-		c.Detail += fmt.Sprintf("; %s at the best step", unit.Percent(at))
+		c.addFact("check.errors.best", "share", at)
 		if at > 0.01 {
 			c.Status = Warn
 		}
@@ -115,13 +116,12 @@ func (d *Evidence) checkErrors(curve *steps.Curve, best int) Check {
 		c.Status = worse(c.Status, Warn)
 	}
 	if s := mostErrors(curve); s.ErrorRatio > 0.5 {
-		c.Detail += fmt.Sprintf("; %s at %s", unit.Percent(s.ErrorRatio), curve.At(s))
+		c.addFact("check.errors.most", "share", s.ErrorRatio, "load", curve.At(s))
 		c.Status = worse(c.Status, Warn)
 	}
 	if s, n := d.failedLate(curve); s != nil {
 		stuck := min(1, stats.Ratio(float64(n), s.ActiveClients))
-		c.Detail += fmt.Sprintf("; %d operations at %s failed only in the graceful stop: up to %s of the clients may have waited for them "+
-			"during the measurement", n, curve.At(s), unit.Percent(stuck))
+		c.addFact("check.errors.late", "operations", n, "load", curve.At(s), "share", stuck)
 		c.Status = worse(c.Status, Warn)
 	}
 	if right == 0 || best >= 0 && curve.Steps[best].ErrorRatio > mostFailed && !d.Run.Record {
