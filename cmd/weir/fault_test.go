@@ -64,7 +64,7 @@ func TestKillLosesNothing(t *testing.T) {
 	stranger := filepath.Join(filepath.Dir(entries[0]), "stranger.txt")
 	require.NoError(t, os.WriteFile(stranger, []byte("put there by somebody else"), 0o600))
 
-	code, said := weir(t, "report", dir)
+	code, said := weir(t, "report", "--verbose", dir)
 	if code != exitFine && code != exitInvalid || !strings.Contains(said, "the run was aborted") {
 		t.Errorf("report of the killed run: exit code %d\n%s", code, said)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -82,11 +83,14 @@ func (p *process) kill(t *testing.T) {
 	_ = p.Wait() // killed
 }
 
-// untilHeld waits until the run in dir has written a second of a step's hold.
+// untilHeld waits until the run in dir has written an interval of a step's hold with completed operations.
 func untilHeld(t *testing.T, dir string, step int) {
 	t.Helper()
-	text := fmt.Sprintf(`"step":%d,"phase":"measure"`, step)
-	require.Eventually(t, text, func() bool { return contains(filepath.Join(dir, results.IntervalsFile), text) })
+	held := regexp.MustCompile(fmt.Sprintf(`"step":%d,"phase":"measure".*"done":[1-9]`, step))
+	require.Eventually(t, held.String(), func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, results.IntervalsFile))
+		return err == nil && held.Match(text)
+	})
 }
 
 // killed starts weir and kills it when a second of the step was held.

@@ -88,15 +88,15 @@ func TestWatchInBrowser(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	address := labtest.Address(t)
-	w := watch(t, "run", "--watch="+address, "--clients", "1,2,4", "--duration", "4s", "--set", "workload.think=5ms", "--out", dir)
+	w := watch(t, "run", "--watch="+address, "--clients", "1,2,4", "--duration", "10m", "--set", "workload.think=5ms", "--out", dir)
 	p := browser.Open(t, w.url, 1600, 1000)
 	p.Wait(`Number(document.querySelector("#time-throughput")?.dataset.points) > 3 && document.querySelector("[role=progressbar]").ariaValueNow > 0`)
 	p.Reload() // in the middle
 	p.Wait(`Number(document.querySelector("#time-throughput")?.dataset.points) > 5`)
+	require.NoError(t, w.Process.Signal(os.Interrupt))
 	p.Wait(`document.querySelector(".state").textContent.startsWith("The run is over")`)
 	p.Wait(`document.querySelector(".says .meta").textContent === "The result:"`)
-	code, said := w.end(t, false)
-	if code != exitFine && code != exitInvalid {
+	if code, said := w.end(t, false); code != exitInterrupt {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	p.Wait(`document.querySelector(".wire.lost")`)

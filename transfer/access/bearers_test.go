@@ -35,7 +35,7 @@ func startBearers(t *testing.T, c labtest.IAMConfig) *bearerRig {
 	require.NoError(t, err)
 	q, err := queue.Open(ctx, d, queue.Options{})
 	require.NoError(t, err)
-	require.NoError(t, d.Migrate(ctx, "coordinator", os.DirFS("../coordinator/schema")))
+	require.NoError(t, d.Migrate(ctx, "coordinator", os.DirFS("../state/schema")))
 	box, err := NewBox(filepath.Join(dir, SecretsFile))
 	require.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)

@@ -399,7 +399,7 @@ func TestFTSArchive(t *testing.T) {
 func TestFTSTapeTokens(t *testing.T) {
 	tier.Slow(t, "waits for tokens to expire")
 	t.Parallel()
-	const life = 4 * time.Second
+	const life = 10 * time.Second // busy machines need seconds to exchange a token
 	p, iam, out := startIAM(t, labtest.IAMConfig{ES256: true, Life: life})
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -400,7 +400,8 @@ func (g *gate) open() {
 func TestTokensOfWaitingJobs(t *testing.T) {
 	tier.Slow(t, "waits for tokens to expire")
 	t.Parallel()
-	p, iam, out := startIAM(t, labtest.IAMConfig{Life: 4 * time.Second})
+	const life = 10 * time.Second // busy machines need seconds to exchange a token
+	p, iam, out := startIAM(t, labtest.IAMConfig{Life: life})
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(out.String())
@@ -422,7 +423,7 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 	until(t, "the tokens are exchanged", renewed(2))
 	p.end()
 	iam.Down(true)
-	expired := time.Now().Add(5 * time.Second)
+	expired := time.Now().Add(life + time.Second)
 	until(t, "the tokens expire", func() bool { return time.Now().After(expired) })
 	gate.open()
 	p.begin()

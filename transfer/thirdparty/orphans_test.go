@@ -69,7 +69,7 @@ func newCopier(t *testing.T, sites ...catalog.Site) *Copier {
 	require.NoError(t, err)
 	q, err := queue.Open(ctx, d, queue.Options{})
 	require.NoError(t, err)
-	require.NoError(t, d.Migrate(ctx, "coordinator", os.DirFS("../coordinator/schema")))
+	require.NoError(t, d.Migrate(ctx, "coordinator", os.DirFS("../state/schema")))
 	works := health.New(log)
 	control, err := access.New(ctx, access.Config{State: dir, DB: d, Queue: q, Health: works, Log: log, Now: time.Now})
 	require.NoError(t, err)
