@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"weir/internal/say"
 	"weir/internal/unit"
@@ -24,19 +23,19 @@ func backendCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	count := func(lines []figure.Line) figure.Axis { return scaled(lines, decimal("")) }
 	all := those(backendStack(f), imbalanceChart(f))
 	for _, q := range []struct {
-		id, what, name, label, desc string
-		axis                        func([]figure.Line) figure.Axis
-		text                        func(float64) string
-		of                          func(backend) *float64
+		id, what, name, label string
+		axis                  func([]figure.Line) figure.Axis
+		text                  func(float64) string
+		of                    func(backend) *float64
 	}{
-		{"backendsessions", "Sessions", "sessions", "sessions", "Sessions at once", count, unit.Significant,
+		{"backendsessions", "Sessions", "sessions", "sessions", count, unit.Significant,
 			func(x backend) *float64 { return x.Sessions }},
-		{"backendcpu", "CPU", "CPU", "% of its cores", "Share of all cores of a backend's machine that were busy",
-			percentAxis("", 0), unit.Percent, func(x backend) *float64 { return x.CPU }},
-		{"backendcores", "Cores", "CPU time", "cores", "CPU time that a backend's own processes used", count, unit.Significant,
+		{"backendcpu", "CPU", "CPU", "% of its cores", percentAxis("", 0), unit.Percent,
+			func(x backend) *float64 { return x.CPU }},
+		{"backendcores", "Cores", "CPU time", "cores", count, unit.Significant,
 			func(x backend) *float64 { return x.Cores }},
-		{"backendnet", "Network", "network traffic", "% of its speed", "Traffic of a backend's interface, the tighter way, of its speed",
-			percentAxis("", 0), unit.Percent, func(x backend) *float64 { return x.Network }},
+		{"backendnet", "Network", "network traffic", "% of its speed", percentAxis("", 0), unit.Percent,
+			func(x backend) *float64 { return x.Network }},
 	} {
 		lines, known := backendLines(f, q.of, q.text)
 		c := against(f, q.id, q.what+" of each backend against load", q.name, q.axis, lines...)
@@ -46,7 +45,7 @@ func backendCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 		if known > len(lines) {
 			c.Title += fmt.Sprintf(" (%d of %d)", len(lines), known)
 		}
-		c.Y.Label, c.Desc = q.label, q.desc+": "+summits(f, c.Lines, q.text)+"."
+		c.Y.Label = q.label
 		all = append(all, *c)
 	}
 	if s == nil || len(s.Backends) == 0 || len(s.Backends) != len(f.Balance.Backends) || len(s.Points) == 0 {
@@ -137,24 +136,7 @@ func backendStack(f *analysis.Findings) *figure.Figure {
 		return nil
 	}
 	c.Y = backendAxis(f, c.Lines)
-	sum := c.Lines[len(c.Lines)-1]
-	sum.Name = "all together"
-	c.Desc = "Each backend's part lies on those before it, so that the uppermost line is the sum: " + summit(f, &sum, backendText(f)) + ". " +
-		sharesText(f) + "."
 	return c
-}
-
-// sharesText names the backends' shares in all steps together.
-func sharesText(f *analysis.Findings) string {
-	var said []string
-	for _, l := range layers(f) {
-		share := 0.0
-		for _, place := range l.places {
-			share += f.Balance.Backends[place].Share
-		}
-		said = append(said, l.name+" "+unit.Percent(share))
-	}
-	return "Over all steps the shares are: " + strings.Join(said, ", ")
 }
 
 // imbalanceChart shows the imbalance beside what chance gives.
@@ -178,8 +160,6 @@ func imbalanceChart(f *analysis.Findings) *figure.Figure {
 		return nil
 	}
 	c.Y.Label = "largest share / mean"
-	c.Desc = "The largest share of a backend over the mean of all; 1 is even. " + say.Capital(summit(f, &c.Lines[0], times)) + "." +
-		" Dashed is what random choices give, as many as were made: on average, and what they exceed in one case of twenty."
 	return c
 }
 
@@ -221,9 +201,6 @@ func backendTimes(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 		return points[k].At, func(i int) float64 { return amount(&s.Backends[i].Points[k]) }
 	})
 	gave.Y = backendAxis(f, gave.Lines)
-	sum := gave.Lines[len(gave.Lines)-1]
-	gave.Desc = "Each backend's part lies on those before it, so that the uppermost line is the sum: " +
-		usual(backendText(f), meanOf(sum.Points), highest([]figure.Line{sum})) + ". " + sharesText(f) + "."
 	if f.Balance.Source == analysis.BySessions {
 		return []figure.Figure{gave}
 	}
@@ -250,6 +227,5 @@ func sessionTimes(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	}
 	c.Y = scaled(c.Lines, decimal(""))
 	c.Y.Name, c.Y.Label = "sessions", "sessions"
-	c.Desc = "Sessions at once: " + usuals(c.Lines, unit.Significant) + "."
 	return c
 }

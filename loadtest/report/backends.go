@@ -42,24 +42,16 @@ func backendChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	return c
 }
 
-// sourceWords says where shares come from.
+// sourceWords labels the source of the shares.
 func sourceWords(f *analysis.Findings) string {
-	return map[string]string{
-		analysis.ByClients:   "Shares are of what clients saw of each backend.",
-		analysis.ByLog:       "Shares are of what the backends' transfer logs say.",
-		analysis.ByInterface: "Shares are of all traffic of the backends' interfaces.",
-		analysis.ByItself:    "Shares are of what the backends' servers say of themselves.",
-		analysis.ByBalancer:  "Shares are of the bytes that the balancer passed on.",
-		analysis.BySessions:  "The bytes of each backend are unknown: shares are of their sessions at once.",
+	return "Source of the shares: " + map[string]string{
+		analysis.ByClients:   "measurements of the clients",
+		analysis.ByLog:       "transfer logs of the backends",
+		analysis.ByInterface: "all traffic of the backends' interfaces",
+		analysis.ByItself:    "the backends' own counters",
+		analysis.ByBalancer:  "bytes forwarded by the balancer",
+		analysis.BySessions:  "concurrent sessions, since the bytes of each backend are unknown",
 	}[f.Balance.Source]
-}
-
-// backendText is a throughput, or sessions where those are all that is known.
-func backendText(f *analysis.Findings) func(x float64) string {
-	if f.Balance.Source == analysis.BySessions {
-		return func(x float64) string { return unit.Significant(x) + " sessions" }
-	}
-	return unit.Bits
 }
 
 func backendAmount(x *analysis.BackendFigure) float64 {
@@ -86,32 +78,24 @@ func ends(s *analysis.Step) (most, least *analysis.BackendFigure) {
 	return most, least
 }
 
-// balanceWords says how evenly the backends shared a step, and whether chance
-// explains it; "" if they did nothing.
+// balanceWords labels the shares of the backends of a step and compares them with random choices; "" if they did nothing.
 func balanceWords(f *analysis.Findings, s *analysis.Step) string {
-	b := s.Balance
-	n := len(s.Backends)
+	b, n := s.Balance, len(s.Backends)
 	if b == nil || n == 0 {
 		return ""
 	}
 	most, least := ends(s)
-	what := "the throughput, " + unit.Bits(b.Sum) + " together"
-	if f.Balance.Source == analysis.BySessions {
-		what = "the sessions"
+	text := fmt.Sprintf("Shares of %s, %s: largest %s (%s), smallest %s (%s), even %s; imbalance %s", say.Plural(n, "backend"), at(f, s),
+		unit.Percent(most.Share), say.Plain(most.Name), unit.Percent(least.Share), say.Plain(least.Name), unit.Percent(1/float64(n)),
+		times(b.Imbalance))
+	if b.Choices == 0 {
+		return text
 	}
-	text := fmt.Sprintf("With %s %d backends shared %s: %s had the most with %s and %s the least with %s; an even share is %s. ",
-		at(f, s), n, what,
-		say.Plain(most.Name), unit.Percent(most.Share), say.Plain(least.Name), unit.Percent(least.Share), unit.Percent(1/float64(n)))
-	chance := fmt.Sprintf("%s random choices would give %s on average, and above %s in one case of twenty", unit.Count(float64(b.Choices)),
-		times(b.ByChance), times(b.Mostly))
-	text += fmt.Sprintf("The imbalance (the largest share over the mean) is %s: ", times(b.Imbalance))
-	switch {
-	case b.Choices == 0:
-		return strings.TrimSuffix(text, ": ") + "."
-	case b.Imbalance > b.Mostly:
-		return text + "more than chance explains, for " + chance + "."
+	word := "no more than chance"
+	if b.Imbalance > b.Mostly {
+		word = "more than chance"
 	}
-	return text + "no more than chance explains, for " + chance + "."
+	return text + fmt.Sprintf(", by chance %s (p95 %s): %s", times(b.ByChance), times(b.Mostly), word)
 }
 
 // times prints how many times as much something is.

@@ -40,9 +40,8 @@ func TestBackends(t *testing.T) {
 	var text, page bytes.Buffer
 	require.NoError(t, Text(&text, f, Options{Verbose: true}))
 	require.NoError(t, HTML(&page, f, s))
-	for _, want := range []string{"Backends With 64 clients 4 backends shared the throughput",
-		"gftp-3 is full first, with 32 clients: 95% busy", "gftp-3 had the most with 40%",
-		"is 1.60: more than chance explains"} {
+	for _, want := range []string{"Backends Shares of 4 backends, 64 clients: largest 40% (gftp-3), smallest 20% ",
+		"gftp-3 is full first, with 32 clients: 95% busy", "even 25%; imbalance 1.60, by chance ", ": more than chance"} {
 		in := strings.Join(strings.Fields(text.String()), " ")
 		if !strings.Contains(in, want) {
 			t.Errorf("the text has no %q:\n%s", want, text.String())
@@ -52,7 +51,7 @@ func TestBackends(t *testing.T) {
 		t.Error("the text tells the same twice")
 	}
 	for _, want := range []string{`id="backends"`, `id="backendswhole"`, `id="imbalances"`, `id="backendsteps"`, "transfer log",
-		"Shares are of what clients saw"} {
+		"Source of the shares: measurements of the clients"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -136,7 +135,7 @@ func TestSessionsOnly(t *testing.T) {
 	f, s := shared(t, service)
 	var text bytes.Buffer
 	if err := Text(&text, f, Options{Verbose: true}); err != nil || f.Balance.Source != analysis.BySessions ||
-		!strings.Contains(text.String(), "shared the sessions") {
+		!strings.Contains(text.String(), "Source of the shares: concurrent sessions") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 	figures := Figures(f, s).Backends

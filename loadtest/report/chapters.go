@@ -13,7 +13,7 @@ import (
 func chapters(f *analysis.Findings, s *analysis.Series, plots Plots) []chapter {
 	all := kept(transferChapter(f), curveChapter(f, plots), limitChapter(f, plots.Limits), jobChapter(f, s, plots), loadChapter(f, plots),
 		chapter{ID: "time", Title: "Against time", Charts: drawings(plots.Time)}, latencyChapter(plots), phaseChapter(f, plots.Parts),
-		backendChapter(f, plots.Backends), serverChapter(f, plots.Servers), linkChapter(f, s, plots.Links), hostChapter(f, s, plots),
+		backendChapter(f, plots.Backends), serverChapter(f, s, plots.Servers), linkChapter(f, s, plots.Links), hostChapter(f, s, plots),
 		workerChapter(f), errorChapter(f, s), checkChapter(f), runChapter(f, s))
 	for i := range all {
 		for k := range all[i].Parts {

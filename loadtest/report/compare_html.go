@@ -139,8 +139,8 @@ func resultClass(result string) string {
 
 // pairForest has a row for each step with the metric, and the overall one.
 func pairForest(pair *compare.Pair, m *compare.Metric) *draw.Forest {
-	desc := fmt.Sprintf("Shift of %s from %s to %s with its 95%% interval, step by step. %s", m.Title, say.Plain(pair.A),
-		say.Plain(pair.B), better(m))
+	desc := fmt.Sprintf("Shift of %s from %s to %s by %s, with 95%% intervals. %s", m.Title, say.Plain(pair.A), say.Plain(pair.B), pair.Load,
+		better(m))
 	f := newForest(m, m.Title, desc)
 	add := func(name string, s *compare.Shift) {
 		if s.Metric != m.Name || s.RunsA == 0 || s.RunsB == 0 {
@@ -165,9 +165,9 @@ func pairForest(pair *compare.Pair, m *compare.Metric) *draw.Forest {
 func better(m *compare.Metric) string {
 	switch m.Better {
 	case compare.Higher:
-		return "Right is better."
+		return "Right is better"
 	case compare.Lower:
-		return "Left is better."
+		return "Left is better"
 	}
 	return ""
 }
@@ -179,7 +179,7 @@ func effectChapter(c *compare.Comparison) chapter {
 	}
 	m := compare.MetricOf(c.Effects.Metric)
 	f := newForest(m, "Effects of factors",
-		"Shift by each level against the first one of its factor, over all levels of the others, with its 95% interval. "+better(m))
+		"Shift of "+m.Title+" by factor and level against the first level, with 95% intervals. "+better(m))
 	f.ID = "effects"
 	for i := range c.Effects.Main {
 		x := &c.Effects.Main[i]

@@ -77,12 +77,10 @@ func errorChapter(f *analysis.Findings, s *analysis.Series) chapter {
 		}
 	}
 	c.Brief = "none"
-	c.Lead = fmt.Sprintf("No operation failed while load was held; %s ended well.", counted(ended, "operation"))
 	if failed > 0 {
 		c.Brief = unit.Percent(float64(failed)/float64(ended)) + " failed"
-		c.Lead = fmt.Sprintf("%s of %s failed while load was held, %s.", whole(failed), counted(ended, "operation"),
-			unit.Percent(float64(failed)/float64(ended)))
 	}
+	c.Lead = fmt.Sprintf("Failed while load was held: %s of %s", whole(failed), counted(ended, "operation"))
 	order := slices.SortedFunc(maps.Keys(by), func(a, b storage.Class) int { return cmp.Or(cmp.Compare(by[b], by[a]), cmp.Compare(a, b)) })
 	order = slices.DeleteFunc(order, func(class storage.Class) bool { return by[class] <= 0 })
 	c.Parts = filled(meaningSection(order, by, failed), classSection(f, order))

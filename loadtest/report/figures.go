@@ -29,7 +29,7 @@ type Plots struct {
 // HostPlots are the figures of one host.
 type HostPlots struct {
 	Host, Role string
-	Words      string // how busy it was, in a sentence
+	Words      string // its usage: mean and maximum
 	Figures    []figure.Figure
 }
 

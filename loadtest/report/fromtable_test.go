@@ -17,7 +17,7 @@ func TestFromTable(t *testing.T) {
 		has, lacks []string
 	}{
 		{"throughput", "clients,throughput_gbps\n1,1\n2,2\n4,4\n8,4.1\n16,4\n", []string{"Gbit/s each", "best", "poly4", "skipped"},
-			[]string{"  latency", "95% interval", "p99 ms", "No operation failed", "Failed operations", "0001-01-01", "server CPU"}},
+			[]string{"  latency", "95% interval", "p99 ms", "Failed while load was held", "Failed operations", "0001-01-01", "server CPU"}},
 		{"times", "jobs,wall clock time (s)\n1,60\n10,360\n", []string{"/min each", "6m", "p99 < 600s", "not measured"},
 			[]string{"Gbit/s", "p99 s", "at no tested load"}},
 		{"repetitions and errors", "n,ops/s,error ratio\n1,10,0\n1,11,0\n1,12,0\n2,20,3%\n2,21,3%\n2,22,3%\n", []string{"95% interval", "3%"},

@@ -52,9 +52,8 @@ func TestEveryHostHasPlots(t *testing.T) {
 		t.Errorf("%d bytes", len(page))
 	}
 	beside := hostCharts(f, s)
-	if len(beside) != 3 || len(beside[0].Lines) != mostHosts || beside[0].Title != "CPU of the hosts (5 of 999)" ||
-		!strings.Contains(beside[0].Desc, "h999<b> 99.9% all the time") {
-		t.Errorf("%d plots of hosts beside each other: %s: %s", len(beside), beside[0].Title, beside[0].Desc)
+	if len(beside) != 3 || len(beside[0].Lines) != mostHosts || beside[0].Title != "CPU of the hosts (5 of 999)" {
+		t.Errorf("%d plots of hosts beside each other: %s", len(beside), beside[0].Title)
 	}
 }
 

@@ -93,19 +93,23 @@ func hostCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 		return nil
 	}
 	all := []figure.Figure{
-		beside(s, "hostscpu", "CPU of the hosts", "CPU", "Share of all cores of a host that were busy",
-			percentAxis("% of its cores", 0), unit.Percent, func(p *analysis.HostPoint) float64 { return p.CPU }),
-		beside(s, "hostsdisk", "Disks of the hosts", "disk busy", "Share of the time in which a host's busiest disk had a request in service",
-			percentAxis("% of the time", 0), unit.Percent, func(p *analysis.HostPoint) float64 { return p.DiskBusy }),
-		beside(s, "hostsnet", "Network of the hosts", "network traffic",
-			"Bytes that a host received and sent on all interfaces (through its loopback interface, if that carried more)",
-			bitsAxis, unit.Bits, func(p *analysis.HostPoint) float64 { return p.Received + p.Sent }),
+		beside(s, "hostscpu", "CPU of the hosts", "CPU", percentAxis("% of its cores", 0),
+			func(p *analysis.HostPoint) float64 { return p.CPU }),
+		beside(s, "hostsdisk", "Disks of the hosts", "disk busy", percentAxis("% of the time", 0),
+			func(p *analysis.HostPoint) float64 { return p.DiskBusy }),
+		beside(s, "hostsnet", "Network of the hosts", "network traffic", bitsAxis,
+			func(p *analysis.HostPoint) float64 { return p.Received + p.Sent }),
 	}
+	all[1].Desc = "Busiest disk of each host"
+	all[2].Desc = networkNote
 	return overTime(f, s, all)
 }
 
+// networkNote describes the traffic of hosts.
+const networkNote = "All interfaces, or loopback if that carried more"
+
 // beside plots one figure of the hosts that have the most of it.
-func beside(s *analysis.Series, id, title, name, what string, axis func([]figure.Line) figure.Axis, text func(float64) string,
+func beside(s *analysis.Series, id, title, name string, axis func([]figure.Line) figure.Axis,
 	of func(*analysis.HostPoint) float64) figure.Figure {
 	c := figure.Figure{ID: id, Title: title}
 	type used struct {
@@ -119,20 +123,14 @@ func beside(s *analysis.Series, id, title, name, what string, axis func([]figure
 		}
 	}
 	slices.SortStableFunc(all, func(a, b used) int { return cmp.Compare(b.mean, a.mean) })
-	var said []string
 	for i, u := range all[:min(len(all), mostHosts)] {
-		host := say.Plain(u.host.Host)
-		c.Lines = append(c.Lines, hostLine(u.host, host, i, besidePoints, of))
-		said = append(said, host+" "+usual(text, u.mean, peak(u.host, of)))
+		c.Lines = append(c.Lines, hostLine(u.host, say.Plain(u.host.Host), i, besidePoints, of))
 	}
 	if len(all) == 0 {
 		return c
 	}
-	c.Desc = what + ": " + strings.Join(said, ", ") + "."
 	if n := len(all); n > mostHosts {
 		c.Title += fmt.Sprintf(" (%d of %d)", mostHosts, n)
-		c.Desc += fmt.Sprintf(" These are the %d highest of %d; the lowest is %s with %s on average.",
-			mostHosts, n, say.Plain(all[n-1].host.Host), text(all[n-1].mean))
 	}
 	c.Y = axis(c.Lines)
 	c.Y.Name = name
@@ -200,30 +198,26 @@ func eachHost(f *analysis.Findings, s *analysis.Series) []HostPlots {
 	return all
 }
 
-// hostWords says how busy a host was.
+// hostWords labels a host with its usage: mean and maximum.
 func hostWords(h *analysis.HostSeries) string {
-	var said []string
-	add := func(what string, text func(float64) string, of func(*analysis.HostPoint) float64) {
+	var all []string
+	add := func(name string, text func(float64) string, of func(*analysis.HostPoint) float64) {
 		if mean := meanUse(h, of); mean > 0 {
-			said = append(said, what+" "+usual(text, mean, peak(h, of)))
+			all = append(all, fmt.Sprintf("%s %s (max %s)", name, text(mean), text(peak(h, of))))
 		}
 	}
 	add("CPU", unit.Percent, func(p *analysis.HostPoint) float64 { return p.CPU })
 	add("busiest disk", unit.Percent, func(p *analysis.HostPoint) float64 { return p.DiskBusy })
 	add("network", unit.Bits, func(p *analysis.HostPoint) float64 { return p.Received + p.Sent })
-	add("memory in use", unit.Bytes, func(p *analysis.HostPoint) float64 { return p.MemoryUsed })
-	if len(said) == 0 {
-		return "Nothing is known of it."
-	}
-	return say.Capital(strings.Join(said, "; ")) + "."
+	add("memory", unit.Bytes, func(p *analysis.HostPoint) float64 { return p.MemoryUsed })
+	return cmp.Or(strings.Join(all, ", "), "no samples")
 }
 
 // A hostPlot is one plot of a host.
 type hostPlot struct {
 	id, title, name string
-	text            func(float64) string
 	axis            func([]figure.Line) figure.Axis
-	desc            string // with a place for how high each part was
+	desc            string
 	parts           []hostPart
 }
 
@@ -237,36 +231,33 @@ type hostPart struct {
 func hostPlots(h *analysis.HostSeries) []hostPlot {
 	cores := max(1, h.Cores)
 	share := func(x float64) float64 { return x / float64(cores) }
-	memory := "Memory: %s."
+	memory := ""
 	if h.Memory > 0 {
-		memory += " It has " + unit.Bytes(float64(h.Memory)) + "."
+		memory = "Of " + unit.Bytes(float64(h.Memory))
 	}
 	return []hostPlot{
-		{"cpu", "CPU", "CPU", unit.Percent, percentAxis("% of its cores", 1),
-			"Share of the " + say.Plural(cores, "core") + ": %s. Dashed lines are what processes used, and the whole host.", []hostPart{
-				{"user", false, func(p *analysis.HostPoint) float64 { return p.User }},
-				{"system", false, func(p *analysis.HostPoint) float64 { return p.System }},
-				{"I/O wait", false, func(p *analysis.HostPoint) float64 { return p.IOWait }},
-				{"server processes", true, func(p *analysis.HostPoint) float64 { return share(p.ServerCores) }},
-				{"client processes", true, func(p *analysis.HostPoint) float64 { return share(p.ClientCores) }},
-				{"all that is busy", true, func(p *analysis.HostPoint) float64 { return p.CPU }},
-			}},
-		{"disk", "Disks", "disk traffic", func(x float64) string { return unit.Bytes(x) + "/s" },
+		{"cpu", "CPU", "CPU", percentAxis("% of its cores", 1), "Of " + say.Plural(cores, "core"), []hostPart{
+			{"user", false, func(p *analysis.HostPoint) float64 { return p.User }},
+			{"system", false, func(p *analysis.HostPoint) float64 { return p.System }},
+			{"I/O wait", false, func(p *analysis.HostPoint) float64 { return p.IOWait }},
+			{"server processes", true, func(p *analysis.HostPoint) float64 { return share(p.ServerCores) }},
+			{"client processes", true, func(p *analysis.HostPoint) float64 { return share(p.ClientCores) }},
+			{"all that is busy", true, func(p *analysis.HostPoint) float64 { return p.CPU }},
+		}},
+		{"disk", "Disks", "disk traffic",
 			func(lines []figure.Line) figure.Axis { return scaled(lines, decimal("B/s")) },
-			"All disks together: %s.", []hostPart{
+			"All disks together", []hostPart{
 				{"read", false, func(p *analysis.HostPoint) float64 { return p.DiskRead }},
 				{"written", false, func(p *analysis.HostPoint) float64 { return p.DiskWrite }},
 			}},
-		{"busy", "Busiest disk", "disk busy", unit.Percent, percentAxis("% of the time", 1),
-			"Share of the time in which the busiest disk had a request in service: %s.", []hostPart{
-				{"busy", false, func(p *analysis.HostPoint) float64 { return p.DiskBusy }},
-			}},
-		{"net", "Network", "network traffic", unit.Bits, bitsAxis,
-			"All interfaces (or loopback, if that carried more): %s.", []hostPart{
-				{"received", false, func(p *analysis.HostPoint) float64 { return p.Received }},
-				{"sent", false, func(p *analysis.HostPoint) float64 { return p.Sent }},
-			}},
-		{"mem", "Memory", "memory", unit.Bytes,
+		{"busy", "Busiest disk", "disk busy", percentAxis("% of the time", 1), "", []hostPart{
+			{"busy", false, func(p *analysis.HostPoint) float64 { return p.DiskBusy }},
+		}},
+		{"net", "Network", "network traffic", bitsAxis, networkNote, []hostPart{
+			{"received", false, func(p *analysis.HostPoint) float64 { return p.Received }},
+			{"sent", false, func(p *analysis.HostPoint) float64 { return p.Sent }},
+		}},
+		{"mem", "Memory", "memory",
 			func(lines []figure.Line) figure.Axis {
 				return scaledTo(max(highest(lines), float64(h.Memory)), decimal("B"))
 			},
@@ -281,17 +272,14 @@ func hostPlots(h *analysis.HostSeries) []hostPlot {
 // figure draws the plot with at most so many points a line. Parts that are never
 // above zero are left out.
 func (p *hostPlot) figure(h *analysis.HostSeries, host string, most int) figure.Figure {
-	c := figure.Figure{ID: host + p.id, Title: p.title + " of " + say.Plain(h.Host)}
-	var said []string
+	c := figure.Figure{ID: host + p.id, Title: p.title + " of " + say.Plain(h.Host), Desc: p.desc}
 	for i, part := range p.parts {
 		l := hostLine(h, part.name, i, most, part.of)
 		l.Dash = part.dash
 		if highest([]figure.Line{l}) > 0 {
 			c.Lines = append(c.Lines, l)
-			said = append(said, part.name+" "+usual(p.text, meanUse(h, part.of), peak(h, part.of)))
 		}
 	}
-	c.Desc = fmt.Sprintf(p.desc, strings.Join(said, ", "))
 	c.Y = p.axis(c.Lines)
 	c.Y.Name = p.name
 	return c

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/compare"
@@ -37,7 +36,7 @@ func jobQuantities(f *analysis.Findings) []quantity {
 	}
 	return []quantity{
 		{id: "cluster", title: "Cluster throughput", name: "cluster throughput",
-			desc: "Running jobs times their CPU efficiency: as many jobs as would do the same work without ever waiting",
+			desc: "Running jobs times their CPU efficiency",
 			of:   of(func(s step) *float64 { return s.ClusterThroughput }),
 			own:  func(s step) (_, _ *float64) { return s.ClusterThroughputLow, s.ClusterThroughputHigh },
 			axis: func(lines []figure.Line) figure.Axis {
@@ -45,25 +44,25 @@ func jobQuantities(f *analysis.Findings) []quantity {
 			},
 			show: func(x float64) string { return unit.Significant(x) + " jobs' worth" }},
 		{id: "cpuefficiency", title: "CPU efficiency of jobs", name: "CPU efficiency",
-			desc: "Time for which jobs computed as a share of the time for which they ran",
+			desc: "CPU time of jobs as a share of their wall clock time",
 			of:   of(func(s step) *float64 { return s.CPUEfficiency }), axis: percentAxis("%", 1), show: unit.Percent,
 			own: func(s step) (_, _ *float64) { return s.CPUEfficiencyLow, s.CPUEfficiencyHigh }},
 		{id: "walltime", title: "Mean wall clock time", name: "mean wall clock time",
-			desc: "Mean time of jobs from their start to their end; estimated from their events where none ended",
+			desc: estimatedTime,
 			of:   func(_ *analysis.Findings, s step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
 		{id: "lostjobs", title: "Jobs that did not complete", name: "lost jobs",
-			desc: "Share of the jobs that ended which crashed or failed",
+			desc: "Crashed and failed jobs as a share of those that ended",
 			of: func(_ *analysis.Findings, s step) (float64, bool) {
 				crashed, ok := known(s.CrashRatio)
 				failed, _ := known(s.JobFailureRatio)
 				return crashed + failed, ok
 			}, axis: percentAxis("% of jobs", 0), show: unit.Percent},
-		{id: "events", title: "Events", name: "events", desc: "Events that all jobs were through with each second",
+		{id: "events", title: "Events", name: "events", desc: "Events processed by all jobs",
 			of:   func(_ *analysis.Findings, s step) (float64, bool) { return s.EventRate, s.Jobs != nil },
 			axis: func(lines []figure.Line) figure.Axis { return scaled(lines, decimal(" events/s")) }, show: perSecond,
 			own: func(s step) (_, _ *float64) { return s.EventRateLow, s.EventRateHigh }},
 		{id: "used", title: "Payload that jobs used", name: "used payload",
-			desc: "What jobs worked on, as a share of the payload that was moved for them",
+			desc: "Payload that jobs processed as a share of the payload moved",
 			of:   of(func(s step) *float64 { return s.UsedRatio }), axis: percentAxis("% of what was moved", 1), show: unit.Percent},
 	}
 }
@@ -72,19 +71,13 @@ func lostChart(f *analysis.Findings) *figure.Figure {
 	crashed := series(f, "crashed", 1, func(s *analysis.Step) (float64, bool) { return known(s.CrashRatio) }, unit.Percent)
 	failed := series(f, "failed", 2, func(s *analysis.Step) (float64, bool) { return known(s.JobFailureRatio) }, unit.Percent)
 	var lines []figure.Line
-	said := "none crashed; "
 	if highest([]figure.Line{crashed}) > 0 {
-		lines, said = append(lines, crashed), ""
+		lines = append(lines, crashed)
 	}
 	if highest([]figure.Line{failed}) > 0 {
 		lines = append(lines, failed)
 	}
-	c := against(f, "lostjobs", "Jobs that did not complete against load", "lost jobs", percentAxis("% of jobs", 0), lines...)
-	if c != nil {
-		c.Desc = "Share of the jobs that ended which crashed, as a request was not answered in time, or failed otherwise: " + said +
-			summits(f, c.Lines, unit.Percent) + "."
-	}
-	return c
+	return against(f, "lostjobs", "Jobs that did not complete against load", "lost jobs", percentAxis("% of jobs", 0), lines...)
 }
 
 // usedChart shows what was moved beside what of it jobs worked on; nil where
@@ -96,45 +89,30 @@ func usedChart(f *analysis.Findings) *figure.Figure {
 	}
 	moved := series(f, "moved", 0, each(func(s *analysis.Step) int64 { return s.Moved }), unit.Bits)
 	used := series(f, "used", 2, each(func(s *analysis.Step) int64 { return s.Used }), unit.Bits)
-	apart, staged, least, most := false, false, 1.0, 0.0
+	apart, staged := false, false
 	for _, s := range steps(f) {
 		if r := s.UsedRatio; r != nil {
 			apart = apart || *r < 1-same || *r > 1+same
-			least, most = min(least, *r), max(most, *r)
 		}
 		staged = staged || s.Staged > 0
 	}
 	if highest([]figure.Line{moved}) <= 0 || !apart && !staged {
 		return nil
 	}
-	c := against(f, "used", "Payload moved and used against load", "payload", bitsAxis, moved, used)
-	what, ratio := "read", unit.Percent(least)+" to "+unit.Percent(most)
 	if staged {
-		what = "copied to the scratch disk"
+		moved.Name = "copied to scratch"
 	}
-	if unit.Percent(least) == unit.Percent(most) {
-		ratio = unit.Percent(most)
-	}
-	c.Desc = fmt.Sprintf("Payload that was %s, and what of it jobs worked on: %s of it.", what, ratio)
-	return c
+	return against(f, "used", "Payload moved and used against load", "payload", bitsAxis, moved, used)
 }
 
 func scratchChart(f *analysis.Findings) *figure.Figure {
-	name, written := "", 0.0
-	c := against(f, "scratch", "Scratch disk against load", "disk busy", percentAxis("% of the time", 1),
+	return against(f, "scratch", "Scratch disk against load", "disk busy", percentAxis("% of the time", 1),
 		series(f, "busy", 0, func(s *analysis.Step) (float64, bool) {
-			d := s.Scratch
-			if d == nil {
+			if s.Scratch == nil {
 				return 0, false
 			}
-			name, written = d.Disk+" of "+d.Host, max(written, d.Write)
-			return known(d.Busy)
+			return known(s.Scratch.Busy)
 		}, unit.Percent))
-	if c != nil {
-		c.Desc = fmt.Sprintf("How much of the time the disk with the copies of files, %s, was busy: %s. It was written with at most %s/s.",
-			say.Plain(name), summit(f, &c.Lines[0], unit.Percent), unit.Bytes(written))
-	}
-	return c
 }
 
 // jobTimeCharts plots what jobs did against time; none in runs without jobs.
@@ -142,25 +120,20 @@ func jobTimeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if !f.OfJobs() {
 		return nil
 	}
-	running := figure.Figure{ID: "jobtime", Title: "Running jobs against time", Lines: []figure.Line{
+	running := figure.Figure{ID: "jobtime", Title: "Running jobs against time", Desc: inShade, Lines: []figure.Line{
 		timeLine(s, "running", 0, func(p *analysis.Point) float64 { return p.Jobs }),
 		timeLine(s, "computing", 2, func(p *analysis.Point) float64 { return p.Computing })}}
 	if highest(running.Lines[1:]) == 0 {
 		running.Lines = running.Lines[:1]
 	}
 	running.Y = figure.LinearAxis("jobs", figure.Decimal(0, ""), highest(running.Lines))
-	running.Desc = "Jobs that were running, and how many of them computed, mean of each second: " +
-		"the second over the first is the CPU efficiency, the second alone the cluster throughput. " +
-		course("The number of jobs", running.Lines[0].Points, unit.Significant) + inShade
 	events := figure.Figure{ID: "eventtime", Title: "Events against time",
 		Lines: []figure.Line{timeLine(s, "events", 0, func(p *analysis.Point) float64 { return p.Events })}}
 	events.Y = scaled(events.Lines, decimal(" events/s"))
-	events.Desc = "Events that all jobs were through with each second. " + course("Their number", events.Lines[0].Points, perSecond)
 	ended := figure.Figure{ID: "endedtime", Title: "Jobs that ended against time", Lines: []figure.Line{
 		timeLine(s, "came to their end", 0, func(p *analysis.Point) float64 { return p.JobsDone }),
 		timeLine(s, "crashed or failed", 1, func(p *analysis.Point) float64 { return p.JobsLost })}}
 	ended.Y = scaled(ended.Lines, decimal(" jobs/s"))
-	ended.Desc = "Jobs that came to their end each second, and those that crashed or failed. Lost: " + bursts(ended.Lines[1].Points) + "."
 	return []figure.Figure{running, events, ended}
 }
 
@@ -207,47 +180,26 @@ func wallChart(f *analysis.Findings) *figure.Figure {
 		l.Dash = true
 		lines = append(lines, l)
 	}
-	mean := lines[0].Points
-	c := against(f, "walltime", "Mean wall clock time against load", "mean wall clock time", wallAxis, lines...)
-	if c == nil || len(mean) == 0 {
+	if len(lines[0].Points) == 0 {
 		return nil
 	}
-	what := "an operation"
-	if find(f, func(s *analysis.Step) bool { return s.Jobs != nil }) != nil {
-		what = "a job"
-	} else if find(f, func(s *analysis.Step) bool { return s.TaskSeconds != nil }) != nil {
-		what = "a task"
+	c := against(f, "walltime", "Mean wall clock time against load", "mean wall clock time", wallAxis, lines...)
+	if c == nil {
+		return nil
 	}
-	first, last := mean[0], mean[len(mean)-1]
-	c.Desc = fmt.Sprintf("How long %s took on average from its start to its end: %s with %s", what, unit.Seconds(first.Y), clients(f, first.X))
-	if last.X != first.X {
-		c.Desc += fmt.Sprintf(", %s with %s", unit.Seconds(last.Y), clients(f, last.X))
-	}
-	c.Desc += "."
-	if first.Y > 0 && last.Y > first.Y {
-		c.Desc += fmt.Sprintf(" That is %s times as long.", unit.Significant(last.Y/first.Y))
-	}
-	if f.OfJobs() {
-		c.Desc += jobTimeWords(f)
+	switch {
+	case find(f, func(s *analysis.Step) bool { return s.Jobs != nil }) != nil:
+		c.Desc = estimatedTime
+	case find(f, func(s *analysis.Step) bool { return s.TaskSeconds != nil }) != nil:
+		c.Desc = "Of tasks"
+	default:
+		c.Desc = "Of operations"
 	}
 	return c
 }
 
-// jobTimeWords says which jobs were timed, and where that is an estimate.
-func jobTimeWords(f *analysis.Findings) string {
-	var guessed []string
-	for _, s := range steps(f) {
-		if _, estimated, _ := s.MeanJob(); estimated {
-			guessed = append(guessed, at(f, s))
-		}
-	}
-	text := " Of jobs that came to their end; half of them took longer than p50, one in ten longer than p90."
-	if len(guessed) > 0 {
-		text += " With " + say.List(guessed) + " none ended while the load was held: there the mean is estimated from the events that jobs " +
-			"were through with."
-	}
-	return text
-}
+// estimatedTime describes the mean wall clock time of jobs.
+const estimatedTime = "Of completed jobs; without any, estimated from their events"
 
 // cpuEfficiency is the CPU time of jobs as a share of their wall clock time; of
 // external client programs, that of each while it was there.
@@ -261,12 +213,14 @@ func cpuEfficiency(s *analysis.Step) (float64, bool) {
 	return s.ExternalCores / s.ActiveClients, true
 }
 
+// clientEfficiency describes the CPU efficiency of client programs.
+const clientEfficiency = "CPU time of client programs as a share of their run time"
+
 func cpuEfficiencyChart(f *analysis.Findings) *figure.Figure {
 	c := against(f, "cpuefficiency", "CPU efficiency of clients against load", "CPU efficiency", percentAxis("%", 0),
 		series(f, "clients", 0, cpuEfficiency, unit.Percent))
 	if c != nil {
-		c.Desc = fmt.Sprintf("CPU time of the client programs as a share of the time for which they ran, at most %s.",
-			unit.Percent(highest(c.Lines)))
+		c.Desc = clientEfficiency
 	}
 	return c
 }

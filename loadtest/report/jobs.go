@@ -3,9 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
-	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
@@ -17,14 +15,14 @@ func jobChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 	if !f.OfJobs() {
 		return chapter{}
 	}
-	c := chapter{ID: "jobs", Title: "Jobs", Lead: jobLead(f), Charts: drawings(plots.Jobs),
+	c := chapter{ID: "jobs", Title: "Jobs", Charts: drawings(plots.Jobs),
 		Parts: filled(outputSection(f), siteSection(f), scratchSection(f))}
 	if s != nil && s.About.Scratch != nil {
 		c.Note = scratchNote(f, s.About.Scratch)
 	} else if all := scratches(f); len(all) > 0 {
 		c.Note = scratchNote(f, all[0])
 		if len(all) > 1 {
-			c.Note += " Other workers' machines have other disks: see the table of workers."
+			c.Note += ". Other machines: see the table of workers"
 		}
 	}
 	return c
@@ -74,39 +72,6 @@ func scratchSection(f *analysis.Findings) section {
 	return s
 }
 
-// jobLead says how jobs went from the lightest load to the heaviest.
-func jobLead(f *analysis.Findings) string {
-	var said []string
-	for _, s := range []*analysis.Step{lightest(f), reference(f), &f.Curve[len(f.Curve)-1]} {
-		if s == nil || len(said) > 0 && strings.HasPrefix(said[len(said)-1], "With "+at(f, s)+" ") {
-			continue
-		}
-		if text := jobWords(s); text != "" {
-			said = append(said, fmt.Sprintf("With %s %s.", at(f, s), text))
-		}
-	}
-	return strings.Join(said, " ") + siteWords(f, &f.Curve[len(f.Curve)-1])
-}
-
-// jobWords says what a step gave its jobs, "" where nothing is known of it.
-func jobWords(s *analysis.Step) string {
-	if s.Jobs == nil {
-		return ""
-	}
-	var said []string
-	if t, estimated, ok := s.MeanJob(); ok {
-		said = append(said, "a job takes "+unit.Seconds(t)+map[bool]string{true: " by estimate"}[estimated])
-	}
-	if s.CPUEfficiency != nil {
-		said = append(said, "the CPU efficiency is "+unit.Percent(*s.CPUEfficiency), "the cluster throughput "+
-			unit.Significant(*s.ClusterThroughput))
-	}
-	if n := s.Jobs.Ended(); n > 0 && s.Jobs.Crashed+s.Jobs.Failed > 0 {
-		said = append(said, fmt.Sprintf("%s of %s crashed and %s failed", whole(s.Jobs.Crashed), say.Plural(int(n), "job"), whole(s.Jobs.Failed)))
-	}
-	return say.List(said)
-}
-
 // jobCards are the figures that people ask for first of a run of jobs.
 func jobCards(f *analysis.Findings, best *analysis.Step) []card {
 	var all []card
@@ -137,21 +102,14 @@ func jobCards(f *analysis.Findings, best *analysis.Step) []card {
 		fmt.Sprintf("of %s that ended; %s crashed, %s failed", whole(ended), whole(crashed), whole(failed))})
 }
 
-// scratchNote says where copies of files lie.
+// scratchNote labels the scratch folder of jobs.
 func scratchNote(f *analysis.Findings, x *measure.Scratch) string {
-	text := "Jobs copy files to " + say.Plain(x.Folder)
-	if x.Filesystem != "" {
-		text += ", a file system of type " + say.Plain(x.Filesystem)
-	}
+	text := "Scratch folder: " + scratchText(x)
 	switch {
-	case x.Device != "":
-		text += " on " + say.Plain(x.Device)
-	case x.Filesystem == "tmpfs":
-		text += ", which is in memory: no disk takes part"
-	}
-	text += "."
-	if x.Device != "" && find(f, func(s *analysis.Step) bool { return s.Scratch != nil }) == nil {
-		text += " It is none of the disks that were monitored, so its load is not known."
+	case x.Device == "" && x.Filesystem == "tmpfs":
+		text += " (in memory)"
+	case x.Device != "" && find(f, func(s *analysis.Step) bool { return s.Scratch != nil }) == nil:
+		text += " (disk not monitored)"
 	}
 	return text
 }

@@ -22,90 +22,7 @@ func heatChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 	c.Y = figure.LogAxis("latency", figure.Seconds(most), h.Latency[0], most)
 	c.Y.Duration, c.Y.Name = true, "latency"
 	c.Heat = &figure.Heat{X: h.At, Y: h.Latency, Rows: h.Counts, What: "operations"}
-	c.Desc = heatWords(h)
 	return c
-}
-
-// heatWords says what a heat shows: where most operations lie at first and at
-// the end, and the slowest.
-func heatWords(h *analysis.Heat) string {
-	n := len(h.Counts)
-	column := h.At[min(2, n)] - h.At[min(2, n)-1]
-	text := fmt.Sprintf("Each column is %s of the run, each row a factor of %.2g in latency; the stronger a cell's color, "+
-		"the more operations ended there.", unit.Seconds(column), h.Latency[1]/h.Latency[0])
-	part := max(1, n/10)
-	first, last := heatMedian(h, 0, part), heatMedian(h, n-part, n)
-	switch {
-	case first <= 0 || last <= 0:
-	case max(first, last) > 1.3*min(first, last):
-		way := map[bool]string{true: "rises", false: "falls"}[last > first]
-		text += fmt.Sprintf(" The middle %s from about %s at the start to about %s at the end.", way, unit.Seconds(first), unit.Seconds(last))
-	default:
-		text += fmt.Sprintf(" The middle is about %s at the start and at the end.", unit.Seconds(first))
-	}
-	at, row := slowest(h)
-	text += fmt.Sprintf(" The slowest took up to %s and ended %s.", unit.Seconds(h.Latency[row+1]), stretchOf(h.At[at], h.At[at+1]))
-	if empty := idle(h); empty != "" {
-		text += " " + empty
-	}
-	return text
-}
-
-// stretchOf writes a stretch of the run.
-func stretchOf(from, to float64) string {
-	return fmt.Sprintf("between %s and %s after the start", unit.Seconds(from), unit.Seconds(to))
-}
-
-// heatMedian returns the latency in the middle of the operations of some
-// columns, 0 if there are none.
-func heatMedian(h *analysis.Heat, from, to int) float64 {
-	sums := make([]int64, len(h.Latency)-1)
-	total := int64(0)
-	for _, column := range h.Counts[from:to] {
-		for k, n := range column {
-			sums[k] += n
-			total += n
-		}
-	}
-	left := (total + 1) / 2
-	for k, n := range sums {
-		if left -= n; left <= 0 && total > 0 {
-			return (h.Latency[k] + h.Latency[k+1]) / 2
-		}
-	}
-	return 0
-}
-
-// slowest returns the place of the first of the operations that took longest.
-func slowest(h *analysis.Heat) (column, row int) {
-	row = -1
-	for i, counts := range h.Counts {
-		for k := len(counts) - 1; k > row; k-- {
-			if counts[k] > 0 {
-				column, row = i, k
-			}
-		}
-	}
-	return column, max(row, 0)
-}
-
-// idle names the longest stretch in which no operation ended, if it is longer
-// than a column.
-func idle(h *analysis.Heat) string {
-	longest, from, now := 0, 0, 0
-	for i, counts := range h.Counts {
-		now++
-		if slices.Max(counts) > 0 {
-			now = 0
-		}
-		if now > longest {
-			longest, from = now, i+1-now
-		}
-	}
-	if longest < 2 {
-		return ""
-	}
-	return fmt.Sprintf("No operation ended %s.", stretchOf(h.At[from], h.At[from+longest]))
 }
 
 // leastTail is the smallest share that a plot of the tail shows: p99.99.
@@ -116,7 +33,6 @@ const leastTail = 1e-4
 func tailChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 	c := &figure.Figure{ID: "tail", Title: "Tail of the latency"}
 	least, most := math.Inf(1), 0.0
-	var said []string
 	for _, d := range tailed(f, s) {
 		l := figure.Line{Name: at(f, d.step), Color: len(c.Lines), Points: tailPoints(d.of)}
 		if len(l.Points) == 0 {
@@ -124,9 +40,6 @@ func tailChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 		}
 		least, most = min(least, l.Points[0].X), max(most, l.Points[len(l.Points)-1].X)
 		c.Lines = append(c.Lines, l)
-		q := &d.of.Quantiles
-		said = append(said, fmt.Sprintf("With %s 1 in 100 took longer than %s and 1 in 1000 longer than %s.",
-			l.Name, unit.Seconds(q.P99), unit.Seconds(q.P999)))
 	}
 	if len(c.Lines) == 0 {
 		return nil
@@ -135,11 +48,6 @@ func tailChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 	c.X.Duration = true
 	c.Y = figure.LogAxis("% that took longer", figure.Percent(), leastTail, 1)
 	c.Y.Name = "share"
-	c.Desc = "Share of the operations that took longer than the time on the axis, down to 1 in 10,000 (p99.99): " +
-		"the further right a line reaches, the longer the tail. " + said[0]
-	if n := len(said); n > 1 {
-		c.Desc += " " + said[n-1]
-	}
 	return c
 }
 
@@ -245,11 +153,6 @@ func distributionChart(d *analysis.Distribution, id, title, what string) figure.
 	c.Y = scaledTo(most, decimal(" "+what+"s"))
 	c.Y.Name = "count"
 	c.Marks = []figure.Mark{{X: q.Mean, Name: "mean " + unit.Seconds(q.Mean)}, {X: q.P99, Name: "p99 " + unit.Seconds(q.P99)}}
-	c.Desc = fmt.Sprintf("How many of %s took how long: the mean is %s, the median %s. %s",
-		counted(q.Count, what), unit.Seconds(q.Mean), unit.Seconds(q.P50), tail(q))
-	if c.X.Base > 1 {
-		c.Desc += " The axis of time is logarithmic, columns are equally wide on it."
-	}
 	return c
 }
 
@@ -262,23 +165,6 @@ func transfer(f *analysis.Findings) string {
 		return "Request"
 	}
 	return "Operation"
-}
-
-// tail says in words how far the slowest are from the usual.
-func tail(q *analysis.Quantiles) string {
-	shape := "The tail is short"
-	switch r := q.P99 / q.P50; {
-	case q.P50 <= 0:
-		shape = "The tail"
-	case r > 10:
-		shape = "The tail is very long"
-	case r > 3:
-		shape = "The tail is long"
-	case r > 1.5:
-		shape = "The tail is moderate"
-	}
-	return fmt.Sprintf("%s: 1 in 100 took longer than %s, 1 in 1000 longer than %s, the longest %s.",
-		shape, unit.Seconds(q.P99), unit.Seconds(q.P999), unit.Seconds(q.Max))
 }
 
 // distributionAxis is linear from zero, unless the longest took so much longer

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"weir/internal/say"
 	"weir/internal/unit"
@@ -204,10 +203,8 @@ func leading(all []*usedRow) []*usedRow {
 // resourceChart shows the use of what is used most; nil if nothing is known.
 func resourceChart(f *analysis.Findings) *figure.Figure {
 	c := &figure.Figure{ID: "resources", Title: "The most used resources against load", X: stepAxis(f)}
-	var said []string
 	for _, r := range leading(used(f)) {
 		l := figure.Line{Name: say.Plain(r.name), Color: len(c.Lines), Dots: true}
-		from := ""
 		for i, u := range r.steps {
 			if u == nil {
 				continue
@@ -215,11 +212,7 @@ func resourceChart(f *analysis.Findings) *figure.Figure {
 			s := &f.Curve[i]
 			note := fmt.Sprintf("%s: %s %s", at(f, s), l.Name, unit.Percent(*u.Share))
 			l.Points = append(l.Points, figure.Point{X: loadOf(f, s), Y: *u.Share, Note: note})
-			if u.Saturated && from == "" {
-				from = ", saturated from " + at(f, s) + " on"
-			}
 		}
-		said = append(said, fmt.Sprintf("%s at most %s%s", l.Name, unit.Percent(r.most), from))
 		c.Lines = append(c.Lines, l)
 	}
 	if len(c.Lines) == 0 || len(f.Curve) < 2 {
@@ -227,7 +220,6 @@ func resourceChart(f *analysis.Findings) *figure.Figure {
 	}
 	c.Y = percentAxis("% of what there is", 1)(c.Lines)
 	c.Y.Name = "use"
-	c.Desc = "Use of each resource as a share of what there is of it, on the host of each side that used most of it: " +
-		strings.Join(said, "; ") + "."
+	c.Desc = "Each resource on the host of each side that uses most of it"
 	return c
 }

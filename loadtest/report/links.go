@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -89,7 +88,7 @@ func linkCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 
 func linkLoadChart(f *analysis.Findings) *figure.Figure {
 	c := figure.Figure{ID: "links", Title: "Use of links against load", X: stepAxis(f)}
-	var names, said []string
+	var names []string
 	for i := range f.Curve {
 		for _, h := range f.Curve[i].Hosts {
 			if h.Link != nil && !slices.Contains(names, h.Host) && len(names) < mostLinks {
@@ -110,7 +109,6 @@ func linkLoadChart(f *analysis.Findings) *figure.Figure {
 			l.Dash = way == 1
 			if len(l.Points) > 0 {
 				c.Lines = append(c.Lines, l)
-				said = append(said, summit(f, &c.Lines[len(c.Lines)-1], unit.Percent))
 			}
 		}
 	}
@@ -119,14 +117,12 @@ func linkLoadChart(f *analysis.Findings) *figure.Figure {
 	}
 	c.Y = percentAxis("% of the time", 1)(c.Lines)
 	c.Y.Name = "use of the wire"
-	c.Desc = "Share of the time in which the wire of each link was sending, either way: " + strings.Join(said, "; ") + "."
 	return &c
 }
 
 // linkTimeCharts are what links carried and what they dropped.
 func linkTimeCharts(s *analysis.Series) []figure.Figure {
 	carried := figure.Figure{ID: "linktime", Title: "Traffic of links against time"}
-	var said []string
 	n := 0
 	for i := range s.Hosts {
 		h := &s.Hosts[i]
@@ -138,9 +134,6 @@ func linkTimeCharts(s *analysis.Series) []figure.Figure {
 			l := hostLine(h, say.Plain(h.Host)+[2]string{" to clients", " from clients"}[way], n, besidePoints, of)
 			l.Dash = way == 1
 			carried.Lines = append(carried.Lines, l)
-			if way == 0 {
-				said = append(said, fmt.Sprintf("%s %s", l.Name, usual(unit.Bits, meanUse(h, of), peak(h, of))))
-			}
 		}
 		n++
 	}
@@ -149,6 +142,6 @@ func linkTimeCharts(s *analysis.Series) []figure.Figure {
 	}
 	carried.Y = bitsAxis(carried.Lines)
 	carried.Y.Name = "traffic"
-	carried.Desc = "What each link carried either way, headers of IP included: " + strings.Join(said, "; ") + "."
+	carried.Desc = "IP headers included"
 	return []figure.Figure{carried}
 }

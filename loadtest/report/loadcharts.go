@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -28,6 +27,14 @@ func curveCharts(f *analysis.Findings) []figure.Figure {
 	}
 	return those(curve, populationChart(g), perClientChart(g), efficiencyChart(g), latencyChart(g), firstByteChart(g), redirectChart(g),
 		errorChart(f), cpuChart(f))
+}
+
+// bars describes the intervals of points.
+const bars = "Bars: 95% intervals of the mean"
+
+// joinNotes joins the notes of a figure that are not empty.
+func joinNotes(notes []string) string {
+	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), ". ")
 }
 
 // those returns the figures that are not nil.
@@ -112,33 +119,6 @@ func lowest(lines []figure.Line) float64 {
 	return least
 }
 
-// summit says where a line against load is highest, and where it ends.
-func summit(f *analysis.Findings, l *figure.Line, text func(float64) string) string {
-	if len(l.Points) == 0 {
-		return l.Name + " unknown"
-	}
-	best, last := l.Points[0], l.Points[len(l.Points)-1]
-	for _, p := range l.Points {
-		if p.Y > best.Y {
-			best = p
-		}
-	}
-	said := fmt.Sprintf("%s at most %s with %s", l.Name, text(best.Y), clients(f, best.X))
-	if last.X != best.X {
-		said += fmt.Sprintf(", %s with %s", text(last.Y), clients(f, last.X))
-	}
-	return said
-}
-
-// summits says the same of several lines.
-func summits(f *analysis.Findings, lines []figure.Line, text func(float64) string) string {
-	said := make([]string, len(lines))
-	for i := range lines {
-		said[i] = summit(f, &lines[i], text)
-	}
-	return strings.Join(said, "; ")
-}
-
 func yieldChart(f *analysis.Findings) *figure.Figure {
 	y := yieldOf(f)
 	l := series(f, y.name, 0, func(s *analysis.Step) (float64, bool) { return y.of(s), true }, y.text)
@@ -146,8 +126,7 @@ func yieldChart(f *analysis.Findings) *figure.Figure {
 		l.Points[i].Low, l.Points[i].High = y.ends(&f.Curve[i])
 	}
 	l.Name = "measured"
-	c := &figure.Figure{ID: "curve", Title: say.Capital(y.name) + " against load", X: stepAxis(f), Desc: curveWords(f, l.Points, y.text),
-		Marks: curveMarks(f)}
+	c := &figure.Figure{ID: "curve", Title: say.Capital(y.name) + " against load", X: stepAxis(f), Desc: bars, Marks: curveMarks(f)}
 	c.Lines = append([]figure.Line{l}, fitLines(f, 1.2*highest([]figure.Line{l}))...)
 	c.Y = y.axis(c.Lines)
 	c.Y.Name = y.name
@@ -160,7 +139,6 @@ func addExcluded(c *figure.Figure, f *analysis.Findings) {
 	l := series(f, "does not count", 5, func(s *analysis.Step) (float64, bool) { return y.of(s), s.Excluded != "" }, y.text)
 	l.Loose = true
 	c.Lines, c.X = append(c.Lines, l), stepAxis(f)
-	c.Desc += " Points apart from the line are steps that do not count: the service was away."
 }
 
 // worthDrawing is the Akaike weight from which on the polynomial is drawn as well.
@@ -234,74 +212,12 @@ func polynomialMark(f *analysis.Findings) []figure.Mark {
 	return []figure.Mark{{X: x, Name: "poly4: " + clients(f, x)}}
 }
 
-// curveWords says what the curve shows: how it goes, what is marked, and how well
-// the model follows it.
-func curveWords(f *analysis.Findings, points []figure.Point, show func(float64) string) string {
-	best, last := slices.IndexFunc(f.Curve, func(s analysis.Step) bool { return isBest(f, &s) }), len(points)-1
-	tell := func(i int) string { return show(points[i].Y) + " with " + at(f, &f.Curve[i]) }
-	var text string
-	switch {
-	case last == 0:
-		text = tell(0) + "."
-	case best < 0:
-		text = fmt.Sprintf("It goes from %s to %s.", tell(0), tell(last))
-	case best == 0:
-		text = fmt.Sprintf("No load certainly gives more than the lightest, %s; it ends at %s.", tell(0), tell(last))
-	case best == last:
-		text = fmt.Sprintf("It rises from %s to %s, the heaviest load.", tell(0), tell(last))
-	case !f.Optimum.Inside:
-		text = fmt.Sprintf("It rises from %s to %s and stays near that up to %s.", tell(0), tell(best), tell(last))
-	default:
-		text = fmt.Sprintf("It rises from %s to %s, then falls to %s.", tell(0), tell(best), tell(last))
-	}
-	for _, m := range curveMarks(f) {
-		text += " " + markWords(f, m)
-	}
-	for _, m := range models(f) {
-		if m.Name != f.Fits.Best {
-			continue
-		}
-		text += fmt.Sprintf(" The fitted %s explains %s of the variance", m.Name, unit.Percent(max(0, m.R2)))
-		if len(m.Band) > 0 {
-			text += "; the band around it is its 95% interval"
-		}
-		text += "."
-	}
-	if f.Source == analysis.FromTable {
-		return text + " Bars are 95% intervals of the mean; a point without a bar has fewer than three rows."
-	}
-	return text + " Bars are 95% intervals of the mean; a step without a bar was too short for one."
-}
-
-// markWords is the sentence for one mark.
-func markWords(f *analysis.Findings, m figure.Mark) string {
-	names, place, _ := strings.Cut(m.Name, ": ")
-	var all []string
-	for _, name := range strings.Split(names, ", ") {
-		words := map[string]string{"most power": "the most throughput over latency", "poly4": "the maximum of poly4"}[name]
-		words = cmp.Or(words, "the "+name)
-		all = append(all, words)
-	}
-	text := fmt.Sprintf("%s %s at %s", say.Capital(say.List(all)), say.Either(len(all), "is", "are"), place)
-	if m.Low != nil && m.High != nil {
-		text += fmt.Sprintf(" (%s to %s, shaded)", significantLoad(f, *m.Low), clients(f, *m.High))
-	}
-	return text + "."
-}
-
 func perClientChart(f *analysis.Findings) *figure.Figure {
 	y := yieldOf(f)
 	c := &figure.Figure{ID: "client", Title: "Share of each client", X: stepAxis(f)}
 	c.Lines = []figure.Line{series(f, "each client", 0, func(s *analysis.Step) (float64, bool) { return y.each(s), true }, y.text)}
 	c.Y = y.axis(c.Lines)
 	c.Y.Label, c.Y.Name = c.Y.Label+" each", y.name+" per client"
-	first, last := &f.Curve[0], &f.Curve[len(f.Curve)-1]
-	if len(f.Curve) == 1 {
-		c.Desc = fmt.Sprintf("With %s each gets %s.", at(f, last), y.text(y.each(last)))
-		return c
-	}
-	c.Desc = fmt.Sprintf("With %s each gets %s, with %s each gets %s. The line is level while clients do not disturb each other, "+
-		"and falls as one over their number once the service is full.", at(f, first), y.text(y.each(first)), at(f, last), y.text(y.each(last)))
 	return c
 }
 
@@ -321,27 +237,12 @@ func efficiencyChart(f *analysis.Findings) *figure.Figure {
 	if c == nil || len(f.Curve) < 2 {
 		return nil
 	}
-	c.Desc = fmt.Sprintf("What each client gets, as a share of what it gets with %s. ", at(f, lightest(f)))
-	half := find(f, func(s *analysis.Step) bool { x, _ := efficiency(f, s); return x < 0.5 })
-	if half != nil {
-		c.Desc += fmt.Sprintf("From %s on it is less than half. ", at(f, half))
-	}
-	last := &f.Curve[len(f.Curve)-1]
-	left, _ := efficiency(f, last)
-	c.Desc += fmt.Sprintf("With %s %s is left.", at(f, last), unit.Percent(left))
 	return c
 }
 
 func errorChart(f *analysis.Findings) *figure.Figure {
-	first := find(f, func(s *analysis.Step) bool { return s.Bad() > 0 })
-	c := against(f, "errors", "Failed operations against load", "failed", percentAxis("% of operations", 0),
+	return against(f, "errors", "Failed operations against load", "failed", percentAxis("% of operations", 0),
 		series(f, "errors", 1, func(s *analysis.Step) (float64, bool) { return s.ErrorRatio, true }, unit.Percent))
-	if c == nil || first == nil {
-		return nil
-	}
-	c.Desc = fmt.Sprintf("Share of operations that failed: %s. The first ones came with %s.", summit(f, &c.Lines[0], unit.Percent),
-		at(f, first))
-	return c
 }
 
 func cpuChart(f *analysis.Findings) *figure.Figure {
@@ -351,12 +252,7 @@ func cpuChart(f *analysis.Findings) *figure.Figure {
 		series(f, "server's I/O wait", 2, serverWait, unit.Percent),
 	}
 	lines[2].Dash = true
-	c := against(f, "cpu", "CPU against load", "CPU", percentAxis("% of the machine's cores", 1), lines...)
-	if c != nil {
-		c.Desc = "Share of all cores of their machines that each side kept busy while the load was held: " +
-			summits(f, c.Lines, unit.Percent) + "."
-	}
-	return c
+	return against(f, "cpu", "CPU against load", "CPU", percentAxis("% of the machine's cores", 1), lines...)
 }
 
 // serverWait returns the largest I/O wait of the hosts that serve.
@@ -371,17 +267,17 @@ func serverWait(s *analysis.Step) (float64, bool) {
 }
 
 func latencyChart(f *analysis.Findings) *figure.Figure {
-	return durationChart(f, "latency", "Latency", "Latency, from the start of an operation to its end",
+	return durationChart(f, "latency", "Latency", "From the start of an operation to its end",
 		func(s *analysis.Step) *analysis.Quantiles { return s.Latency })
 }
 
 func firstByteChart(f *analysis.Findings) *figure.Figure {
-	return durationChart(f, "firstbyte", "Time to first byte", "Time from the start of an operation to its first payload byte",
+	return durationChart(f, "firstbyte", "Time to first byte", "From the start of an operation to its first payload byte",
 		func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte })
 }
 
 func redirectChart(f *analysis.Findings) *figure.Figure {
-	return durationChart(f, "redirect", "Time to redirect", "Time from the start of an operation to where it was sent to a data server",
+	return durationChart(f, "redirect", "Time to redirect", "From the start of an operation to its redirection to a data server",
 		func(s *analysis.Step) *analysis.Quantiles { return s.Redirect })
 }
 
@@ -396,32 +292,16 @@ func quantileLine(f *analysis.Findings, name string, color int, of func(*analysi
 	}, unit.Seconds)
 }
 
-func durationChart(f *analysis.Findings, id, title, what string, of func(*analysis.Step) *analysis.Quantiles) *figure.Figure {
+func durationChart(f *analysis.Findings, id, title, desc string, of func(*analysis.Step) *analysis.Quantiles) *figure.Figure {
 	var lines []figure.Line
 	for i, name := range []string{"p50", "p90", "p99", "max"} {
 		lines = append(lines, quantileLine(f, name, i, of))
 	}
 	lines[3].Dash = true
 	c := against(f, id, title+" against load", strings.ToLower(title), durationAxis, lines...)
-	if c == nil {
-		return nil
+	if c != nil {
+		c.Desc = desc
 	}
-	p50, p99 := c.Lines[0].Points, c.Lines[2].Points
-	last, most := len(p50)-1, unit.Seconds(highest(c.Lines))
-	if p50[0].X == p50[last].X {
-		c.Desc = fmt.Sprintf("%s: with %s the median is %s, the 99th percentile %s; the longest one took %s.",
-			what, clients(f, p50[last].X), unit.Seconds(p50[last].Y), unit.Seconds(p99[last].Y), most)
-		return c
-	}
-	goes := func(points []figure.Point) string {
-		from, to := unit.Seconds(points[0].Y), unit.Seconds(points[last].Y)
-		if from == to {
-			return "stays at " + from
-		}
-		return "goes from " + from + " to " + to
-	}
-	c.Desc = fmt.Sprintf("%s: from %s to %s the median %s, the 99th percentile %s. The line max is the longest one seen, at most %s.",
-		what, clients(f, p50[0].X), clients(f, p50[last].X), goes(p50), goes(p99), most)
 	return c
 }
 

@@ -3,9 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 
 	"weir/internal/say"
 	"weir/internal/stats"
@@ -36,19 +34,19 @@ func Overlay(sides []Side) []figure.Figure {
 		return nil
 	}
 	first := sides[0].Runs[0]
-	note := ""
+	var notes []string
 	same := slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return s.Runs[0].Open() != first.Open() })
 	if n := len(sides) - len(same); n > 0 {
-		note = fmt.Sprintf(" %s with another kind of load cannot be drawn on the same axis.", say.Capital(say.Plural(n, "side")))
+		notes = append(notes, "Not drawn: "+say.Plural(n, "side")+" with another kind of load")
 	}
 	if n := len(same) - mostSides; n > 0 {
 		same = same[:mostSides]
-		note += fmt.Sprintf(" The first %d of %d are shown.", mostSides, mostSides+n)
+		notes = append(notes, fmt.Sprintf("The first %d of %d sides", mostSides, mostSides+n))
 	}
 	var all []figure.Figure
 	for _, m := range quantities(first) {
 		if c := m.chart(first, same); c != nil {
-			c.Desc += note
+			c.Desc = joinNotes(append([]string{c.Desc}, notes...))
 			c.Stamp = leastValid(same)
 			all = append(all, *c)
 		}
@@ -89,20 +87,19 @@ func quantities(f *analysis.Findings) []quantity {
 		}
 	}
 	return slices.Concat(jobQuantities(f), yieldQuantities(f), timeQuantities(f), []quantity{
-		{id: "p50", title: "Median latency", name: "median latency", desc: "The time that half of the operations took longer than",
+		{id: "p50", title: "Median latency", name: "median latency",
 			of: latency(func(q *analysis.Quantiles) float64 { return q.P50 }), axis: durationAxis, show: unit.Seconds},
-		{id: "p99", title: "99th percentile of latency", name: "p99 latency", desc: "The time that 1 operation in 100 took longer than",
+		{id: "p99", title: "99th percentile of latency", name: "p99 latency",
 			of: latency(func(q *analysis.Quantiles) float64 { return q.P99 }), axis: durationAxis, show: unit.Seconds},
 		{id: "efficiency", title: "Efficiency", name: "efficiency",
-			desc: "What each client gets as a share of what it got at the smallest load of the same side; 100% is a service that more clients " +
-				"do not slow down",
-			of: efficiency, axis: percentAxis("%", 1), show: unit.Percent},
-		{id: "cpu", title: "CPU of the servers", name: "CPU of the servers", desc: "Share of all cores of the servers' machines that was busy",
+			desc: "Throughput per client as a share of that at the lightest load of the same side",
+			of:   efficiency, axis: percentAxis("%", 1), show: unit.Percent},
+		{id: "cpu", title: "CPU of the servers", name: "CPU of the servers", desc: "Share of all cores",
 			of: func(_ *analysis.Findings, s step) (float64, bool) { return known(s.ServerCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
 		{id: "clientcpu", title: "CPU of the clients", name: "CPU of the clients",
-			desc: "Share of all cores of the clients' machines that was busy",
+			desc: "Share of all cores",
 			of:   func(_ *analysis.Findings, s step) (float64, bool) { return known(s.ClientCPU) }, axis: percentAxis("%", 1), show: unit.Percent},
-		{id: "errors", title: "Failed operations", name: "failed", desc: "Share of operations that failed",
+		{id: "errors", title: "Failed operations", name: "failed", desc: "Share of all operations",
 			of: func(_ *analysis.Findings, s step) (float64, bool) { return s.ErrorRatio, true }, axis: percentAxis("%", 0), show: unit.Percent},
 	})
 }
@@ -115,10 +112,10 @@ func timeQuantities(f *analysis.Findings) []quantity {
 	}
 	return []quantity{
 		{id: "walltime", title: "Mean wall clock time", name: "mean wall clock time",
-			desc: "Mean time that a task, or an operation, took from its start to its end",
+			desc: "Of tasks, or of operations",
 			of:   func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return wallClock(s) }, axis: wallAxis, show: unit.Seconds},
 		{id: "cpuefficiency", title: "CPU efficiency of clients", name: "CPU efficiency",
-			desc: "CPU time of the client programs as a share of the time for which they ran",
+			desc: clientEfficiency,
 			of:   func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return cpuEfficiency(s) }, axis: percentAxis("%", 0),
 			show: unit.Percent},
 	}
@@ -128,15 +125,15 @@ func timeQuantities(f *analysis.Findings) []quantity {
 // clients and of each.
 func yieldQuantities(f *analysis.Findings) []quantity {
 	y := yieldOf(f)
-	show, what := unit.Bits, "Payload that %s moved each second"
+	show := unit.Bits
 	if f.Measure == analysis.Rate {
-		show, what = perSecond, "Operations of %s each second"
+		show = perSecond
 	}
 	return []quantity{
-		{id: "curve", title: say.Capital(y.name), name: y.name, desc: fmt.Sprintf(what, "all clients"), show: show, axis: y.axis, own: y.ends,
+		{id: "curve", title: say.Capital(y.name), name: y.name, show: show, axis: y.axis, own: y.ends,
 			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.of(s), true }},
-		{id: "client", title: "Share of each client", name: y.name + " per client", desc: fmt.Sprintf(what, "each client"),
-			show: show, axis: y.axis, of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.each(s), true }},
+		{id: "client", title: "Share of each client", name: y.name + " per client", show: show, axis: y.axis,
+			of: func(_ *analysis.Findings, s *analysis.Step) (float64, bool) { return y.each(s), true }},
 	}
 }
 
@@ -153,16 +150,15 @@ func (q *quantity) against(f *analysis.Findings) *figure.Figure {
 	}
 	c := against(f, q.id, q.title+" against load", q.name, q.axis, l)
 	if c != nil {
-		c.Desc = q.desc + ": " + summit(f, &l, q.show) + ". Bars are 95% intervals of the mean."
+		c.Desc = joinNotes([]string{q.desc, bars})
 	}
 	return c
 }
 
 // chart draws the quantity of all sides; nil if none has any of it.
 func (q *quantity) chart(first *analysis.Findings, sides []Side) *figure.Figure {
-	c := figure.Figure{ID: q.id, Title: q.title, Desc: q.desc + "."}
+	c := figure.Figure{ID: q.id, Title: q.title, Desc: q.desc}
 	var loads []float64
-	var said []string
 	for i, side := range sides {
 		l := q.line(side, i)
 		if len(l.Points) == 0 {
@@ -172,71 +168,15 @@ func (q *quantity) chart(first *analysis.Findings, sides []Side) *figure.Figure 
 		for _, p := range l.Points {
 			loads = append(loads, p.X)
 		}
-		last := &l.Points[len(l.Points)-1]
-		text := fmt.Sprintf("%s has ", l.Name)
-		if most := highest([]figure.Line{{Points: bare(l.Points)}}); most > last.Y {
-			text += q.show(most) + " at most, and "
-		}
-		said = append(said, text+fmt.Sprintf("%s with %g %s", q.show(last.Y), last.X, first.Load()))
 	}
 	if highest(c.Lines) <= 0 {
 		return nil
 	}
-	const most = 4 // sentences of one caption
-	if len(said) > most {
-		said = append(said[:most], fmt.Sprintf("and so on for %d more", len(said)-most))
-	}
-	c.Desc += " " + strings.Join(said, "; ") + "." + apart(c.Lines, first.Load())
 	axis := stepAxis(first)
 	c.X = figure.LoadAxis(axis.Label, axis.Unit, loads)
 	c.Y = q.axis(c.Lines)
 	c.Y.Name = q.name
 	return &c
-}
-
-// apart says how far the second line lies from the first one: at the heaviest
-// load that both have, and where they cross. Nothing if there are not two.
-func apart(lines []figure.Line, loads string) string {
-	if len(lines) != 2 {
-		return ""
-	}
-	a, b := map[float64]float64{}, &lines[1]
-	for _, p := range lines[0].Points {
-		a[p.X] = p.Y
-	}
-	text, crossed, before := "", "", 0.0 // before is the last difference
-	for _, p := range b.Points {
-		y, both := a[p.X]
-		if !both || y <= 0 {
-			continue
-		}
-		change := p.Y/y - 1
-		text = fmt.Sprintf(" With %g %s ", p.X, loads)
-		switch {
-		case math.Abs(change) < 0.005:
-			text += "both have the same."
-			continue
-		case change >= 9:
-			text += fmt.Sprintf("%s has %s times as much as %s.", b.Name, unit.Significant(change+1), lines[0].Name)
-		default:
-			text += fmt.Sprintf("%s has %s %s than %s.", b.Name, unit.Percent(math.Abs(change)),
-				map[bool]string{true: "more", false: "less"}[change > 0], lines[0].Name)
-		}
-		if change*before < 0 && crossed == "" {
-			crossed = fmt.Sprintf(" They cross below %g %s.", p.X, loads)
-		}
-		before = change
-	}
-	return text + crossed
-}
-
-// bare leaves out the intervals.
-func bare(points []figure.Point) []figure.Point {
-	out := slices.Clone(points)
-	for i := range out {
-		out[i].Low, out[i].High = nil, nil
-	}
-	return out
 }
 
 // line has a point for each load: the mean over the side's runs.

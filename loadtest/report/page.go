@@ -56,7 +56,7 @@ func newPage(name, status, validity string) page {
 // A drawing is a plot on a page: drawn as a picture, and given as data to the
 // page's script, which puts a chart in its place.
 type drawing struct {
-	Title, Desc string
+	Title, Desc string         // Desc may be empty
 	Data        *figure.Figure // nil: a forest, which stays as it is
 	Forest      *draw.Forest
 	Bare        bool // without the names of its lines
@@ -144,6 +144,9 @@ func policy(script, style string) string {
 	return fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'", sum(script), sum(style))
 }
 
+// numbersNote names the command that writes the numbers of plots.
+const numbersNote = " <code>weir report RUN --figures DIR</code> writes the numbers of plots as CSV."
+
 // script is what stands at the end of a page with figures: their data and what
 // draws them, or why they stay as they are.
 func script(b bundle, figures []*figure.Figure) (template.HTML, error) {
@@ -151,14 +154,14 @@ func script(b bundle, figures []*figure.Figure) (template.HTML, error) {
 		return "", nil
 	}
 	if b.script == "" {
-		return template.HTML(`<p class="note">` + template.HTMLEscapeString(web.Missing) + "</p>"), nil
+		return template.HTML(`<p class="note">` + template.HTMLEscapeString(web.Missing) + numbersNote + "</p>"), nil
 	}
 	if strings.Contains(strings.ToLower(b.script+b.style), "</s") { // of script, of style
 		return "", errors.New("report: the script of the page would end too early")
 	}
 	data, err := embed(figures)
-	return template.HTML(`<noscript><p class="note">With scripts, charts can be zoomed and pointed at.</p></noscript>` +
-		data + "<script>" + b.script + "</script>"), err // our own file
+	return template.HTML(`<noscript><p class="note">With scripts, charts can be zoomed and pointed at, and have tables and CSV.` +
+		numbersNote + `</p></noscript>` + data + "<script>" + b.script + "</script>"), err // our own file
 }
 
 // embed writes figures for the page's script: JSON, packed by gzip, in letters

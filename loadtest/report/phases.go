@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"weir/internal/unit"
 	"weir/loadtest/analysis"
@@ -58,18 +57,13 @@ func partChart(f *analysis.Findings, id, title string, of func(*analysis.Subinte
 		slices.SortStableFunc(points[n], func(a, b figure.Point) int { return cmp.Compare(a.X, b.X) })
 		c.Lines = append(c.Lines, figure.Line{Name: name, Color: n, Dots: true, Loose: true, Points: points[n]})
 	}
-	c.Desc = "Each step in four equal parts of time, at the clients that were active in each on average."
+	c.Desc = "Four equal parts of each step, at their mean number of active clients"
 	if fit != nil {
 		l := figure.Line{Name: "fitted poly4", Color: 4, Dash: true}
 		for _, p := range fit.Drawn {
 			l.Points = append(l.Points, figure.Point{X: p[0], Y: max(0, p[1])})
 		}
 		c.Lines = append(c.Lines, l)
-		c.Desc += fmt.Sprintf(" The function of the fourth order through all of them explains %s of the variance", unit.Percent(max(0, fit.R2)))
-		if fit.Max != nil {
-			c.Desc += fmt.Sprintf(" and has its maximum, %s, at %s", y.text(fit.Max.Yield.Value), clients(f, fit.Max.Clients.Value))
-		}
-		c.Desc += "."
 	}
 	c.X, c.Y = figure.LoadAxis("active "+f.Load(), f.Load(), places), y.axis(c.Lines)
 	return c
@@ -111,25 +105,26 @@ func subintervalSection(f *analysis.Findings) section {
 }
 
 func phaseChapter(f *analysis.Findings, plots []figure.Figure) chapter {
-	c := chapter{ID: "phases", Title: "Phases of the steps", Charts: drawings(plots), Parts: filled(subintervalSection(f), phaseSection(f))}
-	if s := reference(f); s != nil && f.Source != analysis.FromTable {
-		c.Lead = phaseWords(f, s)
-	}
-	return c
+	return chapter{ID: "phases", Title: "Phases of the steps", Charts: drawings(plots),
+		Parts: filled(subintervalSection(f), partFitSection(f), phaseSection(f))}
 }
 
-// phaseWords says what the four parts of a step gave, "" if they are not known.
-func phaseWords(f *analysis.Findings, s *analysis.Step) string {
-	var said []string
-	for _, p := range f.Subintervals {
-		if p.Step == s.Step {
-			said = append(said, fmt.Sprintf("%s %s (%s)", p.Name, yieldText(f, p.Throughput, p.Operations), clients(f, p.Clients)))
+// partFitSection lists the functions of the fourth order that are fitted to the parts.
+func partFitSection(f *analysis.Findings) section {
+	s := section{ID: "partfits", Title: "Functions fitted to the parts", PageOnly: true,
+		table: table{Head: heads("<of", "<formula", "R2", "<maximum in the tested range")}}
+	if f.Parts == nil {
+		return s
+	}
+	for _, p := range []struct {
+		name string
+		fit  *analysis.Fit
+	}{{"all clients", f.Parts.Total}, {"each client", f.Parts.Each}} {
+		if p.fit != nil {
+			s.row(false, p.name, p.fit.Formula, r2(p.fit.R2), maximum(f, p.fit))
 		}
 	}
-	if len(said) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("The four parts of the step with %s gave: %s.", at(f, s), strings.Join(said, ", "))
+	return s
 }
 
 func phaseSection(f *analysis.Findings) section {

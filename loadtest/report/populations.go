@@ -89,7 +89,7 @@ func populationChart(f *analysis.Findings) *figure.Figure {
 	}
 	c := against(f, "populationcurve", say.Capital(y.name)+" of each population against the load of all", y.name, y.axis, lines...)
 	if c != nil {
-		c.Desc = "What each population of clients got while the others worked as well: " + summits(f, c.Lines, y.text) + "."
+		c.Desc = bars
 	}
 	return c
 }

@@ -24,7 +24,7 @@ func TestPopulationWithoutAStep(t *testing.T) {
 	if p := c.Lines[1].Points[0]; p.X != 1200 || p.Low == nil || *p.Low != 3e9 || p.High == nil || *p.High != 4e9 {
 		t.Errorf("the point of the writers is %+v", p)
 	}
-	if !strings.Contains(c.Desc, "writers") {
-		t.Errorf("%q", c.Desc)
+	if !strings.Contains(c.Alt(), "writers") {
+		t.Errorf("%q", c.Alt())
 	}
 }

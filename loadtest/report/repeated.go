@@ -125,7 +125,7 @@ func repeatedFigures(r *compare.Repeated) []drawing {
 	c.Lines = append(each, mean)
 	most := highest(c.Lines)
 	c.X, c.Y = figure.LoadAxis(r.Load, r.Load, places), axisOf(m, most)
-	c.Desc = fmt.Sprintf("The mean of %d runs; bars are its 95%% interval from run to run, points the runs.", len(r.Runs))
+	c.Desc = fmt.Sprintf("Mean of %d runs; bars: 95%% interval over runs; points: runs", len(r.Runs))
 	return []drawing{{Title: c.Title, Desc: c.Desc, Data: &c, Bare: true}}
 }
 

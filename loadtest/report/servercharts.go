@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strings"
 
 	"weir/internal/say"
 	"weir/internal/unit"
@@ -30,7 +28,7 @@ func serverCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 // shareChart shows which share of each step the data servers had; nil if there
 // is only one.
 func shareChart(f *analysis.Findings) *figure.Figure {
-	lines, many := serverLines(f, func(x *analysis.Share) float64 { return shareOf(f, x) }, unit.Percent)
+	lines, picked := serverLines(f, func(x *analysis.Share) float64 { return shareOf(f, x) }, unit.Percent)
 	if len(lines) == 0 {
 		return nil
 	}
@@ -42,7 +40,7 @@ func shareChart(f *analysis.Findings) *figure.Figure {
 	name := yieldOf(f).name
 	c := against(f, "servershare", "Share of each data server against load", "share", percentAxis("% of the "+name, 0), append(lines, even)...)
 	if c != nil {
-		c.Desc = "Share of the step's " + name + many + ". " + imbalance(f, reference(f))
+		c.Desc = picked
 	}
 	return c
 }
@@ -53,18 +51,18 @@ func serverRateChart(f *analysis.Findings) *figure.Figure {
 	if f.Measure == analysis.Rate {
 		return nil
 	}
-	lines, many := serverLines(f, func(x *analysis.Share) float64 { return x.Operations }, perSecond)
+	lines, picked := serverLines(f, func(x *analysis.Share) float64 { return x.Operations }, perSecond)
 	axis := func(lines []figure.Line) figure.Axis { return scaled(lines, decimal(" ops/s")) }
 	c := against(f, "serverrate", "Operations of each data server against load", "operations", axis, lines...)
 	if c != nil {
-		c.Desc = "Operations that ended well each second" + many + ": " + summits(f, c.Lines, perSecond) + "."
+		c.Desc = picked
 	}
 	return c
 }
 
 // serverLines are one for each of a few data servers; of many the largest, the
-// middle and the smallest of each step. many says which. None if there is one.
-func serverLines(f *analysis.Findings, of func(*analysis.Share) float64, text func(float64) string) (lines []figure.Line, many string) {
+// middle and the smallest of each step, as picked describes. A single one has no line.
+func serverLines(f *analysis.Findings, of func(*analysis.Share) float64, text func(float64) string) (lines []figure.Line, picked string) {
 	var names []string
 	most := 0
 	for i := range f.Curve {
@@ -91,7 +89,7 @@ func serverLines(f *analysis.Findings, of func(*analysis.Share) float64, text fu
 				return 0, len(s.Servers) > 0
 			}, text))
 		}
-		return lines, " that each data server had"
+		return lines, ""
 	}
 	pick := func(name string, color int, which func(n int) int) {
 		lines = append(lines, series(f, name, color, func(s *analysis.Step) (float64, bool) {
@@ -109,7 +107,7 @@ func serverLines(f *analysis.Findings, of func(*analysis.Share) float64, text fu
 	pick("largest", 1, func(n int) int { return n - 1 })
 	pick("middle", 0, func(n int) int { return n / 2 })
 	pick("smallest", 2, func(int) int { return 0 })
-	return lines, fmt.Sprintf(" of data servers: the largest, the middle and the smallest of up to %d", most)
+	return lines, fmt.Sprintf("Largest, median and smallest of up to %d data servers", most)
 }
 
 // serverErrorChart shows what each data server failed with; nil if none did.
@@ -123,7 +121,6 @@ func serverErrorChart(f *analysis.Findings) *figure.Figure {
 	maps.DeleteFunc(sums, func(_ string, n int64) bool { return n == 0 })
 	names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) })
 	var lines []figure.Line
-	var said []string
 	for k, name := range names[:min(len(names), mostServerLines)] {
 		lines = append(lines, series(f, say.Plain(serverName(name)), k, func(s *analysis.Step) (float64, bool) {
 			for _, x := range s.Servers {
@@ -133,16 +130,11 @@ func serverErrorChart(f *analysis.Findings) *figure.Figure {
 			}
 			return 0, true
 		}, perSecond))
-		said = append(said, say.Plain(serverName(name))+" "+whole(sums[name]))
 	}
 	axis := func(lines []figure.Line) figure.Axis { return scaled(lines, decimal(" errors/s")) }
 	c := against(f, "servererrors", "Failed operations of each data server against load", "failed", axis, lines...)
-	if c == nil {
-		return nil
-	}
-	c.Desc = fmt.Sprintf("Operations that failed each second, by the server that failed; in all steps: %s.", strings.Join(said, ", "))
-	if n := len(names) - len(said); n > 0 {
-		c.Desc += fmt.Sprintf(" %d more failed less often.", n)
+	if n := len(names); c != nil && n > mostServerLines {
+		c.Title += fmt.Sprintf(" (%d of %d)", mostServerLines, n)
 	}
 	return c
 }
@@ -177,15 +169,16 @@ func ranked(s *analysis.Series, of func(*analysis.ServerPoint) float64) []*analy
 // gave most, the one in the middle and the one that gave least.
 func serverTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	c := figure.Figure{ID: "servertime", Title: "Data servers against time"}
-	of, text := func(p *analysis.ServerPoint) float64 { return p.Throughput }, unit.Bits
+	of := func(p *analysis.ServerPoint) float64 { return p.Throughput }
 	if f.Measure == analysis.Rate {
-		of, text = func(p *analysis.ServerPoint) float64 { return p.Operations }, perSecond
+		of = func(p *analysis.ServerPoint) float64 { return p.Operations }
 	}
 	all := ranked(s, of)
 	shown := all
 	if n := len(all); n > mostServerLines {
 		shown = []*analysis.ServerSeries{all[0], all[n/4], all[n/2], all[3*n/4], all[n-1]}
 		c.Title += fmt.Sprintf(" (%d of %d)", len(shown), n)
+		c.Desc = "Quartiles by total, from the largest to the smallest"
 	}
 	for i, x := range shown {
 		c.Lines = append(c.Lines, serverLine(x, i, of))
@@ -193,50 +186,17 @@ func serverTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	y := yieldOf(f)
 	c.Y = y.axis(c.Lines)
 	c.Y.Name = y.name
-	c.Desc = say.Capital(y.name) + " of each data server: " + usuals(c.Lines, text) + "."
-	if len(shown) < len(all) {
-		c.Desc += " Shown are the one that gave most, the one that gave least, and three between them."
-	}
-	if pause := silence(all, of); pause != "" {
-		c.Desc += " " + pause
-	}
 	return c
-}
-
-// silence names the data servers that gave nothing for a while between two times
-// at which they gave something: one that was lost and came back.
-func silence(all []*analysis.ServerSeries, of func(*analysis.ServerPoint) float64) string {
-	longest, from, to, name := 0, 0.0, 0.0, ""
-	for _, x := range all {
-		last := -1
-		for i := range x.Points {
-			if of(&x.Points[i]) <= 0 {
-				continue
-			}
-			if gap := i - last - 1; last >= 0 && gap > longest {
-				longest, from, to, name = gap, x.Points[last].At, x.Points[i].At, serverName(x.Name)
-			}
-			last = i
-		}
-	}
-	if longest < 3 || math.IsNaN(to-from) {
-		return ""
-	}
-	return fmt.Sprintf("%s gave nothing between %s and %s after the start.", say.Plain(name), unit.Seconds(from), unit.Seconds(to))
 }
 
 // serverErrorTime shows when which data server failed.
 func serverErrorTime(s *analysis.Series) figure.Figure {
 	c := figure.Figure{ID: "servererrortime", Title: "Failed operations of each data server against time"}
-	var said []string
 	all := ranked(s, func(p *analysis.ServerPoint) float64 { return p.Errors })
 	for i, x := range all[:min(len(all), mostServerLines)] {
-		l := serverLine(x, i, func(p *analysis.ServerPoint) float64 { return p.Errors })
-		c.Lines = append(c.Lines, l)
-		said = append(said, l.Name+" "+bursts(l.Points))
+		c.Lines = append(c.Lines, serverLine(x, i, func(p *analysis.ServerPoint) float64 { return p.Errors }))
 	}
 	c.Y = scaled(c.Lines, decimal(" errors/s"))
 	c.Y.Name = "failed"
-	c.Desc = "Operations that failed each second, by the server that failed: " + strings.Join(said, "; ") + "."
 	return c
 }

@@ -12,14 +12,18 @@ import (
 )
 
 const whereNote = "Each from the start of the operation: to the end of the login (of new sessions), to the redirector's answer, " +
-	"to the first byte, to the end. A slow redirector shows in redirect, a slow data server in what comes after it."
+	"to the first byte, to the end. A slow redirector shows in redirect, a slow data server in what comes after it. Waits are those that " +
+	"the service requested, failed operations included; reopened are files whose data server was lost."
 
 // whereSection is the table of where the time goes; without rows where the
 // service neither sends clients to other servers nor makes them wait.
 func whereSection(f *analysis.Findings) section {
-	s := section{ID: "where", Title: "Where the time goes", Note: whereNote, Points: waits(f),
-		table: table{Head: heads(f.Load(), "login p50", ".p99", "redirect p50", "p99", "first byte p50", "p99", "whole p50", "p99", "waits")}}
-	if find(f, func(x *analysis.Step) bool { return x.Redirect != nil || x.Waits > 0 || x.RetryAfter > 0 }) == nil {
+	s := section{ID: "where", Title: "Where the time goes", Note: whereNote,
+		table: table{Head: heads(f.Load(), "login p50", ".p99", "redirect p50", "p99", "first byte p50", "p99", "whole p50", "p99", "waits",
+			"each", ".of the latency", ".Retry-After", ".of the time", "reopened")}}
+	if find(f, func(x *analysis.Step) bool {
+		return x.Redirect != nil || x.Waits > 0 || x.RetryAfter > 0 || x.Reopened > 0
+	}) == nil {
 		return s
 	}
 	for _, x := range steps(f) {
@@ -27,9 +31,25 @@ func whereSection(f *analysis.Findings) section {
 		for _, q := range []*analysis.Quantiles{x.Login, x.Redirect, x.FirstByte, x.Latency} {
 			cells = append(cells, took(q)[0], took(q)[1])
 		}
-		s.row(false, append(cells, whole(x.Waits))...)
+		s.row(false, append(append(cells, waitCells(x)...), whole(x.Reopened))...)
 	}
 	return s
+}
+
+// waitCells are the number of waits that the service requested, the mean wait, its share of the latency, and the
+// pauses after Retry-After with their share of the clients' time.
+func waitCells(s *analysis.Step) []string {
+	cells := []string{whole(s.Waits), "-", "-", "-", "-"}
+	if s.Waits > 0 {
+		cells[1] = unit.Seconds(s.Waited / float64(s.Waits))
+		if q := s.Latency; q != nil {
+			cells[2] = unit.Percent(s.Waited / (q.Mean * float64(q.Count)))
+		}
+	}
+	if s.RetryAfter > 0 {
+		cells[3], cells[4] = unit.Seconds(s.RetryAfter), unit.Percent(s.AskedShare)
+	}
+	return cells
 }
 
 const connectionsNote = "Connect and first byte count from the start of the operation, the TLS handshake from the transport connection. " +
@@ -57,43 +77,11 @@ func connectionsSection(f *analysis.Findings) section {
 	return s
 }
 
-// waits says in a sentence for each step how long the service let clients wait.
-func waits(f *analysis.Findings) []string {
-	var all []string
-	for _, s := range steps(f) {
-		if s.Waits > 0 {
-			all = append(all, fmt.Sprintf("With %s the service asked clients to wait %s, %s each on average%s.",
-				at(f, s), say.Times(s.Waits), unit.Seconds(s.Waited/float64(s.Waits)), ofLatency(s)))
-		}
-		if s.RetryAfter > 0 {
-			all = append(all, fmt.Sprintf("With %s clients paused for %s of their time, %s in total, because the service asked them to "+
-				"(Retry-After).", at(f, s), unit.Percent(s.AskedShare), unit.Seconds(s.RetryAfter)))
-		}
-		if s.Reopened > 0 {
-			all = append(all, fmt.Sprintf("With %s files were opened again %s because their data server was lost.", at(f, s), say.Times(s.Reopened)))
-		}
-	}
-	return all
-}
-
-// ofLatency compares the waiting with the latency of the operations that ended
-// well; those that failed have waited as well.
-func ofLatency(s *analysis.Step) string {
-	if s.Latency == nil {
-		return ", and no operation ended well"
-	}
-	share := s.Waited / (s.Latency.Mean * float64(s.Latency.Count))
-	if share > 1 {
-		return ", mostly for operations that failed"
-	}
-	return "; that is " + unit.Percent(share) + " of the latency"
-}
-
 func serverName(name string) string { return cmp.Or(name, "(the target itself)") }
 
 // serverChapter tells how the data servers shared the load; of backends that are
 // known better, the chapter on backends does.
-func serverChapter(f *analysis.Findings, plots []figure.Figure) chapter {
+func serverChapter(f *analysis.Findings, series *analysis.Series, plots []figure.Figure) chapter {
 	c := chapter{ID: "servers", Title: "Data servers", Charts: drawings(plots)}
 	s := reference(f)
 	if s != nil {
@@ -106,8 +94,34 @@ func serverChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	}
 	own := serverSection(f)
 	own.PageOnly = true
-	c.Parts = append(c.Parts, filled(own)...)
+	c.Parts = append(c.Parts, filled(pauseSection(f, series), own)...)
 	return c
+}
+
+// pauseSection lists the longest pause of each data server: three or more intervals without throughput between two with throughput.
+func pauseSection(f *analysis.Findings, series *analysis.Series) section {
+	s := section{ID: "pauses", Title: "Pauses of data servers", Note: "Times since the start of the run; the longest pause of each server.",
+		table: table{Head: heads("<server", "from", "to")}}
+	if series == nil {
+		return s
+	}
+	for i := range series.Servers {
+		x := &series.Servers[i]
+		longest, from, to, last := 2, 0, 0, -1
+		for k := range x.Points {
+			if p := &x.Points[k]; f.Measure == analysis.Rate && p.Operations <= 0 || f.Measure != analysis.Rate && p.Throughput <= 0 {
+				continue
+			}
+			if gap := k - last - 1; last >= 0 && gap > longest {
+				longest, from, to = gap, last, k
+			}
+			last = k
+		}
+		if to > 0 {
+			s.row(false, serverName(x.Name), unit.Seconds(x.Points[from].At), unit.Seconds(x.Points[to].At))
+		}
+	}
+	return s
 }
 
 // serverSteps is the table of what each data server did in each step.
@@ -161,33 +175,27 @@ func working(f *analysis.Findings, s *analysis.Step) []analysis.Share {
 	return all
 }
 
-// imbalance says in a sentence how evenly the data servers of a step shared it;
-// nothing if there are fewer than two.
+// imbalance labels the shares of the data servers of a step, "" for fewer than two.
 func imbalance(f *analysis.Findings, s *analysis.Step) string {
 	all := working(f, s)
 	n := len(all)
 	if n < 2 {
 		return ""
 	}
-	what := "throughput"
-	if f.Measure == analysis.Rate {
-		what = "operations"
-	}
-	even := 1 / float64(n)
+	even, word := 1/float64(n), "very uneven"
 	most, least := shareOf(f, &all[0]), shareOf(f, &all[n-1])
-	text := fmt.Sprintf("With %s the %d data servers shared the %s", at(f, s), n, what)
-	ends := fmt.Sprintf("%s had the most with %s and %s the least with %s; an even share is %s", say.Plain(serverName(all[0].Name)),
-		unit.Percent(most), say.Plain(serverName(all[n-1].Name)), unit.Percent(least), unit.Percent(even))
 	switch {
 	case most <= 1.1*even && least >= 0.9*even:
-		return text + " evenly, within 10%: " + ends + "."
+		word = "even within 10%"
 	case most <= 1.5*even && least >= 0.5*even:
-		return text + " unevenly: " + ends + "."
+		word = "uneven"
 	}
-	text += " very unevenly: " + ends
+	text := fmt.Sprintf("Shares of %s, %s: largest %s (%s), smallest %s (%s), even %s: %s", say.Plural(n, "data server"), at(f, s),
+		unit.Percent(most), say.Plain(serverName(all[0].Name)), unit.Percent(least), say.Plain(serverName(all[n-1].Name)),
+		unit.Percent(even), word)
 	idle := len(slices.DeleteFunc(all, func(x analysis.Share) bool { return shareOf(f, &x) >= 0.1*even }))
 	if idle > 0 {
-		text += fmt.Sprintf(", and %s did less than a tenth of it", say.Plural(idle, "server"))
+		text += fmt.Sprintf("; %d below a tenth of an even share", idle)
 	}
-	return text + "."
+	return text
 }

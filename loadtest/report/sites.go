@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"weir/internal/say"
 	"weir/internal/unit"
@@ -30,7 +29,7 @@ func sites(f *analysis.Findings) []string {
 func shownSites(f *analysis.Findings) (names []string, more string) {
 	names = sites(f)
 	if left := len(names) - mostLinks; left > 0 {
-		return names[:mostLinks], fmt.Sprintf(" %s not shown.", say.Plural(left, "site")+map[bool]string{true: " is", false: " are"}[left == 1])
+		return names[:mostLinks], "Not shown: " + say.Plural(left, "site")
 	}
 	return names, ""
 }
@@ -39,29 +38,21 @@ func shownSites(f *analysis.Findings) (names []string, more string) {
 // jobs, as in the Objectivity note of 1999; nil where sites are not distinguished.
 func siteChart(f *analysis.Findings) *figure.Figure {
 	names, more := shownSites(f)
-	c := figure.Figure{ID: "sitewalltime", Title: "Mean wall clock time at each site against load", X: stepAxis(f)}
-	var said []string
+	var lines []figure.Line
 	for i, name := range names {
-		l := series(f, say.Plain(name), i, func(s *analysis.Step) (float64, bool) {
+		lines = append(lines, series(f, say.Plain(name), i, func(s *analysis.Step) (float64, bool) {
 			if at := s.Site(name); at != nil {
 				t, _, ok := at.MeanJob()
 				return t, ok
 			}
 			return 0, false
-		}, unit.Seconds)
-		if len(l.Points) > 0 {
-			c.Lines = append(c.Lines, l)
-			said = append(said, summit(f, &l, unit.Seconds))
-		}
+		}, unit.Seconds))
 	}
-	if highest(c.Lines) <= 0 {
-		return nil
+	c := against(f, "sitewalltime", "Mean wall clock time at each site against load", "mean wall clock time", wallAxis, lines...)
+	if c != nil {
+		c.Desc = more
 	}
-	c.Y = wallAxis(c.Lines)
-	c.Y.Name = "mean wall clock time"
-	c.Desc = "How long a job took on average at the far end of each link, against the jobs at all sites together: " +
-		strings.Join(said, "; ") + "." + more
-	return &c
+	return c
 }
 
 // siteSection is what jobs did at each site, step by step.
@@ -85,30 +76,6 @@ func siteSection(f *analysis.Findings) section {
 		}
 	}
 	return s
-}
-
-// siteWords says where jobs take longest in a step, and where they do not; "" where
-// sites are not distinguished.
-func siteWords(f *analysis.Findings, s *analysis.Step) string {
-	var quick, slow *analysis.SiteFigure
-	mean := func(x *analysis.SiteFigure) float64 { t, _, _ := x.MeanJob(); return t }
-	for i := range s.Sites {
-		x := &s.Sites[i]
-		if _, estimated, ok := x.MeanJob(); !ok || estimated {
-			continue
-		}
-		if quick == nil || mean(x) < mean(quick) {
-			quick = x
-		}
-		if slow == nil || mean(x) > mean(slow) {
-			slow = x
-		}
-	}
-	if quick == slow {
-		return ""
-	}
-	return fmt.Sprintf(" With %s a job takes %s at %s and %s at %s, on average.", at(f, s), unit.Seconds(mean(quick)), say.Plain(quick.Site),
-		unit.Seconds(mean(slow)), say.Plain(slow.Site))
 }
 
 // linkBusy is how busy the wire to a site was; nil where it has no limit, or was
@@ -155,7 +122,7 @@ func siteTimes(f *analysis.Findings) section {
 		s.Title += ", and how many crashed or failed there"
 	}
 	if more != "" {
-		s.Points = []string{strings.TrimSpace(more)}
+		s.Points = []string{more}
 	}
 	return s
 }

@@ -76,34 +76,16 @@ func TestDistributionsOfTheBestAndTheLastStep(t *testing.T) {
 	}
 }
 
-func TestTailsAreNamed(t *testing.T) {
-	for want, q := range map[string]analysis.Quantiles{
-		"The tail is short: 1 in 100 took longer than 1.1 s, 1 in 1000 longer than 2 s, the longest 3 s.": {P50: 1, P99: 1.1, P999: 2, Max: 3},
-		"The tail is moderate: ":  {P50: 1, P99: 2},
-		"The tail is long: ":      {P50: 1, P99: 9},
-		"The tail is very long: ": {P50: 1, P99: 11},
-		"The tail: ":              {},
-	} {
-		if got := tail(&q); !strings.HasPrefix(got, want) {
-			t.Errorf("%+v: %q, want %q", q, got, want)
-		}
-	}
-}
-
-func TestWaitsAreSaid(t *testing.T) {
+// TestWaitCells checks the number of waits, their mean, their share of the latency, and the pauses after Retry-After.
+func TestWaitCells(t *testing.T) {
 	latency := &analysis.Quantiles{Count: 10, Mean: 2}
 	for want, s := range map[string]analysis.Step{
-		"With 8 clients the service asked clients to wait 4 times, 2.5 s each on average; that is 50% of the latency.": {Clients: 8,
-			Waits: 4, Waited: 10, Latency: latency},
-		"With 1 client the service asked clients to wait once, 5 s each on average, and no operation ended well.": {Clients: 1,
-			Waits: 1, Waited: 5},
-		"With 8 clients the service asked clients to wait 10 times, 5 s each on average, mostly for operations that failed.": {Clients: 8,
-			Waits: 10, Waited: 50, Latency: latency},
-		"With 2 clients files were opened again once because their data server was lost.": {Clients: 2, Reopened: 1},
+		"4 2.5 s 50% - -": {Waits: 4, Waited: 10, Latency: latency},
+		"1 5 s - - -":     {Waits: 1, Waited: 5},
+		"0 - - 3 s 25%":   {RetryAfter: 3, AskedShare: 0.25, Latency: latency},
 	} {
-		got := waits(&analysis.Findings{Model: "closed", Curve: []analysis.Step{s}})
-		if len(got) != 1 || got[0] != want {
-			t.Errorf("got  %q\nwant %q", got, want)
+		if got := strings.Join(waitCells(&s), " "); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

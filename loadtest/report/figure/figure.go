@@ -4,12 +4,14 @@
 // second, seconds, shares); an axis says how they are shown.
 package figure
 
+import "strings"
+
 // A Figure is a plot with its text. It is complete and independent: it
 // may be drawn by several goroutines at once.
 type Figure struct {
 	ID      string   `json:"id"` // letters and digits, its own on a page
 	Title   string   `json:"title"`
-	Desc    string   `json:"desc"`            // what the plot shows, in words
+	Desc    string   `json:"desc"`            // a definition that title, axes and legend do not have; may be empty
 	Stamp   string   `json:"stamp,omitempty"` // whether the run can be believed
 	X       Axis     `json:"x"`
 	Y       Axis     `json:"y"`
@@ -19,6 +21,27 @@ type Figure struct {
 	Marks   []Mark   `json:"marks,omitempty"`
 	Heat    *Heat    `json:"heat,omitempty"`
 	Few     int      `json:"-"` // points of a line in the static drawing, at most; 0: MostPoints
+}
+
+// Alt returns the alternative text of the plot: its axes, the names of its lines, and its definition.
+func (f *Figure) Alt() string {
+	parts := []string{f.Y.Caption() + " by " + f.X.Caption()}
+	if f.Heat != nil {
+		parts[0] = f.Heat.What + " by " + f.Y.Caption() + " and " + f.X.Caption()
+	}
+	var names []string
+	for i := range f.Lines {
+		if f.Lines[i].Name != "" {
+			names = append(names, f.Lines[i].Name)
+		}
+	}
+	if len(names) > 1 {
+		parts = append(parts, "Lines: "+strings.Join(names, ", "))
+	}
+	if f.Desc != "" {
+		parts = append(parts, f.Desc)
+	}
+	return strings.Join(parts, ". ")
 }
 
 // A Line is drawn through points; Dots marks each of them. Intervals are bars at

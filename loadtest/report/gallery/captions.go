@@ -14,42 +14,25 @@ import (
 	"weir/loadtest/report/figure/draw"
 )
 
-// Caption says all that a reader must know of f: what it shows, its axes with
-// their units, how much was measured, how intervals were made, of which run.
+// Caption labels f with its title, definition, fits, number of measurements, intervals and origin. Axes and marks are in the drawing.
 func (s *Set) Caption(f *figure.Figure) string {
-	parts := []string{f.Title + "."}
-	add := func(sentence string) {
-		if sentence = strings.TrimSpace(sentence); sentence != "" {
-			parts = append(parts, strings.TrimRight(sentence, ".")+".")
-		}
+	all := []string{f.Title, f.Desc}
+	if f.ID == "curve" {
+		all = append(all, s.Fits...)
 	}
-	add(f.Desc)
-	add(marks(f))
-	add("Horizontal axis: " + axis(&f.X))
-	add("Vertical axis: " + axis(&f.Y))
-	add(amount(f))
+	all = append(all, amount(f))
 	if intervals(f) {
-		add(s.Bars)
+		all = append(all, s.Bars)
 		if len(f.Lines) > 1 && f.Lines[1].Dots {
-			add("Points at the same load are drawn beside each other")
+			all = append(all, "Points at the same load are beside each other")
 		}
 	}
-	add(s.Origin)
-	return say.Plain(strings.Join(parts, " "))
+	all = append(all, s.Origin...)
+	all = slices.DeleteFunc(all, func(part string) bool { return part == "" })
+	return say.Plain(strings.Join(all, ". ") + ".")
 }
 
-func axis(a *figure.Axis) string {
-	text := a.Caption()
-	if a.Duration {
-		text = strings.TrimSuffix(header(a), " (s)") + " (each number has its unit)"
-	}
-	if a.Base > 1 {
-		text += ", logarithmic"
-	}
-	return text
-}
-
-// amount says how many numbers the figure stands on.
+// amount counts the measurements behind the figure.
 func amount(f *figure.Figure) string {
 	if f.Heat != nil {
 		var n int64
@@ -86,28 +69,9 @@ func amount(f *figure.Figure) string {
 	return "n = " + say.Plural(most, "interval") + " of about a second"
 }
 
-// marks says what the vertical lines are at, unless the description does.
-func marks(f *figure.Figure) string {
-	var all []string
-	for _, m := range f.Marks {
-		if words := strings.Fields(m.Name); len(words) > 1 && strings.Contains(f.Desc, strings.Join(words[len(words)-2:], " ")) {
-			continue
-		}
-		text := m.Name
-		if m.Low != nil && m.High != nil {
-			text += fmt.Sprintf(" (95%% interval, shaded: %s to %s)", f.X.Text(math.Round(*m.Low)), f.X.Text(math.Round(*m.High)))
-		}
-		all = append(all, text)
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return "Vertical lines: " + strings.Join(all, "; ")
-}
-
 func intervals(f *figure.Figure) bool {
-	return slices.ContainsFunc(f.Lines, func(l figure.Line) bool {
-		return slices.ContainsFunc(l.Points, func(p figure.Point) bool { return p.Low != nil && p.High != nil })
+	return slices.ContainsFunc(f.Lines, func(l figure.Line) bool { // without dots they are an area
+		return l.Dots && slices.ContainsFunc(l.Points, func(p figure.Point) bool { return p.Low != nil && p.High != nil })
 	})
 }
 

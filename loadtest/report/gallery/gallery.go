@@ -22,8 +22,9 @@ import (
 // A Set is what is written together.
 type Set struct {
 	Title   string          // what the figures are of
-	Origin  string          // sentences that every caption ends with
-	Bars    string          // how intervals were made; of figures that have some
+	Origin  []string        // ends of every caption: runs, validity, versions
+	Bars    string          // the method of intervals; in captions of figures with bars
+	Fits    []string        // formulas of the lines that are fitted to the curve
 	Figures []figure.Figure // in the order of the captions
 }
 

@@ -20,17 +20,19 @@ func OfRun(f *analysis.Findings, s *analysis.Series, drawn string) Set {
 		measured = s.About.Weir
 	}
 	set := Set{Title: "run " + f.Run, Figures: figures(f, s),
-		Bars: "Each 95% interval of a mean is by Student's distribution over " + batches(f) + " batch means of the seconds that were measured"}
-	set.Origin = fmt.Sprintf("Run %s (%s) against %s, begun %s. Validity: %s. Measured with weir %s, drawn with weir %s.",
-		f.Run, f.Name, f.Target, f.Start.UTC().Format("2006-01-02 15:04 MST"), validity(f), measured, drawn)
+		Bars: "95% intervals: Student's distribution over " + batches(f) + "batch means of the measured seconds"}
+	set.Origin = []string{fmt.Sprintf("Run %s (%s) against %s, %s", f.Run, f.Name, f.Target, f.Start.UTC().Format("2006-01-02 15:04 MST")),
+		"Validity: " + validity(f), fmt.Sprintf("Measured with weir %s, drawn with weir %s", measured, drawn)}
+	set.Fits = fits(f, set.Figures)
 	return set
 }
 
 // OfTable is the set of the figures of a table that was read from the file name.
 func OfTable(f *analysis.Findings, name, drawn string) Set {
-	return Set{Title: "the table " + name, Figures: figures(f, nil),
-		Bars:   "Each 95% interval of a mean is by Student's distribution over the rows of its point",
-		Origin: fmt.Sprintf("From the table %s. Validity: %s. Analyzed and drawn with weir %s.", name, validity(f), drawn)}
+	set := Set{Title: "the table " + name, Figures: figures(f, nil), Bars: "95% intervals: Student's distribution over the rows of a point",
+		Origin: []string{"Table " + name, "Validity: " + validity(f), "Drawn with weir " + drawn}}
+	set.Fits = fits(f, set.Figures)
+	return set
 }
 
 // OfComparison is the set of figures that show groups of runs on one plot.
@@ -55,16 +57,15 @@ func OfComparison(groups []compare.Group, drawn string) Set {
 		}
 		many = many || len(side.Runs) > 1
 		sides, names = append(sides, side), append(names, g.Name)
-		runs = append(runs, fmt.Sprintf("%s is %s against %s: %s", g.Name, say.Plural(len(side.Runs), "run"), side.Runs[0].Target,
+		runs = append(runs, fmt.Sprintf("%s: %s against %s: %s", g.Name, say.Plural(len(side.Runs), "run"), side.Runs[0].Target,
 			strings.Join(of, ", ")))
 	}
 	set := Set{Title: strings.Join(names, " and "), Figures: report.Overlay(sides)}
-	set.Bars = "Bars are 95% confidence intervals of the mean of each step, by Student's distribution over batch means of its seconds"
+	set.Bars = "95% intervals of the mean of a step: Student's distribution over batch means of its seconds"
 	if many {
-		set.Bars = "Bars are 95% confidence intervals of the mean over runs, by Student's distribution over runs where there are at least " +
-			"three; of a single run, of its own mean"
+		set.Bars = "95% intervals of the mean over runs: Student's distribution over three or more runs; of a single run, of its own mean"
 	}
-	set.Origin = strings.Join(runs, ". ") + ". Drawn with weir " + drawn + "."
+	set.Origin = append(runs, "Drawn with weir "+drawn)
 	return set
 }
 
@@ -86,8 +87,7 @@ func ofHost(figures []figure.Figure) []figure.Figure {
 	return all
 }
 
-// figures are those of the report and those for papers, with the formulas of
-// what was fitted.
+// figures are those of the report and those for papers.
 func figures(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	p := report.Figures(f, s)
 	all := slices.Concat(p.Jobs, p.Load, p.Papers, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts)
@@ -98,7 +98,6 @@ func figures(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	}
 	for i := range all {
 		if all[i].ID == "curve" {
-			all[i].Desc += fits(f, &all[i])
 			all[i].Marks = mainMarks(all[i].Marks)
 		}
 	}
@@ -119,17 +118,19 @@ func mainMarks(marks []figure.Mark) []figure.Mark {
 	return kept
 }
 
-func fits(f *analysis.Findings, c *figure.Figure) string {
-	if f.Fits == nil {
-		return ""
+// fits lists the formulas of the lines that are fitted to the curve.
+func fits(f *analysis.Findings, all []figure.Figure) []string {
+	i := slices.IndexFunc(all, func(c figure.Figure) bool { return c.ID == "curve" })
+	if f.Fits == nil || i < 0 {
+		return nil
 	}
-	text := ""
+	var formulas []string
 	for _, m := range []*analysis.Fit{f.Fits.Line, f.Fits.Plateau, f.Fits.Amdahl, f.Fits.USL, f.Fits.Decline, f.Fits.Poly4} {
-		if m != nil && slices.ContainsFunc(c.Lines, func(l figure.Line) bool { return l.Name == "fitted "+m.Name }) {
-			text += fmt.Sprintf(" Fitted %s: %s, R2 %.3g.", m.Name, m.Formula, m.R2)
+		if m != nil && slices.ContainsFunc(all[i].Lines, func(l figure.Line) bool { return l.Name == "fitted "+m.Name }) {
+			formulas = append(formulas, fmt.Sprintf("Fitted %s: %s, R2 %.3g", m.Name, m.Formula, m.R2))
 		}
 	}
-	return text
+	return formulas
 }
 
 func validity(f *analysis.Findings) string {
@@ -145,7 +146,7 @@ func validity(f *analysis.Findings) string {
 	return f.Validity.Status + " (" + strings.Join(doubts, ", ") + ")"
 }
 
-// batches says how many there were.
+// batches counts the batch means, "" if there are none.
 func batches(f *analysis.Findings) string {
 	least, most := 0, 0
 	for i := range f.Curve {
@@ -158,9 +159,9 @@ func batches(f *analysis.Findings) string {
 	}
 	switch {
 	case most == 0:
-		return "its"
+		return ""
 	case least == most:
-		return fmt.Sprint(most)
+		return fmt.Sprint(most, " ")
 	}
-	return fmt.Sprintf("%d to %d", least, most)
+	return fmt.Sprintf("%d to %d ", least, most)
 }

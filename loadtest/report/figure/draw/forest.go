@@ -68,7 +68,8 @@ func (p *Page) Forest(f *Forest) template.HTML {
 	d := p.d
 	base := forestTop + forestRow*float64(len(f.Rows))
 	d.Size.Height = base + 16
-	c := newSVG(&d, &figure.Figure{ID: f.ID, Title: f.Title, Desc: f.Desc})
+	c := newSVG(&d, &figure.Figure{ID: f.ID, Title: f.Title})
+	c.alt = f.Desc
 	low, high := f.extent()
 	px := func(place float64) float64 {
 		return forestLeft + (d.Size.Width-forestLeft-forestRight)*(place-low)/(high-low)

@@ -22,7 +22,7 @@ func newPDF(d *Drawer, f *figure.Figure) *pdfCanvas {
 	doc.SetMargins(0, 0, 0)
 	doc.SetAutoPageBreak(false, 0)
 	doc.SetTitle(d.fonts.plain(f.Title), true)
-	doc.SetSubject(d.fonts.plain(f.Desc), true)
+	doc.SetSubject(d.fonts.plain(f.Alt()), true)
 	doc.SetProducer("weir", true)
 	doc.SetLang("en")
 	doc.AddUTF8FontFromBytes("sans", "", bytes.Clone(d.fonts.regular.bytes)) // fpdf writes into them

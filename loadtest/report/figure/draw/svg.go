@@ -23,6 +23,7 @@ import (
 type svgCanvas struct {
 	d     *Drawer
 	f     *figure.Figure
+	alt   string // the alternative text
 	body  strings.Builder
 	used  [2]strings.Builder          // letters of the regular and the bold font
 	cells map[string]*strings.Builder // of a heat map on a page, by class: one path each
@@ -31,7 +32,7 @@ type svgCanvas struct {
 }
 
 func newSVG(d *Drawer, f *figure.Figure) *svgCanvas {
-	return &svgCanvas{d: d, f: f, cells: map[string]*strings.Builder{}}
+	return &svgCanvas{d: d, f: f, alt: f.Alt(), cells: map[string]*strings.Builder{}}
 }
 
 // decimal writes x with two decimals at most.
@@ -200,7 +201,7 @@ func escape(s string) string {
 
 func (s *svgCanvas) write(w io.Writer) error {
 	size := s.d.Size
-	title, desc := escape(s.d.fonts.plain(s.f.Title)), escape(s.d.fonts.plain(s.f.Desc))
+	title, desc := escape(s.d.fonts.plain(s.f.Title)), escape(s.d.fonts.plain(s.alt))
 	s.flush()
 	if s.d.page {
 		_, err := fmt.Fprintf(w, `<svg viewBox="0 0 %s %s" font-size="%g" role="img" aria-labelledby="%s-t %[4]s-d">`+
