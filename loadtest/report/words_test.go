@@ -48,7 +48,7 @@ func TestAlternativeTexts(t *testing.T) {
 		seen := map[string]bool{}
 		for _, c := range all {
 			alt := c.Alt()
-			if !strings.Contains(alt, " by ") || !strings.Contains(alt, c.X.Caption()) || len(alt) > 250 ||
+			if !strings.Contains(alt, " by ") || !strings.Contains(alt, c.X.Caption()) || len(alt) > 400 ||
 				regexp.MustCompile(`%!|\.\.|^ |\d s\b`).MatchString(alt) {
 				t.Errorf("%s: %s: %s", name, c.ID, alt)
 			}

@@ -36,7 +36,7 @@ func (f *Figure) Alt() string {
 		}
 	}
 	if len(names) > 1 {
-		parts = append(parts, "Lines: "+strings.Join(names, ", "))
+		parts = append(parts, "Lines: "+strings.Join(names, "; "))
 	}
 	if f.Desc != "" {
 		parts = append(parts, f.Desc)

@@ -82,7 +82,7 @@ func TestAxisOfOneLoad(t *testing.T) {
 func TestAlt(t *testing.T) {
 	f := Figure{Desc: "Bars: 95% intervals", X: Axis{Label: "virtual clients"}, Y: Axis{Name: "throughput", Label: "Gbit/s"},
 		Lines: []Line{{Name: "measured"}, {}, {Name: "fitted usl"}}}
-	if got := f.Alt(); got != "throughput (Gbit/s) by virtual clients. Lines: measured, fitted usl. Bars: 95% intervals" {
+	if got := f.Alt(); got != "throughput (Gbit/s) by virtual clients. Lines: measured; fitted usl. Bars: 95% intervals" {
 		t.Error(got)
 	}
 	f = Figure{X: Axis{Label: "time"}, Y: Axis{Label: "latency"}, Heat: &Heat{What: "operations"}}
