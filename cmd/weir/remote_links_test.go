@@ -14,6 +14,7 @@ import (
 	"weir/lab"
 	"weir/lab/labtest"
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/results"
 )
 
@@ -28,7 +29,7 @@ func nothingPast(t *testing.T, f *analysis.Findings) {
 			if c.Status != analysis.OK {
 				t.Log(c.Detail)
 			}
-			if strings.Contains(c.Detail, "past the links") {
+			if fact.Has(c.Facts, "check.links.past") {
 				t.Error(c.Detail)
 			}
 			return

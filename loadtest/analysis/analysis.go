@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/shape"
@@ -165,7 +166,7 @@ func (d *data) findings() *Findings {
 	r, c := d.run, d.curve()
 	f := &Findings{
 		Version: FindingsVersion, Run: r.About.Run, Name: r.Plan.Name, Target: r.Plan.Target, Work: r.Plan.WorkText(), Start: r.About.Start,
-		Model: c.Model, Measure: c.Measure, Warnings: []string{}, Phases: r.Phases(),
+		Model: c.Model, Measure: c.Measure, Warnings: []string{}, WarningFacts: []fact.Fact{}, Phases: r.Phases(),
 		Subintervals: r.Subintervals(), Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []limits.Bottleneck{},
 		Ending: r.Ending(),
 	}
@@ -190,7 +191,8 @@ func (d *data) findings() *Findings {
 		Phases:  f.Phases, Workers: f.Workers, Balance: f.Balance, Best: best, Left: left,
 		Unclear: f.Optimum != nil && f.Optimum.Unclear}).Validity()
 	f.Thresholds = stopped(r, (&conclusion{Findings: f, c: c}).judged(r.Plan.Thresholds))
-	f.Warnings = append(append(f.Warnings, warnings(r, c)...), d.backends.Unnamed(f.Balance)...)
+	f.warn(r, c)
+	f.addWarnings(d.backends.Unnamed(f.Balance)...)
 	f.Curve = steps.Document(c.Steps)
 	if f.Transfers != nil {
 		f.Headline, f.Verdict = f.Transfers.Text(), f.transferVerdict()

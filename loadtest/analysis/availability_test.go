@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -159,7 +158,7 @@ func TestBurstsAreNoOutages(t *testing.T) {
 		}
 		f := of(t, s)
 		c := find(t, f, "availability")
-		inBursts := c.Status == OK && strings.Contains(c.Detail, "in bursts (1 client")
+		inBursts := c.Status == OK && shows(&c, "in bursts (1 client")
 		if want := span < time.Second/4; inBursts != want || want != (len(f.Outages) == 0) {
 			t.Errorf("%v: %+v: %+v", span, f.Outages, c)
 		}
@@ -264,7 +263,7 @@ func TestWrongPayloadsDoNotCount(t *testing.T) {
 			c := &f.Curve[i]
 			if want := stats.Ratio(float64(c.Errors+c.Wrong), float64(c.Done+c.Errors)); c.ErrorRatio != want || c.Bad() == 0 ||
 				c.BadBy()[storage.Checksummed] != c.Bad() || (c.Wrong > 0) != (name == "later") ||
-				!strings.Contains(c.Excluded, "payloads were wrong") {
+				c.ExcludedFact.Code != "excluded.payloads" {
 				t.Errorf("%s: %d done, %d of them wrong, %d errors, error ratio %v: %s", name, c.Done, c.Wrong, c.Errors, c.ErrorRatio, c.Excluded)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 	"weir/storage"
@@ -66,7 +67,7 @@ func TestACreepThroughAllSteps(t *testing.T) {
 					return c.factor(iv.Start.Sub(begin).Seconds(), max(0, iv.Start.Sub(stepAt(&s, iv.Step-1)).Seconds()))
 				}))
 				check := find(t, f, "steadiness")
-				if warns := strings.Contains(check.Detail, "through all steps"); warns != c.warns || warns != (check.Status == Warn) {
+				if warns := fact.Has(check.Facts, "check.steadiness.creeping"); warns != c.warns || warns != (check.Status == Warn) {
 					t.Errorf("noise %g: %+v", noise, check)
 				}
 			}
@@ -105,7 +106,7 @@ func TestLoadsThatChangeWhenTheyAreHeldAgain(t *testing.T) {
 		}))
 		c := find(t, f, "steadiness")
 		changed := left < 0.9
-		if (c.Status == Warn) != changed || changed && !strings.Contains(c.Detail, "4 clients -40%") {
+		if (c.Status == Warn) != changed || changed && !shows(&c, "4 clients gave another result when it was held again: -40") {
 			t.Errorf("%v is left: %+v", left, c)
 		}
 	}
@@ -126,7 +127,7 @@ func TestOutageOutsideOfMeasurements(t *testing.T) {
 	s := flat()
 	s.Interval = away(stepAt(&s, 2).Add(-2*time.Second), 2*time.Second, storage.Refused)
 	f := of(t, s)
-	if c := find(t, f, "availability"); len(f.curve().Excluded()) != 0 || c.Status != Warn || strings.Contains(c.Text(), "excluded") {
+	if c := find(t, f, "availability"); len(f.curve().Excluded()) != 0 || c.Status != Warn || fact.Has(c.Facts, "excluded.step") {
 		t.Errorf("%d steps excluded: %+v", len(f.curve().Excluded()), c)
 	}
 }

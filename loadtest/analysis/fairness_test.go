@@ -2,11 +2,11 @@ package analysis
 
 import (
 	"math"
-	"strings"
 	"testing"
 	"time"
 
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/measure"
 )
 
@@ -45,7 +45,7 @@ func TestFairness(t *testing.T) {
 			if f.Curve[0].Fairness != nil {
 				t.Errorf("one client has fairness %g", *f.Curve[0].Fairness)
 			}
-			if warns := strings.Contains(strings.Join(f.Warnings, "\n"), "unequally"); warns != c.warns {
+			if warns := fact.Has(f.WarningFacts, "warning.unfair"); warns != c.warns {
 				t.Errorf("warnings %q", f.Warnings)
 			}
 		})

@@ -3,6 +3,7 @@ package analysis
 import (
 	"time"
 
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/analysis/transfers"
@@ -43,7 +44,9 @@ type Findings struct {
 	Servers     []steps.Part  `json:"servers"` // the same, by data server
 	Knee        *Knee         `json:"knee"`
 	Optimum     *Optimum      `json:"optimum"`
-	Warnings    []string      `json:"warnings"`
+	Warnings    []string      `json:"warnings"` // texts of WarningFacts
+
+	WarningFacts []fact.Fact `json:"warning_facts"`
 
 	Outages    []validity.Outage `json:"outages"`    // by time
 	Thresholds []Judgment        `json:"thresholds"` // of the scenario, in its order

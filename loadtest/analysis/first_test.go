@@ -20,8 +20,8 @@ func TestShortRunsAreNotProvenWrong(t *testing.T) {
 		moved       float64
 		state, want string
 	}{
-		"long":               {8, 2, Fail, "-50.00%"},
-		"short":              {2, 2, Fail, "-50.00%"},
+		"long":               {8, 2, Fail, "-50.0%"},
+		"short":              {2, 2, Fail, "-50.0%"},
 		"short, and by less": {2, 1.08, Warn, "-7"},
 		"long, and by less":  {8, 1.08, Fail, "-7"},
 		"little":             {8, 1e-6, Skipped, "at least 1.00 MB"},

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -51,6 +50,7 @@ func NewGate(p *scenario.Plan) *Gate {
 type Violation struct {
 	Threshold string // as in the plan
 	Text      string // for people: the threshold, and how it was not met
+	Stopped   *measure.StoppedStep
 }
 
 // Saw takes the next interval of the run. It returns the threshold that ends the run now, nil if none does. Intervals
@@ -87,11 +87,11 @@ func (g *Gate) judge(value func(scenario.Threshold) figure) *Violation {
 	if step.Number == 0 { // no step of the plan
 		clients = int(math.Round(now.ActiveClients))
 	}
-	load := plannedLoad(clients, float64(step.Rate))
 	for i, t := range g.thresholds {
 		if v := value(t); t.Holds(clients, float64(step.Rate)) && v.known && !t.Met(v.value) {
-			return &Violation{g.texts[i], fmt.Sprintf("%s: step %d was stopped after %.0f s of measurement: %s at %s", g.texts[i],
-				g.sum.Number, g.sum.Span, t.Measure.Format(figureOf(now, t.Measure.Name).value), load)}
+			s := &measure.StoppedStep{Step: g.sum.Number, Seconds: g.sum.Span, Clients: clients, Rate: float64(step.Rate),
+				Value: figureOf(now, t.Measure.Name).value}
+			return &Violation{g.texts[i], g.texts[i] + ": " + stoppedStep(t, s).Text, s}
 		}
 	}
 	return nil

@@ -2,9 +2,9 @@ package analysis
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/results/resultstest"
 	"weir/monitor"
 )
@@ -21,7 +21,8 @@ func TestLeftOutIsNoted(t *testing.T) {
 	}
 	f := of(t, s)
 	if !slices.ContainsFunc(f.Validity.Notes, func(n Note) bool {
-		return n.Check == "monitoring" && strings.HasPrefix(n.Unchecked, "interface eth0 of store.example.org: 3 seconds")
+		return n.Check == "monitoring" && fact.Has(n.Facts, "check.monitoring.left_out") &&
+			n.Facts[0].Values["source"] == "interface eth0 of store.example.org" && n.Facts[0].Values["seconds"] == 3
 	}) || f.Validity.Status != Valid {
 		t.Errorf("%s: %+v", f.Validity.Status, f.Validity.Notes)
 	}

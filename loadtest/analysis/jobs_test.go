@@ -148,7 +148,7 @@ func burning(burn bool) resultstest.Service {
 func TestBurnedCPU(t *testing.T) {
 	f := of(t, burning(true))
 	if c := checkNamed(t, f, "generator"); c.Status != OK ||
-		!strings.Contains(c.Detail, "in addition to at most 4.00 cores that its jobs burned on purpose") {
+		!shows(&c, "its jobs burned at most 4.00 cores") {
 		t.Errorf("%+v", c)
 	}
 	if b := f.Bottleneck[0]; b.Resource != ResourceCPU || b.Host != "load.example.org" || b.Side != hosts.Client ||
@@ -208,20 +208,20 @@ func TestLateComputing(t *testing.T) {
 // the jobs as a whole do.
 func TestLittleOfJobs(t *testing.T) {
 	s := resultstest.Farm()
-	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != OK || !strings.Contains(c.Detail, "requests, computing and pauses explain") {
+	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != OK || !shows(&c, "check.little.computing") {
 		t.Errorf("%+v", c)
 	}
 	s.Interval = func(v *measure.Interval) { v.Compute *= 0.4 } // slept longer than is said
-	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != Fail || !strings.Contains(c.Detail, "nor computing") {
+	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != Fail || !shows(&c, "check.little.delayed_computing") {
 		t.Errorf("%+v", c)
 	}
 	s.Jobs.Job.Ahead = 1 << 20
 	s.Interval = func(v *measure.Interval) { v.Running *= 0.98 }
-	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != OK || !strings.Contains(c.Detail, "jobs and pauses explain 98.0%") {
+	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != OK || !shows(&c, "jobs and pauses explain 98%") {
 		t.Errorf("%+v", c)
 	}
 	s.Interval = func(v *measure.Interval) { v.Running *= 0.5 }
-	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != Fail || !strings.Contains(c.Detail, "neither in a job nor in a pause") {
+	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != Fail || !shows(&c, "check.little.delayed_jobs") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -239,7 +239,7 @@ func TestBoundedSteps(t *testing.T) {
 	if c := checkNamed(t, f, "data"); c.Status != OK {
 		t.Errorf("%+v", c)
 	}
-	if c := checkNamed(t, f, "steadiness"); c.Status != Skipped || !strings.Contains(c.Detail, "until its last job") {
+	if c := checkNamed(t, f, "steadiness"); c.Status != Skipped || !shows(&c, "check.steadiness.bounded") {
 		t.Errorf("%+v", c)
 	}
 }

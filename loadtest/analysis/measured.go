@@ -1,11 +1,11 @@
 package analysis
 
 import (
-	"fmt"
 	"strings"
 
 	"weir/internal/stats"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/scenario"
 )
@@ -20,15 +20,14 @@ type figure struct {
 func known(x float64) figure { return figure{value: x, known: true} }
 
 // judge holds v against t. Where another run may be judged the other way, doubt says so.
-func (v figure) judge(t scenario.Threshold) (met bool, certain *bool, doubt string) {
+func (v figure) judge(t scenario.Threshold) (met bool, certain *bool, doubt []fact.Fact) {
 	met = t.Met(v.value)
 	if v.low == nil || v.high == nil {
-		return met, nil, ""
+		return met, nil, nil
 	}
 	sure := t.Met(*v.low) == met && t.Met(*v.high) == met
 	if !sure {
-		doubt = fmt.Sprintf("; not certain, its 95%% interval is %s to %s: measure longer, or repeat", t.Measure.Format(*v.low),
-			t.Measure.Format(*v.high))
+		doubt = []fact.Fact{fact.New("threshold.uncertain", "low", shown(t, *v.low), "high", shown(t, *v.high))}
 	}
 	return met, &sure, doubt
 }

@@ -98,7 +98,7 @@ func TestTableOfTimes(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	f = tableText(t, "jobs,ops/s,wall clock time (s)\n1,1,1\n10,100,1\n", TableOptions{})
-	if c := f.Validity.Checks[2]; c.Name != "Little's law" || c.Status != Warn || !strings.Contains(c.Detail, "10 clients 10") {
+	if c := f.Validity.Checks[2]; c.Name != "Little's law" || c.Status != Warn || !shows(&c, "10 times the number of clients at 10 clients") {
 		t.Errorf("ten clients in a hundred operations at once: %+v", c)
 	}
 	f = tableText(t, "jobs,ops/s\n1,1\n10,10\n", TableOptions{Boundaries: []string{"p99 < 2s", "latency_mean < 2s", "error_ratio < 1%"}})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"weir/internal/require"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 )
@@ -33,7 +34,7 @@ func TestNoPeakCanBeNamed(t *testing.T) {
 		if !strings.HasPrefix(f.Headline, c.want) || f.Optimum.Unclear != c.swing {
 			t.Errorf("%s: %q, unclear %v", name, f.Headline, f.Optimum.Unclear)
 		}
-		if got := find(t, f, "enough data"); c.swing && (got.Status != Warn || !strings.HasPrefix(got.Effect, "no peak can be named")) ||
+		if got := find(t, f, "enough data"); c.swing && (got.Status != Warn || !fact.Has(got.Facts, "effect.no_peak")) ||
 			!c.swing && got.Status != OK {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -3,10 +3,9 @@ package analysis
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"weir/internal/stats"
-	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/steps"
@@ -37,7 +36,8 @@ const mostTablePoints = 2000
 // does not tell is a check that was skipped. The error says what the table lacks for the points that were asked for.
 func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 	f := &Findings{
-		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: steps.Throughput, Warnings: []string{},
+		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: steps.Throughput,
+		Warnings: []string{}, WarningFacts: []fact.Fact{},
 		Outages: []validity.Outage{}, Phases: []steps.Phase{},
 		Kinds: []steps.Part{}, Servers: []steps.Part{}, Thresholds: []Judgment{},
 		Subintervals: []steps.Subinterval{}, Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []limits.Bottleneck{},
@@ -57,7 +57,7 @@ func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 	g.understand()
 	f.Boundaries = g.boundaries(o.Boundaries)
 	f.Validity = r.validity(c)
-	f.Warnings = append(f.Warnings, r.notes(f)...)
+	r.warn(f)
 	f.Headline = g.headline()
 	f.Verdict = g.verdict()
 	f.Curve = steps.Document(c.Steps)
@@ -253,21 +253,21 @@ func (r *reader) errors(s *steps.Working, rows []int) {
 	}
 }
 
-// notes tells what was assumed, and what was too little.
-func (r *reader) notes(f *Findings) []string {
-	all := append([]string{}, r.Notes...)
+// warn adds to f the assumptions, and the data that the table lacks.
+func (r *reader) warn(f *Findings) {
+	f.addWarnings(r.Notes...)
 	if len(r.Spare) > 0 {
-		all = append(all, "not used: "+strings.Join(basics.Head(r.Spare, 8), ", "))
+		f.addFact("warning.not_used", "columns", fact.List(r.Spare))
 	}
 	if !r.Has(given.Throughput) && !r.Has(given.Rate) {
-		all = append(all, "the rate is clients / latency (Little's law), which assumes that clients never paused")
+		f.addFact("warning.rate_from_latency")
 	}
 	if r.Has(given.Errors) && !r.Has(given.Done) && !r.Has(given.ErrorRatio) {
-		all = append(all, "the error ratio is unknown: the table has no column for the number of successful operations (done) or the error "+
-			"ratio (error_ratio)")
+		f.addFact("warning.no_error_ratio")
 	}
 	if f.Fits != nil {
-		all = append(all, f.Fits.Lacking...)
+		for _, text := range f.Fits.Lacking {
+			f.addFact("warning.model_not_fitted", "reason", text)
+		}
 	}
-	return all
 }

@@ -2,15 +2,11 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
-	"weir/internal/say"
 	"weir/internal/stats"
-	"weir/internal/unit"
-	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/shape"
 	"weir/loadtest/analysis/steps"
 	given "weir/loadtest/analysis/table"
@@ -141,7 +137,8 @@ func (r *reader) pointOf(number int, rows []int, of []steps.Subinterval) *steps.
 func (r *reader) validity(curve *steps.Curve) validity.Validity {
 	checks := []validity.Check{r.checkRows(curve), r.checkErrors(curve), r.checkLittle(curve)}
 	for _, name := range []string{"clock", "verification", "both ends agree", "generator", "steadiness", "quiet machines", "monitoring"} {
-		checks = append(checks, validity.Check{Name: name, Status: validity.Skipped, Detail: "a table has no data for it"})
+		c := validity.Check{Name: name}
+		checks = append(checks, c.Skip(fact.New("check.table.no_data")))
 	}
 	return validity.Judged(validity.Unchecked, checks)
 }
@@ -153,10 +150,10 @@ func (r *reader) checkRows(curve *steps.Curve) validity.Check {
 	}
 	slices.SortFunc(loads, cmp.Compare[float64])
 	different := len(slices.Compact(loads))
-	c := validity.Check{Name: "data", Status: validity.OK, Detail: fmt.Sprintf("%s make %s at %s",
-		say.Plural(r.Len(), "row"), say.Plural(len(curve.Steps), "point"), say.Plural(different, "different load"))}
+	c := validity.Check{Name: "data", Status: validity.OK}
+	c.Add(fact.New("check.table.points", "rows", r.Len(), "points", len(curve.Steps), "loads", different))
 	if different < shape.LeastLoads {
-		c.Note(fmt.Sprintf("whether the curve has a knee, which needs %d different loads", shape.LeastLoads), "measure more loads")
+		c.Note(fact.New("check.table.few_loads", "least", shape.LeastLoads), fact.New("remedy.more_loads"))
 	}
 	return c
 }
@@ -170,9 +167,9 @@ func (r *reader) checkErrors(curve *steps.Curve) validity.Check {
 		}
 	}
 	if worst == nil {
-		return c.Skip("the table has no error ratio")
+		return c.Skip(fact.New("check.table.no_error_ratio"))
 	}
-	c.Detail = fmt.Sprintf("at most %s of the operations failed, at %s", unit.Percent(worst.ErrorRatio), curve.At(worst))
+	c.Add(fact.New("check.table.errors", "share", worst.ErrorRatio, "load", curve.At(worst)))
 	if worst.ErrorRatio > 0.01 {
 		c.Status = validity.Warn
 	}
@@ -186,24 +183,25 @@ const impossible = 1.05
 // shows a mistake, such as a wrong unit.
 func (r *reader) checkLittle(curve *steps.Curve) validity.Check {
 	c := validity.Check{Name: "Little's law", Status: validity.OK}
-	var over []string
+	var over []fact.Fact
 	known := 0
 	for _, s := range curve.Steps {
 		if s.Little != nil {
 			known++
 			if *s.Little > impossible {
-				over = append(over, fmt.Sprintf("%s %.3g", curve.At(s), *s.Little))
+				over = append(over, fact.New("check.table.too_much_time", "load", curve.At(s), "times", *s.Little))
 			}
 		}
 	}
 	switch {
 	case known == 0:
-		c.Status, c.Detail = validity.Skipped, "it needs a rate and a latency"
+		return c.Skip(fact.New("check.table.no_rate_or_latency"))
 	case len(over) > 0:
 		c.Status = validity.Warn
-		c.Detail = "rate x latency exceeds the number of clients: " + strings.Join(basics.Head(over, 4), ", ") + "; check the units"
+		c.AddSome(over)
+		c.Add(fact.New("check.table.units"))
 	default:
-		c.Detail = fmt.Sprintf("rate x latency does not exceed the number of clients at all %d points", known)
+		c.Add(fact.New("check.table.time", "points", known))
 	}
 	return c
 }

@@ -1,11 +1,11 @@
 package analysis
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
@@ -18,7 +18,16 @@ type Judgment struct {
 	// Certain is false where the 95% interval of the value that decided holds the limit, so that another run may be
 	// judged the other way. It is nil where there is no interval.
 	Certain *bool  `json:"certain"`
-	Detail  string `json:"detail"` // the value that decided, with its step
+	Detail  string `json:"detail"` // the texts of Facts: the value that decided, with its step
+
+	Facts []fact.Fact `json:"facts,omitempty"`
+}
+
+// undecided returns the judgment of a threshold that could not be judged, so that it is not met.
+func undecided(why fact.Fact) Judgment { return decided(false, nil, why) }
+
+func decided(met bool, certain *bool, why ...fact.Fact) Judgment {
+	return Judgment{Met: met, Certain: certain, Detail: strings.Join(fact.Texts(why), "; "), Facts: why}
 }
 
 // Missed reports whether any threshold was not met.
@@ -35,7 +44,7 @@ func (f *conclusion) judged(thresholds []string) []Judgment {
 		j := Judgment{}
 		switch {
 		case err != nil:
-			j.Detail = err.Error()
+			j = undecided(fact.New("threshold.invalid", "error", err.Error()))
 		case t.Measure.Whole:
 			j = f.judgeWhole(t)
 		default:
@@ -60,10 +69,27 @@ func stopped(d *steps.Run, judged []Judgment) []Judgment {
 
 func stoppedBy(judged []Judgment, e *measure.Event) {
 	for j := range basics.Each(judged) {
-		if e.Reason == j.Threshold {
-			j.Met, j.Detail = false, strings.TrimPrefix(e.Text, j.Threshold+": ")
+		if e.Reason != j.Threshold {
+			continue
 		}
+		why := fact.New("threshold.stopped_run", "step", e.Step)
+		if t, err := scenario.ParseThreshold(j.Threshold); err == nil && e.Stopped != nil { // runs of older versions have no such values
+			why = stoppedStep(t, e.Stopped)
+		}
+		*j = decided(false, j.Certain, why)
+		j.Threshold = e.Reason
 	}
+}
+
+// stoppedStep describes the step that was stopped because of a threshold.
+func stoppedStep(t scenario.Threshold, s *measure.StoppedStep) fact.Fact {
+	return fact.New("threshold.stopped", "step", s.Step, "seconds", s.Seconds, "value", shown(t, s.Value),
+		"load", plannedLoad(s.Clients, s.Rate))
+}
+
+// shown returns a value of the quantity of a threshold.
+func shown(t scenario.Threshold, value float64) fact.Shown {
+	return fact.As(value, t.Measure.Format(value))
 }
 
 // stepsOf returns the steps that a threshold is for.
@@ -89,15 +115,15 @@ func (f *conclusion) judgeSteps(t scenario.Threshold) Judgment {
 	for _, s := range steps {
 		v := figureOf(s, t.Measure.Name)
 		if !v.known {
-			return Judgment{Detail: fmt.Sprintf("%s was not measured at %s", t.Measure.Name, f.c.At(s))}
+			return undecided(fact.New("threshold.not_measured", "quantity", t.Measure.Name, "load", f.c.At(s)))
 		}
 		met, certain, doubt := v.judge(t)
-		detail := t.Measure.Format(v.value) + " at " + f.c.At(s) + doubt
+		one := decided(met, certain, append([]fact.Fact{fact.New("threshold.step", "value", shown(t, v.value), "load", f.c.At(s))}, doubt...)...)
 		if !met {
-			return Judgment{Certain: certain, Detail: detail}
+			return one
 		}
-		if j.Detail == "" || certain != nil && !*certain {
-			j.Detail = detail
+		if len(j.Facts) == 0 || certain != nil && !*certain {
+			j.Detail, j.Facts = one.Detail, one.Facts
 		}
 		if certain != nil && (j.Certain == nil || !*certain) {
 			j.Certain = certain
@@ -105,23 +131,23 @@ func (f *conclusion) judgeSteps(t scenario.Threshold) Judgment {
 	}
 	switch {
 	case len(steps) == 0:
-		return Judgment{Detail: noStep(t)}
+		return undecided(noStep(t))
 	case len(steps) > 1 && (j.Certain == nil || *j.Certain):
-		j.Detail = fmt.Sprintf("at all %d steps", len(steps))
+		return decided(true, j.Certain, fact.New("threshold.all_steps", "steps", len(steps)))
 	}
 	return j
 }
 
-func noStep(t scenario.Threshold) string {
+func noStep(t scenario.Threshold) fact.Fact {
 	switch {
 	case t.Clients > 0:
-		return fmt.Sprintf("no step had %d clients", t.Clients)
+		return fact.New("threshold.no_clients", "clients", t.Clients)
 	case t.Rate > 0:
-		return fmt.Sprintf("no step had %g arrivals/s", t.Rate)
+		return fact.New("threshold.no_rate", "rate", float64(t.Rate))
 	case t.Optimum:
-		return "no operation succeeded, so there is no optimum"
+		return fact.New("threshold.no_place", "place", called("optimum"))
 	}
-	return "no step was measured"
+	return fact.New("threshold.no_step")
 }
 
 // judgeWhole judges a threshold on where the curve turns: optimum.clients, knee.throughput and the like.
@@ -132,17 +158,18 @@ func (f *conclusion) judgeWhole(t scenario.Threshold) Judgment {
 	what, name, _ := strings.Cut(t.Measure.Name, ".")
 	switch {
 	case f.best() < 0:
-		return Judgment{Detail: "no operation succeeded, so there is no " + called(what)}
+		return undecided(fact.New("threshold.no_place", "place", called(what)))
 	case (what == "optimum" || what == "knee" && f.Knee == nil) && !f.Optimum.Inside &&
 		f.c.LoadOf(f.c.Steps[f.best()]) == f.c.LoadOf(f.c.Steps[f.c.Heaviest()]):
 		return f.beyond(t, what, name)
 	}
 	v := f.place(what, name)
 	if !v.known {
-		return Judgment{Detail: "no " + called(what) + " was found"}
+		return undecided(fact.New("threshold.place_not_found", "place", called(what)))
 	}
 	met, certain, doubt := v.judge(t)
-	return Judgment{Met: met, Certain: certain, Detail: "the " + called(what) + " is at " + t.Measure.Format(v.value) + doubt}
+	found := fact.New("threshold.place", "place", called(what), "value", shown(t, v.value))
+	return decided(met, certain, append([]fact.Fact{found}, doubt...)...)
 }
 
 func called(what string) string {
@@ -161,18 +188,17 @@ func (f *conclusion) beyond(t scenario.Threshold, what, name string) Judgment {
 		v = figureOf(s, "rate")
 	}
 	met, certain, doubt := v.judge(t)
-	shown := t.Measure.Format(v.value)
 	if met = met && !t.Upper(); t.Upper() {
-		certain, doubt = nil, ""
+		certain, doubt = nil, nil
 	}
-	detail := fmt.Sprintf("the curve still rises at the heaviest step: the %s is at %s or more", called(what), shown)
+	found := fact.New("threshold.rising", "place", called(what), "value", shown(t, v.value))
 	if what == "optimum" {
-		detail = fmt.Sprintf("there is no maximum in the tested range: it is at %s or more", shown)
+		found = fact.New("threshold.no_maximum", "value", shown(t, v.value))
 	}
 	if !met {
-		doubt = "; test heavier steps to find it"
+		doubt = []fact.Fact{fact.New("threshold.test_heavier")}
 	}
-	return Judgment{Met: met, Certain: certain, Detail: detail + doubt}
+	return decided(met, certain, append([]fact.Fact{found}, doubt...)...)
 }
 
 // place returns where on the curve something is, or what it gives there.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
@@ -127,7 +128,7 @@ func TestThresholdsSayWhereTheyAreNotCertain(t *testing.T) {
 	} {
 		got := concluding(f).judged([]string{text})[0]
 		if got.Met != want.met || got.Certain == nil || *got.Certain != want.certain ||
-			strings.Contains(got.Detail, "not certain") == want.certain {
+			fact.Has(got.Facts, "threshold.uncertain") == want.certain {
 			t.Errorf("%s: %+v, want %v", text, got, want)
 		}
 	}
@@ -136,9 +137,9 @@ func TestThresholdsSayWhereTheyAreNotCertain(t *testing.T) {
 // What ended a run stays broken, whatever the last seconds did.
 func TestThresholdThatEndedTheRunIsBroken(t *testing.T) {
 	d := &steps.Run{Events: []*measure.Event{{Kind: "warning", Text: "rate > 1/s or stop: no"},
-		{Kind: measure.EventThreshold, Text: "p99 < 1s or stop: step 2 was stopped", Reason: "p99 < 1s or stop"}}}
+		{Kind: measure.EventThreshold, Reason: "p99 < 1s or stop", Stopped: &measure.StoppedStep{Step: 2, Seconds: 3, Clients: 4, Value: 2}}}}
 	got := stopped(d, []Judgment{{Threshold: "rate > 1/s or stop", Met: true}, {Threshold: "p99 < 1s or stop", Met: true, Detail: "0.99 s"}})
-	if !got[0].Met || got[1].Met || got[1].Detail != "step 2 was stopped" {
+	if !got[0].Met || got[1].Met || got[1].Detail != "step 2 was stopped after 3 s of measurement: 2 s at 4 clients" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -77,7 +77,7 @@ func (f *conclusion) fit(of []shape.Point) *fit.Fits {
 	}
 	fits, err := fit.Of(points, fit.Options{})
 	if err != nil {
-		f.Warnings = append(f.Warnings, "no model was fitted to the curve: "+err.Error())
+		f.addFact("warning.no_model", "error", err.Error())
 		return nil
 	}
 	if left := len(f.c.Steps) - len(points); left > 0 {

@@ -7,73 +7,76 @@ import (
 	"strings"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 	"weir/storage"
 )
 
-// warnings are remarks that do not touch the validity of the result.
-func warnings(d *steps.Run, curve *steps.Curve) []string {
-	var all []string
-	all = append(all, firstErrors(d)...)
-	few := 0
+// mostWarnings is the number of warnings from which on those of events are left out.
+const mostWarnings = 20
+
+// addWarnings adds warnings to the findings.
+func (f *Findings) addWarnings(all ...fact.Fact) {
+	f.WarningFacts = append(f.WarningFacts, all...)
+	f.Warnings = append(f.Warnings, fact.Texts(all)...)
+}
+
+// addFact adds a warning to the findings, see fact.New.
+func (f *Findings) addFact(code string, pairs ...any) { f.addWarnings(fact.New(code, pairs...)) }
+
+// warn adds remarks that do not touch the validity of the result.
+func (f *Findings) warn(d *steps.Run, curve *steps.Curve) {
+	f.warnOfErrors(d)
+	few, retried := 0, int64(0)
 	for _, s := range curve.Steps {
 		if s.ThroughputLow == nil {
 			few++
 		}
-	}
-	if few > 0 {
-		all = append(all, fmt.Sprintf("%d of %d steps were measured for less than %d s: they have no confidence interval", few, len(curve.Steps),
-			stats.LeastBatches))
-	}
-	if host := shared(curve); host != "" {
-		all = append(all, "clients and service share the CPU of "+host+": the curve is that of both together")
-	}
-	if d.Moved > 0 {
-		if share := discardedShare(curve); share > 0 {
-			all = append(all, fmt.Sprintf("%s of the payload was counted and discarded in the kernel, not %scopied to the clients",
-				unit.Percent(share), decrypted(d.Plan.Target)))
-		}
-	}
-	if text := unfair(curve); text != "" {
-		all = append(all, text)
-	}
-	var retried int64
-	for _, s := range curve.Steps {
 		retried += s.Retried
 	}
+	if few > 0 {
+		f.addFact("warning.no_interval", "few", few, "steps", len(curve.Steps), "seconds", stats.LeastBatches)
+	}
+	if host := shared(curve); host != "" {
+		f.addFact("warning.shared_cpu", "host", host)
+	}
+	switch share := discardedShare(curve); {
+	case d.Moved == 0 || share <= 0:
+	case encrypted(d.Plan.Target):
+		f.addFact("warning.discarded_encrypted", "share", share)
+	default:
+		f.addFact("warning.discarded", "share", share)
+	}
+	f.warnOfUnfairness(curve)
 	if retried > 0 {
-		all = append(all, fmt.Sprintf("%d operations were retried", retried))
+		f.addFact("warning.retried", "operations", retried)
 	}
 	for _, e := range d.Events {
-		// workers may say the same
-		if text := strings.TrimSpace(e.Text); e.Kind == measure.EventWarning && len(all) < 20 && !slices.Contains(all, text) {
-			all = append(all, text)
+		text := strings.TrimSpace(e.Text)
+		if e.Kind != measure.EventWarning || len(f.Warnings) >= mostWarnings || slices.Contains(f.Warnings, text) {
+			continue // several workers may report the same
 		}
+		f.addFact("warning.of_run", "text", text)
 	}
-	return all
 }
 
-// firstErrors tells the first error of each class in its own words.
-func firstErrors(d *steps.Run) (all []string) {
+// warnOfErrors adds the first error of each class in its own words.
+func (f *Findings) warnOfErrors(d *steps.Run) {
 	seen := map[storage.Class]bool{}
 	for _, e := range d.Events {
 		if e.Kind == measure.EventError && e.Class != storage.Canceled && !seen[e.Class] {
 			seen[e.Class] = true
-			all = append(all, fmt.Sprintf("first error of class %q: %.300s", e.Class, strings.TrimSpace(e.Text)))
+			text := strings.TrimSpace(e.Text)
+			f.addFact("warning.first_error", "class", e.Class.String(), "error", fact.As(text, fmt.Sprintf("%.300s", text)))
 		}
 	}
-	return all
 }
 
-// decrypted returns "decrypted and " for targets whose scheme is that of TLS.
-func decrypted(target string) string {
+// encrypted reports whether the scheme of a target is that of TLS.
+func encrypted(target string) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(target), ":")
-	if slices.Contains([]string{"https", "davs", "roots", "xroots"}, scheme) {
-		return "decrypted and "
-	}
-	return ""
+	return slices.Contains([]string{"https", "davs", "roots", "xroots"}, scheme)
 }
 
 func discardedShare(curve *steps.Curve) float64 {
@@ -97,18 +100,15 @@ func shared(curve *steps.Curve) string {
 	return ""
 }
 
-// unfair says that clients were served unequally, at the load at which they were most; "" if they were not.
-func unfair(curve *steps.Curve) string {
+// warnOfUnfairness warns if clients were served unequally, with the load at which they were most.
+func (f *Findings) warnOfUnfairness(curve *steps.Curve) {
 	var worst *steps.Working
 	for _, s := range curve.Steps {
 		if s.Unequal && s.Excluded == "" && (worst == nil || *s.Fairness < *worst.Fairness) {
 			worst = s
 		}
 	}
-	if worst == nil {
-		return ""
+	if worst != nil {
+		f.addFact("warning.unfair", "load", curve.At(worst), "clients", math.Round(*worst.Fairness*worst.ActiveClients), "index", *worst.Fairness)
 	}
-	return fmt.Sprintf("at %s the service served clients unequally, as if only %s of them had been served (Jain's fairness index %.2f): "+
-		"latencies are mostly those of the clients that were served more", curve.At(worst),
-		unit.Count(math.Round(*worst.Fairness*worst.ActiveClients)), *worst.Fairness)
 }

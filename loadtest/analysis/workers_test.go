@@ -44,18 +44,18 @@ func TestLostWorkers(t *testing.T) {
 		status string
 		say    string
 	}{
-		"none": {0, []measure.Event{begin}, OK, "all 4 stayed until the end"},
-		"a few": {0.05, []measure.Event{begin, came, lost}, Warn, "lost worker 3 during the measurement of step 2: on average 15.2 of the 16 " +
+		"none": {0, []measure.Event{begin}, OK, "check.workers.all"},
+		"a few": {0.05, []measure.Event{begin, came, lost}, Warn, "lost worker 3 during the measurement of step 2; on average 15.2 of the 16 " +
 			"clients were active, 5% were missing"},
-		"a quarter": {0.25, []measure.Event{begin, came, lost}, Fail, "25% were missing: the curve"},
+		"a quarter": {0.25, []measure.Event{begin, came, lost}, Fail, "25% were missing; the curve"},
 		"given up later": {0.25, []measure.Event{begin, came,
 			{Kind: "warning", Time: lost.Time.Add(30 * time.Second), Worker: &measure.Worker{Name: "3", State: measure.Lost,
-				Silent: 30}}}, Fail, "lost worker 3 during the measurement of step 2: on average 12.0 of the 16 clients were active, 25% were missing"},
+				Silent: 30}}}, Fail, "lost worker 3 during the measurement of step 2; on average 12.0 of the 16 clients were active, 25% were missing"},
 		"at the end": {0, []measure.Event{begin, came, {Kind: "warning", Time: lost.Time.Add(time.Hour), Worker: lost.Worker}}, Warn,
-			"outside of all steps"},
+			"check.workers.lost_outside"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := find(t, told(t, c.gone, c.events...), "workers"); got.Status != c.status || !strings.Contains(got.Detail, c.say) {
+			if got := find(t, told(t, c.gone, c.events...), "workers"); got.Status != c.status || !shows(&got, c.say) {
 				t.Errorf("%+v, want %s: %s", got, c.status, c.say)
 			}
 		})
@@ -129,7 +129,7 @@ func TestGeneratorIsThrottled(t *testing.T) {
 			}
 		}
 		f := of(t, s)
-		if got := find(t, f, "generator"); got.Status != c.status || !strings.Contains(got.Detail, "control group /job allows it") {
+		if got := find(t, f, "generator"); got.Status != c.status || !shows(&got, "check.generator.quota") {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if c.limit != "" && f.Bottleneck[0].Resource != c.limit {

@@ -88,8 +88,18 @@ type Event struct {
 	// of kind end: the signal, or the key of the plan, that ended the run; of kind threshold: the threshold
 	Reason string `json:"reason,omitempty"`
 
-	Worker  *Worker `json:"worker,omitempty"`          // of kind worker
-	Missing int     `json:"missing_workers,omitempty"` // of warnings: workers of the step that did not begin
+	Worker  *Worker      `json:"worker,omitempty"`          // of kind worker
+	Missing int          `json:"missing_workers,omitempty"` // of warnings: workers of the step that did not begin
+	Stopped *StoppedStep `json:"stopped,omitempty"`         // of kind threshold
+}
+
+// A StoppedStep is the step that did not meet a threshold.
+type StoppedStep struct {
+	Step    int     `json:"step"`
+	Seconds float64 `json:"measured_seconds"`          // before it was stopped
+	Clients int     `json:"clients"`                   // as planned
+	Rate    float64 `json:"rate_per_second,omitempty"` // as planned, in the open model
+	Value   float64 `json:"value"`                     // of the quantity of the threshold, in base units
 }
 
 // A Sink takes what was measured. Its methods are called by one goroutine at

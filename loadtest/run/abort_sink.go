@@ -55,5 +55,5 @@ func (g *abortSink) close(broken *analysis.Violation, step int) error {
 	g.broken.Store(broken)
 	g.stop()
 	return g.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: measure.EventThreshold, Step: step, Text: broken.Text,
-		Reason: broken.Threshold})
+		Reason: broken.Threshold, Stopped: broken.Stopped})
 }

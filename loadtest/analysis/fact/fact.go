@@ -4,8 +4,10 @@ package fact
 
 import (
 	_ "embed" // words.txt
+	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -43,6 +45,36 @@ func Texts(all []Fact) []string {
 	return texts
 }
 
+// Has reports whether facts have a code.
+func Has(all []Fact, code string) bool {
+	return slices.ContainsFunc(all, func(f Fact) bool { return f.Code == code })
+}
+
+// A Shown is a value whose text depends on another value: the unit and the title of a metric, or how many names of a list are written.
+// JSON has the value alone.
+type Shown struct {
+	Value any
+	Text  string
+}
+
+// As returns a value that has this text in the text of a fact.
+func As(value any, text string) Shown { return Shown{value, text} }
+
+// List returns a list of which the text has the first four names.
+func List(names []string) Shown {
+	const longest = 4
+	written := names
+	if len(names) > longest+1 {
+		written = append(names[:longest:longest], fmt.Sprintf("%d more", len(names)-longest))
+	}
+	return As(names, say.List(written))
+}
+
+func (s Shown) String() string { return s.Text }
+
+// MarshalJSON implements json.Marshaler.
+func (s Shown) MarshalJSON() ([]byte, error) { return json.Marshal(s.Value) }
+
 //go:embed words.txt
 var words string
 
@@ -71,11 +103,13 @@ func render(template string, values map[string]any) string {
 // Formats write numbers in the units of package unit.
 var Formats = map[string]func(float64) string{
 	"percent": unit.Percent, // of a share
+	"change":  func(x float64) string { return fmt.Sprintf("%+.1f%%", 100*x) },
 	"bytes":   unit.Bytes,
 	"bits":    unit.Bits, // of bytes per second
 	"seconds": unit.Seconds,
 	"count":   unit.Count,
 	"digits":  unit.Significant,
+	"times":   func(x float64) string { return say.Times(int64(x)) },
 }
 
 func write(v any, format string) string {

@@ -1,14 +1,10 @@
 package limits
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
-	"weir/internal/say"
 	"weir/internal/stats"
-	"weir/internal/unit"
-	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/measure"
 )
@@ -38,7 +34,7 @@ func (bs *Backends) clientBytes() map[int]map[int64]float64 {
 }
 
 // Unnamed warns of data servers that the plan does not name as backends although it names others.
-func (bs *Backends) Unnamed(b *Balance) []string {
+func (bs *Backends) Unnamed(b *Balance) []fact.Fact {
 	if b == nil || bs.declared == 0 {
 		return nil
 	}
@@ -49,9 +45,7 @@ func (bs *Backends) Unnamed(b *Balance) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s of the servers that share the load %s not a host of the scenario by name or address: %s",
-		say.Capital(fmt.Sprint(len(names))), map[bool]string{true: "is", false: "are"}[len(names) == 1],
-		strings.Join(basics.Head(names, 4), ", "))}
+	return []fact.Fact{fact.New("warning.unnamed_servers", "servers", len(names), "names", fact.List(names))}
 }
 
 // ofRun returns the bytes of a backend over the whole run by a source; false if the source has none, or not all of them.
@@ -75,8 +69,8 @@ func (bs *Backends) ofRun(source string, place int) (float64, bool) {
 }
 
 // Compare compares the clients' measurements of each backend with its log, its interface, its own report and the balancer, over the whole
-// run: a note for each source that reports on bytes. agree is false if one does not agree.
-func (bs *Backends) Compare(b *Balance) (notes []string, agree bool) {
+// run: facts for each source that reports on bytes. agree is false if one does not agree.
+func (bs *Backends) Compare(b *Balance) (found []fact.Fact, agree bool) {
 	clients := map[int]float64{}
 	for place, counts := range bs.clientBytes() {
 		for _, bytes := range counts {
@@ -85,16 +79,15 @@ func (bs *Backends) Compare(b *Balance) (notes []string, agree bool) {
 	}
 	agree = true
 	for _, source := range []string{ByLog, ByInterface, ByItself, ByBalancer} {
-		if note, agrees := bs.compare(b, source, clients); note != "" {
-			notes, agree = append(notes, note), agree && agrees
-		}
+		one, agrees := bs.compare(b, source, clients)
+		found, agree = append(found, one...), agree && agrees
 	}
-	return notes, agree
+	return found, agree
 }
 
 // compare holds a source against the clients: backend by backend where these distinguish data servers, else
 // all together.
-func (bs *Backends) compare(b *Balance, source string, clients map[int]float64) (note string, agrees bool) {
+func (bs *Backends) compare(b *Balance, source string, clients map[int]float64) (found []fact.Fact, agrees bool) {
 	var there, seen, all float64
 	worst, who, reported := 0.0, "", 0
 	for _, n := range clients {
@@ -121,19 +114,23 @@ func (bs *Backends) compare(b *Balance, source string, clients map[int]float64) 
 		ByBalancer: "the balancer"}[source]
 	switch {
 	case reported == 0 || seen < hosts.LeastSeen || there == 0 && source != ByLog || !apart && reported < len(b.Backends):
-		return "", true
+		return nil, true
 	case source != ByLog && there < leastReported*seen && source != ByInterface:
-		return fmt.Sprintf("%s saw %s of %s: the files took another path", name, unit.Bytes(there), unit.Bytes(seen)), true
+		return []fact.Fact{fact.New("check.backends.another_path", "source", name, "there", there, "clients", seen)}, true
 	}
 	off := stats.Ratio(there-seen, seen)
-	note = fmt.Sprintf("clients %s, %s of %d backends %s: %+.1f%%", unit.Bytes(seen), name, reported, unit.Bytes(there), 100*off)
+	found = append(found, fact.New("check.backends.compared", "clients", seen, "source", name, "backends", reported, "there", there,
+		"difference", off))
 	if who != "" {
-		note += fmt.Sprintf(" (%+.1f%% at most, of %s)", 100*worst, who)
+		found = append(found, fact.New("check.backends.most", "difference", worst, "backend", who))
 	}
-	if bs.agrees(source, off, backendsOK) && bs.agrees(source, worst, backendsEach) {
-		return note, true
+	switch {
+	case bs.agrees(source, off, backendsOK) && bs.agrees(source, worst, backendsEach):
+		return found, true
+	case off > 0:
+		return append(found, fact.New("check.backends.other_clients")), false
 	}
-	return note + others(off), false
+	return append(found, fact.New("check.backends.other_servers")), false
 }
 
 // agrees reports whether a source may differ so much: all but the log count headers and what clients ask as well, and count until a look
@@ -145,11 +142,4 @@ func (bs *Backends) agrees(source string, off, bound float64) bool {
 	held := bs.whole[0]
 	bound = 2*bound + stats.Ratio(hosts.MostLateLook/2, held.To.Sub(held.From).Seconds())
 	return off >= -bound && off <= bound+bs.run.Overhead()-1
-}
-
-func others(off float64) string {
-	if off > 0 {
-		return "; other clients may use the backends"
-	}
-	return "; other servers may have served the clients"
 }

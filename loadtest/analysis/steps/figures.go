@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/stats"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/measure"
 	"weir/storage"
@@ -99,6 +100,8 @@ type Figures struct {
 	AllActive     *Window            `json:"all_active"`        // while all the step's clients were there
 	WithTail      *Window            `json:"with_tail"`         // from the step's first second to its last
 	Servers       []Share            `json:"servers,omitempty"` // data servers, by name
+
+	ExcludedFact *fact.Fact `json:"excluded_fact,omitempty"` // Excluded
 
 	Backends []BackendFigure `json:"backends,omitempty"` // in the order of Balance.Backends
 	Balance  *StepBalance    `json:"balance,omitempty"`  // nil: fewer than two, or they did nothing

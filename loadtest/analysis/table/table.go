@@ -11,6 +11,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"weir/loadtest/analysis/fact"
 )
 
 // A Kind is what a column tells.
@@ -48,7 +50,7 @@ type Table struct {
 	Lines []int            // the line of each row
 	Names map[Kind]string  // the header of each column that was found
 	Found map[Kind][]Value // its values
-	Notes []string         // what was assumed
+	Notes []fact.Fact      // what was assumed
 	Spare []string         // headers of columns that are not used
 	Steps []string         // the names of steps, in their order; nil without such a column
 

@@ -3,6 +3,8 @@ package table
 import (
 	"strings"
 	"unicode"
+
+	"weir/loadtest/analysis/fact"
 )
 
 // conversion returns what values of a column are multiplied with to be in base units, by the unit in its header or
@@ -20,7 +22,7 @@ func (t *Table) conversion(k Kind, header line, place int, o Options) (factor fl
 			return factor, nil
 		}
 		if k == Latency {
-			t.Notes = append(t.Notes, quote(t.Names[k])+" has no unit: seconds are assumed")
+			t.Notes = append(t.Notes, fact.New("warning.seconds_assumed", "column", t.Names[k]))
 		}
 	case ErrorRatio:
 		if strings.Contains(name, "%") || strings.Contains(strings.ToLower(name), "percent") {

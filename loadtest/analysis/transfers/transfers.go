@@ -2,12 +2,11 @@
 package transfers
 
 import (
-	"fmt"
+	"strings"
 	"time"
 
-	"weir/internal/say"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 )
 
 // mostFiles is how many files findings list one by one, and mostReasons how many of those that have not arrived.
@@ -83,24 +82,27 @@ type TransferFile struct {
 	Reason     string    `json:"reason,omitempty"`
 }
 
-// Text says in a sentence what arrived.
-func (t *TransferFigures) Text() string {
+// Text describes the files that arrived and those that did not.
+func (t *TransferFigures) Text() string { return strings.Join(fact.Texts(t.facts()), " ") }
+
+func (t *TransferFigures) facts() (found []fact.Fact) {
 	var all TransferCase
 	for c := range basics.Each(t.Cases) {
 		all.Files, all.Arrived, all.There, all.Bytes = all.Files+c.Files, all.Arrived+c.Arrived, all.There+c.There, all.Bytes+c.Bytes
 		all.Attempts, all.Failures = all.Attempts+c.Attempts, all.Failures+c.Failures
 	}
-	text := fmt.Sprintf("%d of %s arrived (%s) in %s", all.Arrived, say.Plural(all.Files, "file"), unit.Bytes(float64(all.Bytes)),
-		say.Plural(all.Attempts, "attempt"))
 	if all.Failures > 0 {
-		text += fmt.Sprintf(", %d of which failed", all.Failures)
+		found = append(found, fact.New("transfers.arrived_failures", "arrived", all.Arrived, "files", all.Files, "bytes", all.Bytes,
+			"attempts", all.Attempts, "failed", all.Failures, "cases", len(t.Cases)))
+	} else {
+		found = append(found, fact.New("transfers.arrived", "arrived", all.Arrived, "files", all.Files, "bytes", all.Bytes,
+			"attempts", all.Attempts, "cases", len(t.Cases)))
 	}
-	text += fmt.Sprintf("; %s.", say.Plural(len(t.Cases), "case"))
 	if all.There > 0 {
-		text += fmt.Sprintf(" %d of the files already existed at the destination.", all.There)
+		found = append(found, fact.New("transfers.existed", "files", all.There))
 	}
 	if n := all.Files - all.Arrived; n > 0 {
-		text += fmt.Sprintf(" %s did not arrive; the reasons are listed.", say.Plural(n, "file"))
+		found = append(found, fact.New("transfers.missing", "files", n))
 	}
-	return text
+	return found
 }

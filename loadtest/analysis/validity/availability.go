@@ -1,14 +1,12 @@
 package validity
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"weir/internal/unit"
 	"weir/link"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/shape"
 	"weir/loadtest/analysis/steps"
 	"weir/storage"
@@ -23,23 +21,25 @@ func Availability(d *steps.Run, curve *steps.Curve) []Outage {
 	}
 	planned := plannedOutages(d)
 	for _, s := range curve.Steps {
-		var reason string
+		var reason fact.Fact
 		for o := range basics.Each(found) {
 			lost := heldWithin(d, s.Step, o.From, o.To)
 			s.Unavailable += lost
 			recurring := o.Kind == OutageStalled && stallsLike(found, o) >= repeatedStalls || planned
-			if lost > outageShare*s.Duration && !recurring && reason == "" || lost > 0 && o.lost && !planned {
-				reason = o.Text()
+			if lost > outageShare*s.Duration && !recurring && reason.Code == "" || lost > 0 && o.lost && !planned {
+				reason = o.Fact()
 			}
 		}
-		if wrong := s.BadBy()[storage.Checksummed]; reason == "" && wrong >= leastWrong &&
+		if wrong := s.BadBy()[storage.Checksummed]; reason.Code == "" && wrong >= leastWrong &&
 			float64(wrong) >= shape.MostErrors*float64(wrong+s.Verified) {
-			reason = fmt.Sprintf("%d of %d checked payloads were wrong", wrong, wrong+s.Verified)
+			reason = fact.New("excluded.payloads", "wrong", wrong, "checked", wrong+s.Verified)
 		}
-		if reason == "" && !planned && s.Done+s.Errors > 0 && s.ErrorRatio >= shape.MostErrors {
-			reason = fmt.Sprintf("%s of its operations failed (%s)", unit.Percent(s.ErrorRatio), steps.Classes(s.BadBy()))
+		if reason.Code == "" && !planned && s.Done+s.Errors > 0 && s.ErrorRatio >= shape.MostErrors {
+			reason = fact.New("excluded.errors", "share", s.ErrorRatio, "classes", steps.Classes(s.BadBy()))
 		}
-		s.Excluded = reason
+		if s.Excluded = reason.Text; reason.Code != "" {
+			s.ExcludedFact = &reason
+		}
 	}
 	return found
 }
@@ -96,54 +96,56 @@ func heldWithin(d *steps.Run, step int, from, to time.Time) (sum float64) {
 func (d *Evidence) checkAvailability(curve *steps.Curve) Check {
 	c := Check{Name: "availability", Status: OK}
 	if len(curve.Steps) == 0 {
-		return c.Skip("no step was measured")
+		return c.Skip(fact.New("check.availability.no_step"))
 	}
-	var texts []string
+	var found []fact.Fact
 	for i := range d.Outages {
-		texts = append(texts, d.Outages[i].Text())
+		found = append(found, d.Outages[i].Fact())
 	}
+	c.AddSome(found)
 	n := len(curve.Excluded())
 	switch {
 	case n > 0 && d.Left == 0 || slices.ContainsFunc(d.Outages, func(o Outage) bool { return o.lost && o.Class == storage.Refused }):
 		c.Status = Fail
 	case n > 0:
 		c.Status = Warn
-	case len(texts) > 0:
-		c.worsen(Warn, "all steps count: they lost little of their measurement, or the service always stalls, or the plan cuts a link")
+	case len(found) > 0:
+		c.worsen(Warn, fact.New("effect.none_excluded"))
 	default:
-		c.Detail = fmt.Sprintf("operations succeeded at all times: there was no %s without a success", unit.Seconds(leastOutage))
-		if at, longest := bursts(curve); longest > 0 {
-			c.Detail = fmt.Sprintf("the service works in bursts (%s): no operation is completed for up to %s", at, unit.Seconds(longest))
-		}
-		return c
+		c.noOutage(curve)
 	}
 	if n > 0 {
-		texts = append(basics.Head(texts, 3), Exclusions(curve))
+		c.Add(exclusions(curve))
 	}
-	c.Detail = strings.Join(basics.Head(texts, 4), "; ")
 	return c
 }
 
-// bursts names the loads at which the service works in bursts, and returns how long it takes from one to the next at
-// most, 0 if there are none.
-func bursts(curve *steps.Curve) (at string, longest float64) {
+// noOutage adds that operations succeeded at all times, or the bursts in which the service works.
+func (c *Check) noOutage(curve *steps.Curve) {
 	var loads []string
+	longest := 0.0
 	for _, s := range curve.Steps {
 		if s.Burst > 0 {
 			loads, longest = append(loads, curve.At(s)), max(longest, s.Burst)
 		}
 	}
-	return strings.Join(basics.Head(loads, 3), ", "), longest
+	if longest > 0 {
+		c.addFact("check.availability.bursts", "loads", fact.List(loads), "seconds", longest)
+		return
+	}
+	c.addFact("check.availability.always", "seconds", leastOutage)
 }
 
 // Exclusions names the steps that do not count by their loads.
-func Exclusions(curve *steps.Curve) string {
+func Exclusions(curve *steps.Curve) string { return exclusions(curve).Text }
+
+func exclusions(curve *steps.Curve) fact.Fact {
 	var loads []string
 	for _, s := range curve.Excluded() {
 		loads = append(loads, curve.At(s))
 	}
 	if len(loads) == 1 {
-		return "the step with " + loads[0] + " is excluded"
+		return fact.New("excluded.step", "load", loads[0])
 	}
-	return fmt.Sprintf("%d of %d steps are excluded (%s)", len(loads), len(curve.Steps), strings.Join(basics.Head(loads, 3), ", "))
+	return fact.New("excluded.steps", "excluded", len(loads), "steps", len(curve.Steps), "loads", fact.List(loads))
 }

@@ -2,14 +2,13 @@ package validity
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/monitor"
 	"weir/storage"
@@ -58,27 +57,20 @@ func (d *Evidence) checkBytes() Check {
 	}
 	c := Check{Name: "both ends agree", Status: Skipped}
 	if d.Run.Down+d.Run.Up == 0 {
-		c.Detail = "reads and writes transferred no payload"
-		return c
+		return c.Skip(fact.New("check.bytes.no_payload"))
 	}
 	if float64(d.Run.Moved) < hosts.LeastSeen && float64(d.Run.Wire) > 10*float64(d.Run.Moved) {
-		c.Detail = fmt.Sprintf("%s of payload in %s on the network: nearly all of it are requests and responses",
-			unit.Bytes(float64(d.Run.Moved)),
-			unit.Bytes(float64(d.Run.Wire)))
-		return c
+		return c.Skip(fact.New("check.bytes.requests", "payload", d.Run.Moved, "wire", d.Run.Wire))
 	}
 	if d.Run.Plan.Driver == storage.Local || d.Run.Plan.Driver == storage.Simulated {
-		c.Detail = "the payload does not cross a network"
-		return c
+		return c.Skip(fact.New("check.bytes.no_network"))
 	}
 	sources := append(d.Bytes.servers(), together(d.Bytes.counts)...)
 	sources = slices.DeleteFunc(sources, func(s count) bool {
 		return s.clients < hosts.LeastSeen || s.partial && s.off() < -bytesWarn || s.shared && s.there < 0.01*s.clients
 	})
 	if len(sources) == 0 {
-		c.unchecked("no monitored interface or server process carried at least "+unit.Bytes(hosts.LeastSeen)+
-			" of this traffic in a second of the measurement", "measure for 3 s or longer, and name the server's machine and processes in hosts")
-		return c
+		return c.unchecked(fact.New("check.bytes.no_source", "least", hosts.LeastSeen), fact.New("remedy.watch_server"))
 	}
 	decisive(onTheWay(sources)).judge(&c)
 	return c
@@ -144,27 +136,28 @@ func onTheWay(sources []count) []count {
 // judge says what the difference means. A source that others use and that has more than the clients is no evidence
 // against them, unless it is a link that the test needs for itself.
 func (c *count) judge(k *Check) {
-	k.Detail = fmt.Sprintf("clients counted %s, %s %s in the same seconds: %+.2f%%", unit.Bytes(c.clients), c.source, unit.Bytes(c.there),
-		100*stats.Ratio(c.there-c.clients, c.clients))
+	k.addFact("check.bytes.compared", "clients", c.clients, "source", c.source, "there", c.there,
+		"difference", stats.Ratio(c.there-c.clients, c.clients))
 	if c.more > 0 {
-		k.Detail += fmt.Sprintf("; the server may have read %s of that for checksums", unit.Bytes(c.more))
+		k.addFact("check.bytes.read_for_checksums", "bytes", c.more)
 	}
 	switch off := c.off(); {
 	case math.Abs(off) <= bytesOK, off > 0 && off <= bytesWarn && c.shared:
 		k.Status = OK
 	case off > 0 && c.more > 0: // how often it reads a file for a checksum is the server's to choose
-		k.unchecked(k.Detail+"; no other source counted only these bytes", "set workload.verify to 0, or leave the network interface to the test")
+		k.addFact("check.bytes.no_other_source")
+		k.undecided(fact.New("remedy.no_checksums"))
 	case c.maybeFiles() && !c.sure:
-		k.unchecked(k.Detail+"; that may be of files, such as logs and copies", "monitor the network interface of the server, and leave it "+
-			"to the test")
+		k.addFact("check.bytes.maybe_files")
+		k.undecided(fact.New("remedy.watch_interface"))
 	case off > 0 && c.shared && c.of.name == hosts.Loopback:
-		k.unchecked(k.Detail+"; other programs use this interface", "leave the loopback interface to the test, or name the server's "+
-			"processes in hosts if they are not monitored")
+		k.addFact("check.bytes.loopback_shared")
+		k.undecided(fact.New("remedy.free_loopback"))
 	case off > 0 && c.shared:
-		k.worsen(Warn, "other traffic shared the link of the test, or the throughput is too low by %s", unit.Percent(off))
+		k.worsen(Warn, fact.New("effect.other_traffic", "share", off))
 	case math.Abs(off) <= bytesWarn, math.Abs(off) <= bytesFail && c.seconds < leastLong:
-		k.worsen(Warn, "the throughput may be wrong by %s", unit.Percent(math.Abs(off)))
+		k.worsen(Warn, fact.New("effect.throughput_doubtful", "share", math.Abs(off)))
 	default:
-		k.worsen(Fail, "the throughput is wrong by %s", unit.Percent(math.Abs(off)))
+		k.worsen(Fail, fact.New("effect.throughput_wrong", "share", math.Abs(off)))
 	}
 }

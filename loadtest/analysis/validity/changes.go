@@ -1,10 +1,10 @@
 package validity
 
 import (
-	"fmt"
 	"math"
 
 	"weir/internal/stats"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/shape"
 	"weir/loadtest/analysis/steps"
 )
@@ -43,14 +43,14 @@ func outgrows(curve *steps.Curve, a, b *steps.Working) bool {
 }
 
 // changed lists the loads that certainly gave another result when they were held again, unless that is hysteresis.
-func changed(curve *steps.Curve) (all []string) {
+func changed(curve *steps.Curve) (all []fact.Fact) {
 	if len(shape.Hysteresis(curve.Points())) > 0 {
 		return nil
 	}
 	for _, r := range shape.Repeated(curve.Points()) {
 		if r.Certain && math.Abs(r.Change) >= steps.Unsteady {
-			all = append(all, fmt.Sprintf("%s %+.0f%% in step %d after step %d", curve.At(curve.Steps[r.Up]), 100*r.Change, curve.Steps[r.Down].Step,
-				curve.Steps[r.Up].Step))
+			all = append(all, fact.New("check.steadiness.repeated", "load", curve.At(curve.Steps[r.Up]), "change", r.Change,
+				"step", curve.Steps[r.Down].Step, "first", curve.Steps[r.Up].Step))
 		}
 	}
 	return all

@@ -1,8 +1,6 @@
 package validity
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -29,12 +27,13 @@ const (
 type Check struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`           // ok, warn, fail, skipped
-	Detail string `json:"detail"`           // the texts of Facts
+	Detail string `json:"detail"`           // the texts of its facts
 	Effect string `json:"effect,omitempty"` // of warn and fail: what it means for the result
 
-	Facts []fact.Fact `json:"facts,omitempty"`
+	Facts []fact.Fact `json:"facts,omitempty"` // of Detail, then that of Effect
 
-	notes []Note
+	effect fact.Fact
+	notes  []Note
 }
 
 // States of a check.
@@ -50,44 +49,64 @@ type Note struct {
 	Check     string `json:"check"`       // its name
 	Unchecked string `json:"not_checked"` // what was not looked at, and why
 	Remedy    string `json:"to_check"`    // what would make it checkable; "" if nothing would
+
+	Facts []fact.Fact `json:"facts,omitempty"` // of Unchecked, then that of Remedy
+
+	what []fact.Fact
 }
 
-// Note adds a note to c, whose status stays as it is.
-func (c *Check) Note(what, remedy string) {
-	c.notes = append(c.notes, Note{c.Name, what, remedy})
+// Note adds a note to c, whose status stays as it is. remedy is at most one fact.
+func (c *Check) Note(what fact.Fact, remedy ...fact.Fact) { c.note([]fact.Fact{what}, remedy...) }
+
+func (c *Check) note(what []fact.Fact, remedy ...fact.Fact) {
+	c.notes = append(c.notes, Note{c.Name, sentence(what), sentence(remedy), slices.Concat(what, remedy), what})
 }
 
-// Skip returns c as a check that does not apply, for the reason in detail.
-func (c *Check) Skip(detail string) Check {
-	c.Status, c.Detail = Skipped, detail
+// Skip returns c as a check that does not apply, for the given reasons.
+func (c *Check) Skip(why ...fact.Fact) Check {
+	c.Status, c.Facts, c.Detail = Skipped, why, sentence(why)
 	return *c
 }
 
 // unchecked returns c as a check that had nothing to judge by, with a note.
-func (c *Check) unchecked(what, remedy string) Check {
-	c.Note(what, remedy)
+func (c *Check) unchecked(what fact.Fact, remedy ...fact.Fact) Check {
+	c.Note(what, remedy...)
 	return c.Skip(what)
 }
 
-// addFact adds a fact to the detail of c, see fact.New.
-func (c *Check) addFact(code string, pairs ...any) {
-	c.Facts = append(c.Facts, fact.New(code, pairs...))
-	c.Detail = strings.Join(fact.Texts(c.Facts), "; ")
+// undecided skips a check whose facts so far decide nothing, with a note of them.
+func (c *Check) undecided(remedy fact.Fact) {
+	c.note(slices.Clone(c.Facts), remedy)
+	c.Status = Skipped
 }
 
-// addDetail appends a sentence to the detail of c.
-func (c *Check) addDetail(format string, args ...any) {
-	if c.Detail != "" {
-		c.Detail += "; "
-	}
-	c.Detail += fmt.Sprintf(format, args...)
+// addFact adds a fact to the detail of c, see fact.New.
+func (c *Check) addFact(code string, pairs ...any) { c.Add(fact.New(code, pairs...)) }
+
+// Add adds facts to the detail of c.
+func (c *Check) Add(all ...fact.Fact) {
+	c.Facts = append(c.Facts, all...)
+	c.Detail = sentence(c.Facts)
 }
+
+// mostItems is the number of facts of one kind, such as those of steps, in a detail.
+const mostItems = 3
+
+// AddSome adds the first facts, and the number of the others.
+func (c *Check) AddSome(all []fact.Fact) {
+	c.Add(all[:min(len(all), mostItems)]...)
+	if n := len(all) - mostItems; n > 0 {
+		c.addFact("check.more", "number", n)
+	}
+}
+
+func sentence(of []fact.Fact) string { return strings.Join(fact.Texts(of), "; ") }
 
 // worsen gives c a graver state, and the effect on the result that is the reason for it. A state that is not graver
 // changes nothing.
-func (c *Check) worsen(status, effect string, args ...any) {
+func (c *Check) worsen(status string, effect fact.Fact) {
 	if worse(c.Status, status) != c.Status {
-		c.Status, c.Effect = status, fmt.Sprintf(effect, args...)
+		c.Status, c.effect, c.Effect = status, effect, effect.Text
 	}
 }
 
@@ -136,28 +155,43 @@ func Judged(status string, checks []Check) Validity {
 		default:
 			continue
 		}
-		if c.Effect == "" {
-			c.Effect = cmp.Or(effects()[c.Name], "the result may be wrong")
+		if c.effect.Code == "" {
+			c.effect = usualEffect(c.Name)
 		}
+		c.Effect, c.Facts = c.effect.Text, append(c.Facts, c.effect)
 	}
 	return v
 }
 
-// effects tells what a warning or failure of a check means for the result, unless the check itself is more exact.
-func effects() map[string]string {
-	return map[string]string{
-		"availability":    "steps during which the service was unavailable are excluded from the curve",
-		"error pauses":    "that step shows the pauses of the clients (load.error_pause), not the service",
-		"errors":          "the throughput is that of the successful operations only",
-		"verification":    "bytes that are not the content of the files count as payload",
-		"both ends agree": "the throughput may be wrong by the same amount",
-		"generator":       "the curve may show the load generator instead of the service",
-		"Little's law":    "the actual load was not the one on the axis of the curve",
-		"steadiness":      "the mean of these steps depends on when they were measured",
-		"monitoring":      "monitoring took CPU time from the test",
-		"jobs":            "jobs that were not completed transferred only part of their data",
-		"workers":         "the load was not as planned",
-		"links":           "the links were not as specified",
-		"backends agree":  "the throughput or the shares of the backends may be wrong by the same amount",
+// usualEffect returns the meaning of a warning or failure of a check for the result, unless the check itself is more exact.
+func usualEffect(check string) fact.Fact {
+	switch check {
+	case "availability":
+		return fact.New("effect.steps_excluded")
+	case "error pauses":
+		return fact.New("effect.paused")
+	case "errors":
+		return fact.New("effect.only_successful")
+	case "verification":
+		return fact.New("effect.wrong_content")
+	case "both ends agree":
+		return fact.New("effect.throughput_off")
+	case "generator":
+		return fact.New("effect.generator_limited")
+	case "Little's law":
+		return fact.New("effect.other_load")
+	case "steadiness":
+		return fact.New("effect.time_dependent")
+	case "monitoring":
+		return fact.New("effect.monitoring_cost")
+	case "jobs":
+		return fact.New("effect.jobs_incomplete")
+	case "workers":
+		return fact.New("effect.not_as_planned")
+	case "links":
+		return fact.New("effect.not_as_specified")
+	case "backends agree":
+		return fact.New("effect.backends_off")
 	}
+	return fact.New("effect.unknown")
 }

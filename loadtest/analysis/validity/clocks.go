@@ -1,12 +1,11 @@
 package validity
 
 import (
-	"fmt"
 	"math"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 )
 
@@ -16,7 +15,7 @@ const blurred = 0.1
 // blurredHold is the share of a step's hold that such a clock must be off by before the step's figures are wrong.
 const blurredHold = 0.05
 
-// clocks tells how well the clocks of workers are known. Seconds of workers whose clocks are further apart than is
+// clocks reports how exactly the clocks of workers are known. Seconds of workers whose clocks are further apart than is
 // known are not the same ones: that matters if it is much of a step's hold.
 func clocks(curve *steps.Curve, workers []WorkerFigure, c *Check) {
 	most, doubt, known := 0.0, 0.0, 0
@@ -33,21 +32,19 @@ func clocks(curve *steps.Curve, workers []WorkerFigure, c *Check) {
 	}
 	if known == 0 {
 		if len(hosts) >= 2 {
-			c.Note("the clocks of the machines of the workers, which were not compared", "run the workers under one controller, "+
-				"or synchronize the clocks by NTP")
+			c.Note(fact.New("check.workers.clocks_unknown"), fact.New("remedy.compare_clocks"))
 		}
 		return
 	}
-	c.addDetail("their clocks were up to %s off, known within %s", unit.Seconds(most), unit.Seconds(doubt))
+	c.addFact("check.workers.clocks", "offset", most, "doubt", doubt)
 	shortest := math.Inf(1)
 	for _, s := range curve.Steps {
 		shortest = min(shortest, s.Duration)
 	}
 	switch {
 	case doubt > blurredHold*shortest:
-		c.worsen(Warn, "up to %s of the shortest step may belong to another load", unit.Percent(stats.Ratio(doubt, shortest)))
+		c.worsen(Warn, fact.New("effect.blurred_steps", "share", stats.Ratio(doubt, shortest)))
 	case doubt > blurred:
-		c.Note(fmt.Sprintf("the seconds of different workers against each other: their clocks are known only within %s", unit.Seconds(doubt)),
-			"use a network or a controller with shorter delays")
+		c.Note(fact.New("check.workers.clocks_vague", "seconds", doubt), fact.New("remedy.shorter_delays"))
 	}
 }

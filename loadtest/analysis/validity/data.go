@@ -1,17 +1,15 @@
 package validity
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"weir/internal/say"
 	"weir/internal/stats"
 	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 	"weir/loadtest/scenario"
@@ -21,15 +19,15 @@ import (
 func (d *Evidence) checkData(curve *steps.Curve) Check {
 	c := Check{Name: "data", Status: OK}
 	if len(curve.Steps) == 0 {
-		c.addDetail("no step was measured: %d seconds of other phases were recorded", len(d.Run.Seconds))
+		c.addFact("check.data.no_step", "intervals", len(d.Run.Seconds))
 		if end := d.Run.Ending(); end != nil && end.Outcome == measure.BrokenOff {
-			c.addDetail("the run %s", end.Text)
+			c.addFact("check.data.broken_off", "ending", end.Text)
 		}
-		c.worsen(Fail, "there is no result")
+		c.worsen(Fail, fact.New("effect.no_result"))
 	}
 	if gap, where := gaps(d.Run); gap > 0 {
-		c.addDetail("%.1f s are missing, beginning in step %d", gap, where)
-		c.worsen(Warn, "the result does not include that time")
+		c.addFact("check.data.gap", "seconds", gap, "step", where)
+		c.worsen(Warn, fact.New("effect.time_missing"))
 	}
 	if !d.Run.GoesOn {
 		d.noteMissing(curve, &c)
@@ -37,18 +35,18 @@ func (d *Evidence) checkData(curve *steps.Curve) Check {
 	d.noteResumed(&c)
 	d.noteDamage(curve, &c)
 	if host, silent := d.silent(); silent > 0 {
-		c.Note(fmt.Sprintf("host %s in the last %.0f s, for which it sent no sample", host, silent),
-			"keep its monitoring running until the run ends")
+		c.Note(fact.New("check.data.silent_host", "host", host, "seconds", silent), fact.New("remedy.watch_to_the_end"))
 	}
 	if c.Status == OK {
-		how := "the run ended as planned"
+		n, held := len(curve.Steps), d.Run.Hold
 		switch end := d.Run.Ending(); {
 		case d.Run.GoesOn:
-			how = "the run continues"
+			c.addFact("check.data.continues", "steps", n, "seconds", held)
 		case end.Outcome != measure.Complete:
-			how = "the run " + end.Text
+			c.addFact("check.data.ended_early", "steps", n, "seconds", held, "ending", end.Text)
+		default:
+			c.addFact("check.data.whole", "steps", n, "seconds", held)
 		}
-		c.addDetail("%d steps, %.0f s of measurement, nothing missing, %s", len(curve.Steps), d.Run.Hold, how)
 	}
 	return c
 }
@@ -57,26 +55,26 @@ func (d *Evidence) checkData(curve *steps.Curve) Check {
 // planned was held long enough is a check by itself.
 func (d *Evidence) noteMissing(curve *steps.Curve, c *Check) {
 	for _, torn := range d.Run.Torn {
-		c.addDetail("%s", torn)
-		c.worsen(Warn, "the result does not include the damaged lines")
+		c.addFact("check.data.damaged", "damage", torn)
+		c.worsen(Warn, fact.New("effect.lines_missing"))
 	}
 	if d.Run.Ending() == nil {
-		c.addDetail("the run was aborted: it has no end event")
-		c.worsen(Warn, "the curve ends where the run was aborted")
+		c.addFact("check.data.aborted")
+		c.worsen(Warn, fact.New("effect.curve_ends"))
 	}
 	if n, planned := len(curve.Steps), len(d.Run.Plan.Steps); n > 0 && n < planned {
-		why := ""
 		if d.Run.Plan.On.JobPerClient {
-			why = ": in the others the first clients left before the last ones started; measure longer than the batch system takes to start them all"
+			c.addFact("check.data.never_together", "measured", n, "planned", planned)
+		} else {
+			c.addFact("check.data.steps_missing", "measured", n, "planned", planned)
 		}
-		c.addDetail("only %d of %d planned steps were measured%s", n, planned, why)
-		c.worsen(Warn, "the curve lacks the loads that were not measured")
+		c.worsen(Warn, fact.New("effect.loads_missing"))
 	}
 	for i := range curve.Steps {
 		for _, p := range d.Run.Plan.Steps {
 			if want := durationSeconds(p.Duration); p.Number == curve.Steps[i].Step && p.Jobs == 0 && !d.Run.Plan.On.JobPerClient &&
 				curve.Steps[i].Duration < 0.9*want-0.1 {
-				c.addDetail("step %d was measured for %.1f s of %.1f s", p.Number, curve.Steps[i].Duration, want)
+				c.addFact("check.data.short_step", "step", p.Number, "seconds", curve.Steps[i].Duration, "planned", want)
 			}
 		}
 	}
@@ -109,24 +107,23 @@ func (d *Evidence) noteResumed(c *Check) {
 		}
 		times++
 		if d.Run.Repeated(e.Step) {
-			again = append(again, fmt.Sprint(e.Step))
+			again = append(again, strconv.Itoa(e.Step))
 		}
 	}
 	if times == 0 {
 		return
 	}
-	text := "the run was resumed " + say.Times(times)
+	c.addFact("check.data.resumed", "times", times)
 	if len(again) > 0 {
-		text += fmt.Sprintf("; the interrupted part of step %s does not count", strings.Join(again, ", "))
+		c.addFact("check.data.repeated", "steps", fact.List(again))
 	}
-	c.addDetail("%s", text)
 }
 
 // noteDamage adds to the check what no run writes.
 func (d *Evidence) noteDamage(curve *steps.Curve, c *Check) {
 	if d.Run.Twice > 0 {
-		c.addDetail("%d intervals are recorded twice and count twice", d.Run.Twice)
-		c.worsen(Warn, "their bytes and operations count twice")
+		c.addFact("check.data.twice", "intervals", d.Run.Twice)
+		c.worsen(Warn, fact.New("effect.count_twice"))
 	}
 	empty, moved := 0, int64(0)
 	for s := range basics.Each(d.Run.Seconds) {
@@ -135,8 +132,8 @@ func (d *Evidence) noteDamage(curve *steps.Curve, c *Check) {
 		}
 	}
 	if empty > 0 {
-		c.addDetail("%d intervals have no duration but transferred %d bytes", empty, moved)
-		c.worsen(Warn, "their bytes count without their time")
+		c.addFact("check.data.no_duration", "intervals", empty, "bytes", moved)
+		c.worsen(Warn, fact.New("effect.time_not_counted"))
 	}
 	var unplanned []string
 	for i := range curve.Steps {
@@ -146,8 +143,8 @@ func (d *Evidence) noteDamage(curve *steps.Curve, c *Check) {
 		}
 	}
 	if len(unplanned) > 0 {
-		c.addDetail("steps that are not in the plan were measured: %s", strings.Join(basics.Head(unplanned, 4), ", "))
-		c.worsen(Warn, "their load is unknown; only their clients are known")
+		c.addFact("check.data.unplanned", "steps", fact.List(unplanned))
+		c.worsen(Warn, fact.New("effect.load_unknown"))
 	}
 }
 
@@ -176,7 +173,7 @@ func gaps(d *steps.Run) (seconds float64, step int) {
 func (d *Evidence) checkClock() Check {
 	c := Check{Name: "clock", Status: OK}
 	if len(d.Run.Seconds) < 2 {
-		return c.Skip("fewer than two intervals")
+		return c.Skip(fact.New("check.clock.too_short"))
 	}
 	overlaps, sum := 0, 0.0
 	for i := range d.Run.Seconds {
@@ -191,18 +188,17 @@ func (d *Evidence) checkClock() Check {
 	if math.Abs(sum-wall) <= leastOff {
 		off = 0
 	}
-	c.Detail = fmt.Sprintf("%d intervals, %d of them out of order, %d overlapping; durations sum to %.2f s in %.2f s of wall-clock time",
-		len(d.Run.Seconds), d.Run.Back, overlaps, sum, wall)
+	c.addFact("check.clock.compared", "intervals", len(d.Run.Seconds), "back", d.Run.Back, "overlapping", overlaps, "sum", sum, "wall", wall)
 	switch {
 	case d.Run.Back > 0 || overlaps > 0 || off > 0.01:
-		c.Detail += ": the clock was set back, or two processes wrote to the run"
-		c.worsen(Warn, "rates may be wrong by %s", unit.Percent(math.Abs(off)))
+		c.addFact("check.clock.set_back")
+		c.worsen(Warn, fact.New("effect.rates_wrong", "share", math.Abs(off)))
 		if off > 0.05 {
-			c.worsen(Fail, "rates may be wrong by %s", unit.Percent(off))
+			c.worsen(Fail, fact.New("effect.rates_wrong", "share", off))
 		}
 	case off < -0.05:
-		c.Detail += ": the clock was set forward, or seconds are missing"
-		c.worsen(Warn, "the clock jumped, or the result lacks %.1f s", wall-sum)
+		c.addFact("check.clock.set_forward")
+		c.worsen(Warn, fact.New("effect.clock_jumped", "seconds", wall-sum))
 	}
 	return c
 }

@@ -1,12 +1,10 @@
 package validity
 
 import (
-	"fmt"
 	"math"
 
-	"weir/internal/say"
 	"weir/internal/stats"
-	"weir/internal/unit"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/transfers"
 )
 
@@ -16,14 +14,12 @@ func checkEnds(s *transfers.Sums) Check {
 	c := Check{Name: "both ends agree", Status: Skipped}
 	moved, there, silent := s.Agreement()
 	if moved == 0 {
-		c.Detail = "no endpoint of an agent transferred bytes while its host was sampled"
-		return c
+		return c.Skip(fact.New("check.bytes.no_endpoint"))
 	}
 	off := stats.Ratio(float64(there-moved), float64(moved))
-	c.Detail = fmt.Sprintf("movers counted %s, the endpoints at the other ends %s: %+.2f%%", unit.Bytes(float64(moved)),
-		unit.Bytes(float64(there)), 100*off)
+	c.addFact("check.bytes.movers", "moved", moved, "there", there, "difference", off)
 	if silent > 0 {
-		c.Detail += fmt.Sprintf("; not compared where a site sent no samples (%s)", say.Times(int64(silent)))
+		c.addFact("check.bytes.silent_sites", "times", silent)
 	}
 	switch off = math.Abs(off); {
 	case off <= bytesOK:

@@ -1,13 +1,8 @@
 package validity
 
 import (
-	"fmt"
-	"strings"
-
-	"weir/internal/say"
 	"weir/internal/stats"
-	"weir/internal/unit"
-	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/scenario"
 )
@@ -17,21 +12,18 @@ func (d *Evidence) checkEnough(curve *steps.Curve, best int) Check {
 	c := Check{Name: "enough data", Status: OK}
 	switch {
 	case d.Run.Record:
-		return c.Skip("a record of transfers has the result of each file")
+		return c.Skip(fact.New("check.enough.record"))
 	case best < 0:
-		return c.Skip("no step has a result")
+		return c.Skip(fact.New("check.enough.no_result"))
 	}
 	s := curve.Steps[best]
 	if lacks := d.lacks(curve, s); len(lacks) > 0 {
-		c.Detail = fmt.Sprintf("the best step (%s, measured for %s) has %s", curve.At(s), unit.Seconds(s.Duration), strings.Join(lacks, ", "))
-		effect := "another run may give another result"
-		if d.Unclear {
-			effect = "no peak can be named"
-		}
-		c.worsen(Warn, "%s: %s", effect, longer(s))
+		c.addFact("check.enough.too_little", "load", curve.At(s), "seconds", s.Duration)
+		c.Add(lacks...)
+		c.worsen(Warn, d.unreliable(s))
 		return c
 	}
-	c.Detail = fmt.Sprintf("the best step has %s and %s", say.Plural(int(s.Done), "operation"), say.Plural(s.Batches, "batch mean"))
+	c.addFact("check.enough.best_step", "operations", s.Done, "batches", s.Batches)
 	var others []string
 	for i := range curve.Steps {
 		if curve.Steps[i].Excluded == "" && len(d.few(curve.Steps[i])) > 0 {
@@ -39,42 +31,55 @@ func (d *Evidence) checkEnough(curve *steps.Curve, best int) Check {
 		}
 	}
 	if len(others) > 0 {
-		c.Note("how much the best step differs from steps with too little data: "+strings.Join(basics.Head(others, 4), ", "), longer(s))
+		c.Note(fact.New("check.enough.others", "loads", fact.List(others)), longer(s))
 	}
 	return c
 }
 
-// longer says how to get more data.
-func longer(s *steps.Working) string {
-	if s.Bounded {
-		return "have each client do more jobs (load.jobs)"
+// unreliable returns the effect of too little data at the best step.
+func (d *Evidence) unreliable(s *steps.Working) fact.Fact {
+	switch {
+	case d.Unclear && s.Bounded:
+		return fact.New("effect.no_peak_jobs")
+	case d.Unclear:
+		return fact.New("effect.no_peak")
+	case s.Bounded:
+		return fact.New("effect.another_result_jobs")
 	}
-	return "measure longer (load.duration)"
+	return fact.New("effect.another_result")
 }
 
-// lacks says what the best step has less of than LeastData asks for.
-func (d *Evidence) lacks(curve *steps.Curve, s *steps.Working) []string {
+// longer returns the way to get more data.
+func longer(s *steps.Working) fact.Fact {
+	if s.Bounded {
+		return fact.New("remedy.more_jobs")
+	}
+	return fact.New("remedy.measure_longer")
+}
+
+// lacks lists the data of which the best step has less than LeastData requires.
+func (d *Evidence) lacks(curve *steps.Curve, s *steps.Working) []fact.Fact {
 	all := d.few(s)
 	mean, _, _ := curve.Yield(s)
 	low, high := curve.Bounds(s)
 	if half, most := stats.Ratio(high-low, 2*mean), steps.LeastData().HalfWidth; half > most {
-		all = append(all, fmt.Sprintf("an interval of +-%.0f%% (%.0f%% at most)", 100*half, 100*most))
+		all = append(all, fact.New("check.enough.wide_interval", "share", half, "most", most))
 	}
 	return all
 }
 
-// few says what a step has too few of.
-func (d *Evidence) few(s *steps.Working) (all []string) {
+// few lists the data that a step has too few of.
+func (d *Evidence) few(s *steps.Working) (all []fact.Fact) {
 	least := steps.LeastData()
 	each := stats.Ratio(float64(s.Done), s.ActiveClients)
 	switch {
 	case s.Done < least.Operations:
-		all = append(all, fmt.Sprintf("%s (at least %d needed)", say.Plural(int(s.Done), "operation"), least.Operations))
+		all = append(all, fact.New("check.enough.few_operations", "operations", s.Done, "least", least.Operations))
 	case d.Run.Plan.Model != scenario.OpenModel && !s.Bounded && each < least.EachClient:
-		all = append(all, fmt.Sprintf("%.2g operations per client (at least %g needed)", each, least.EachClient))
+		all = append(all, fact.New("check.enough.few_per_client", "operations", each, "least", least.EachClient))
 	}
 	if s.Batches < least.Batches {
-		all = append(all, fmt.Sprintf("%s (at least %d needed)", say.Plural(s.Batches, "batch mean"), least.Batches))
+		all = append(all, fact.New("check.enough.few_batches", "batches", s.Batches, "least", least.Batches))
 	}
 	return all
 }
@@ -106,15 +111,13 @@ func (d *Evidence) checkErrorPauses(curve *steps.Curve) Check {
 	s := mostPausedStep(curve)
 	switch {
 	case d.Run.Plan.Model == scenario.OpenModel:
-		c.Status, c.Detail = Skipped, "clients do not pause after errors in the open model"
+		return c.Skip(fact.New("check.pauses.open_model"))
 	case s == nil:
-		c.Status, c.Detail = Skipped, "all steps are excluded"
+		return c.Skip(fact.New("check.pauses.all_excluded"))
 	case s.PausedShare <= 0:
-		c.Detail = "no client paused after errors"
+		c.addFact("check.pauses.none")
 	default:
-		c.Detail = fmt.Sprintf("clients paused after errors for at most %s of their time (%s), %s in total",
-			unit.Percent(s.PausedShare), curve.At(s),
-			unit.Seconds(s.Paused))
+		c.addFact("check.pauses.most", "share", s.PausedShare, "load", curve.At(s), "seconds", s.Paused)
 		if s.PausedShare > mostPaused {
 			c.Status = Warn
 		}
@@ -128,8 +131,7 @@ func PauseText(curve *steps.Curve) string {
 	if s == nil || s.PausedShare <= mostPaused {
 		return ""
 	}
-	return fmt.Sprintf("At %s clients spent %s of their time in pauses after errors: that step shows less than the service can give.",
-		curve.At(s), unit.Percent(s.PausedShare))
+	return fact.New("pauses.after_errors", "load", curve.At(s), "share", s.PausedShare).Text
 }
 
 // AskedText returns the clause of the verdict on pauses for Retry-After, "" if they hardly matter.
@@ -138,6 +140,5 @@ func AskedText(curve *steps.Curve) string {
 	if s == nil || s.AskedShare <= mostPaused {
 		return ""
 	}
-	return fmt.Sprintf("At %s clients paused for %s of their time because the service asked them to (429 or 503 with Retry-After).",
-		curve.At(s), unit.Percent(s.AskedShare))
+	return fact.New("pauses.on_request", "load", curve.At(s), "share", s.AskedShare).Text
 }

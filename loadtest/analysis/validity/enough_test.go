@@ -1,7 +1,6 @@
 package validity
 
 import (
-	"strings"
 	"testing"
 
 	"weir/loadtest/analysis/steps"
@@ -9,7 +8,7 @@ import (
 
 // A step that ends with its last job is not measured for longer.
 func TestMoreJobsAreAdvised(t *testing.T) {
-	if advice := longer(&steps.Working{Figures: &steps.Figures{}, Bounded: true}); !strings.Contains(advice, "load.jobs") {
+	if advice := longer(&steps.Working{Figures: &steps.Figures{}, Bounded: true}); advice.Code != "remedy.more_jobs" {
 		t.Error(advice)
 	}
 }

@@ -1,11 +1,8 @@
 package validity
 
 import (
-	"fmt"
-	"strings"
-
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/steps"
 )
@@ -14,10 +11,9 @@ import (
 // was more than any result needs.
 func (d *Evidence) checkGenerator(curve *steps.Curve, best int) Check {
 	c := Check{Name: "generator", Status: Skipped}
-	var notes []string
+	var limited []fact.Fact
 	var topCPU, topLate, burned float64
-	what := "starts were"
-	seen := false
+	seen, eachJob := false, false
 	for _, s := range curve.Steps {
 		state, reasons := limits.JudgeGenerator(s)
 		status := map[limits.GeneratorState]string{limits.GeneratorUnknown: Skipped, limits.GeneratorFree: OK,
@@ -31,39 +27,37 @@ func (d *Evidence) checkGenerator(curve *steps.Curve, best int) Check {
 		}
 		c.Status = worse(c.Status, status)
 		if status != OK {
-			notes = append(notes, curve.At(s)+": "+strings.Join(reasons, ", "))
+			limited = append(limited, fact.New("check.generator.limit", "load", curve.At(s), "reasons", fact.List(reasons)))
 		}
 		topCPU, burned = max(topCPU, s.OwnCPU()), max(burned, s.Burned)
-		if s.EachJob {
-			what = "computing ended"
-		}
+		eachJob = eachJob || s.EachJob
 		if s.TimedStarts*limits.Timed >= s.Done && s.Burned == 0 {
 			topLate = max(topLate, basics.Value(s.LateP99))
 		}
 	}
 	if !seen {
-		why, remedy := "its CPU was not monitored, and it had no planned start times", "name the clients' machines in hosts"
 		if len(curve.Steps) > 0 && curve.Steps[0].Programs {
-			why, remedy = "its CPU time cannot be separated from that of the programs it starts, and it had no planned start times", ""
+			return c.unchecked(fact.New("check.generator.programs"))
 		}
-		return c.unchecked(why, remedy)
+		return c.unchecked(fact.New("check.generator.unwatched"), fact.New("remedy.watch_clients"))
 	}
-	c.Detail = fmt.Sprintf("it used at most %s of the CPU of its machine", unit.Percent(topCPU))
+	c.addFact("check.generator.cpu", "share", topCPU)
 	if burned > 0 {
-		c.Detail += fmt.Sprintf(", in addition to at most %s cores that its jobs burned on purpose", unit.Significant(burned))
+		c.addFact("check.generator.burned", "cores", burned)
 	}
 	for h := range basics.Each(curve.Steps[max(0, best)].Hosts) {
 		if h.Quota > 0 && h.Quota < float64(h.Cores) {
-			c.Detail += fmt.Sprintf("; control group %s allows it %.3g of %d cores", h.QuotaGroup, h.Quota, h.Cores)
+			c.addFact("check.generator.quota", "group", h.QuotaGroup, "allowed", h.Quota, "cores", h.Cores)
 		}
 	}
-	if topLate > 0 {
-		c.Detail += fmt.Sprintf("; %s late by at most %s (p99)", what, unit.Seconds(topLate))
+	switch {
+	case topLate > 0 && eachJob:
+		c.addFact("check.generator.late_computing", "seconds", topLate)
+	case topLate > 0:
+		c.addFact("check.generator.late_starts", "seconds", topLate)
 	}
 	d.ranOut(&c)
-	if len(notes) > 0 {
-		c.Detail += "; it may have been the limit: " + strings.Join(basics.Head(notes, 3), "; ")
-	}
+	c.AddSome(limited)
 	return c
 }
 
@@ -71,7 +65,7 @@ func (d *Evidence) checkGenerator(curve *steps.Curve, best int) Check {
 func (d *Evidence) ranOut(c *Check) {
 	for i := range d.Outages {
 		if what := limits.RanOut(d.Outages[i].Error); what != "" {
-			c.worsen(Fail, "operations failed because it had no %s left: use more machines, or several addresses on them", what)
+			c.worsen(Fail, fact.New("effect.ran_out", "resource", what))
 			break
 		}
 	}

@@ -1,12 +1,10 @@
 package validity
 
 import (
-	"fmt"
-	"strings"
+	"cmp"
 
-	"weir/internal/say"
 	"weir/internal/stats"
-	"weir/internal/unit"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 )
 
@@ -23,7 +21,8 @@ func checkJobs(curve *steps.Curve, best int) *Check {
 		return nil
 	}
 	c := &Check{Name: "jobs", Status: OK}
-	c.Detail, _ = JobsText(curve)
+	found, _ := jobsFacts(curve)
+	c.Add(found...)
 	begun, ended := int64(0), int64(0)
 	for i := range curve.Steps {
 		s := curve.Steps[i]
@@ -39,8 +38,7 @@ func checkJobs(curve *steps.Curve, best int) *Check {
 		}
 	}
 	if ended == 0 {
-		c.unchecked(fmt.Sprintf("no job ended during the measurement, %s began", say.Plural(int(begun), "job")),
-			"measure longer, or use smaller jobs")
+		c.unchecked(fact.New("check.jobs.none_ended", "begun", begun), fact.New("remedy.smaller_jobs"))
 	}
 	return c
 }
@@ -48,46 +46,52 @@ func checkJobs(curve *steps.Curve, best int) *Check {
 // JobsText returns a sentence on the successful jobs of the whole run and the first failed ones; bad is whether there
 // were others.
 func JobsText(curve *steps.Curve) (text string, bad bool) {
+	found, bad := jobsFacts(curve)
+	return sentence(found), bad
+}
+
+// jobsFacts reports on the successful jobs of the whole run and the first failed ones; bad is whether there were others.
+func jobsFacts(curve *steps.Curve) (found []fact.Fact, bad bool) {
 	var all steps.JobCounts
-	first, most := "", (*steps.Working)(nil)
+	var first, crashed, failed, most *steps.Working // crashed and failed: the first of each
 	for _, s := range curve.Steps {
 		j := s.Jobs
 		if j == nil {
 			continue
 		}
 		all.Done, all.Failed, all.Crashed = all.Done+j.Done, all.Failed+j.Failed, all.Crashed+j.Crashed
-		if j.Failed+j.Crashed == 0 {
-			continue
+		if j.Crashed > 0 {
+			crashed = cmp.Or(crashed, s)
 		}
-		if first == "" {
-			first = curve.At(s)
+		if j.Failed > 0 {
+			failed = cmp.Or(failed, s)
 		}
-		if most == nil || s.LostJobs() > most.LostJobs() {
-			most = s
-		}
-	}
-	ended := say.Plural(int(all.Ended()), "job")
-	var said []string
-	for _, x := range []struct {
-		n    int64
-		word string
-	}{{all.Crashed, "crashed"}, {all.Failed, "failed"}} {
-		if x.n > 0 {
-			said = append(said, fmt.Sprintf("%s of %s %s (%s)", unit.Count(float64(x.n)), ended, x.word,
-				unit.Percent(stats.Ratio(float64(x.n), float64(all.Ended())))))
+		if j.Failed+j.Crashed > 0 {
+			first = cmp.Or(first, s)
+			if most == nil || s.LostJobs() > most.LostJobs() {
+				most = s
+			}
 		}
 	}
+	ended := all.Ended()
 	switch {
-	case all.Ended() == 0:
-		return "", false
-	case most == nil && all.Ended() == 1:
-		return "the only job that ended was completed", false
+	case ended == 0:
+		return nil, false
+	case most == nil && ended == 1:
+		return []fact.Fact{fact.New("check.jobs.only_one")}, false
 	case most == nil:
-		return fmt.Sprintf("all %s that ended were completed", ended), false
+		return []fact.Fact{fact.New("check.jobs.all", "jobs", ended)}, false
 	}
-	text = strings.Join(said, ", ") + ", the first at " + first
-	if at := curve.At(most); at != first {
-		text += fmt.Sprintf("; at %s %s were not completed", at, unit.Percent(most.LostJobs()))
+	if crashed != nil {
+		found = append(found, fact.New("check.jobs.crashed", "crashed", all.Crashed, "ended", ended,
+			"share", stats.Ratio(float64(all.Crashed), float64(ended)), "load", curve.At(crashed)))
 	}
-	return text, true
+	if failed != nil {
+		found = append(found, fact.New("check.jobs.failed", "failed", all.Failed, "ended", ended,
+			"share", stats.Ratio(float64(all.Failed), float64(ended)), "load", curve.At(failed)))
+	}
+	if most != first {
+		found = append(found, fact.New("check.jobs.most", "load", curve.At(most), "share", most.LostJobs()))
+	}
+	return found, true
 }

@@ -1,12 +1,11 @@
 package validity
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 )
 
@@ -22,7 +21,7 @@ func (d *Evidence) checkLinks(curve *steps.Curve) *Check {
 		return nil
 	}
 	c := &Check{Name: "links", Status: OK}
-	var notes []string
+	var tooLate []fact.Fact
 	worst := 0.0
 	for _, s := range curve.Steps {
 		for h := range basics.Each(s.Hosts) {
@@ -33,22 +32,20 @@ func (d *Evidence) checkLinks(curve *steps.Curve) *Check {
 			worst = max(worst, late)
 			if most := d.mostLate(h.Host); late > most {
 				c.Status = Warn
-				notes = append(notes, fmt.Sprintf("at %s packets were %s late on %s (p99); at most %s is acceptable", curve.At(s), unit.Seconds(late),
-					h.Host, unit.Seconds(most)))
+				tooLate = append(tooLate, fact.New("check.links.late", "load", curve.At(s), "seconds", late, "link", h.Host, "most", most))
 			}
 		}
 	}
-	past := linksPast(curve)
 	if c.Status == Warn {
-		notes = append(basics.Head(notes, 3), "the links were not as specified: the emulation had too little CPU")
+		c.AddSome(tooLate)
+		c.addFact("check.links.too_little_cpu")
 	} else {
-		notes = append(notes, fmt.Sprintf("the emulation delayed packets by at most %s (p99) more than specified", unit.Seconds(worst)))
+		c.addFact("check.links.on_time", "seconds", worst)
 	}
-	if len(past) > 0 {
+	if past := linksPast(curve); len(past) > 0 {
 		c.Status = Warn
-		notes = append(notes, basics.Head(past, 3)...)
+		c.AddSome(past)
 	}
-	c.Detail = strings.Join(notes, "; ")
 	return c
 }
 
@@ -56,9 +53,9 @@ func (d *Evidence) checkLinks(curve *steps.Curve) *Check {
 // seconds differ.
 const leastCarried = 0.7
 
-// linksPast says, a sentence for each step, where clients moved more than the links carried: an external program may have
-// been redirected to a server that it reaches without them.
-func linksPast(curve *steps.Curve) (notes []string) {
+// linksPast lists the steps in which clients moved more than the links carried: an external program may have been redirected to a
+// server that it reaches without them.
+func linksPast(curve *steps.Curve) (past []fact.Fact) {
 	for _, s := range curve.Steps {
 		carried, any := 0.0, false
 		for h := range basics.Each(s.Hosts) {
@@ -68,11 +65,10 @@ func linksPast(curve *steps.Curve) (notes []string) {
 			}
 		}
 		if any && carried < leastCarried*s.Throughput {
-			notes = append(notes, fmt.Sprintf("at %s the links carried %s and the clients moved %s: the rest went past the links", curve.At(s),
-				unit.Bits(carried), unit.Bits(s.Throughput)))
+			past = append(past, fact.New("check.links.past", "load", curve.At(s), "carried", carried, "moved", s.Throughput))
 		}
 	}
-	return notes
+	return past
 }
 
 // mostLate is what the packets of a link may be late by.

@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/unit"
 	"weir/link"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
@@ -41,8 +42,7 @@ func TestCheckLinks(t *testing.T) {
 		}
 		step := steps.Figures{Step: 1, Clients: 4, Throughput: moved, Hosts: []hosts.HostFigure{carries("link far"), carries("link line", "far")}}
 		if c := d.checkLinks(steps.CurveOf([]steps.Figures{step}, "", "", false)); c.Status != status ||
-			(status == Warn) != strings.Contains(c.Detail,
-				"the rest went past the links") {
+			(status == Warn) != fact.Has(c.Facts, "check.links.past") {
 			t.Errorf("%v bytes/s: %+v", moved, c)
 		}
 	}

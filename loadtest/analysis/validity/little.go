@@ -1,10 +1,10 @@
 package validity
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/scenario"
 )
@@ -15,21 +15,21 @@ const (
 	littleFail = 0.15
 )
 
-// judgeLittle says how far off a step is, and why.
-func judgeLittle(s *steps.Working) (status, why string) {
+// judgeLittle returns how far off a step is, and the reason.
+func judgeLittle(s *steps.Working) (status string, why []fact.Fact) {
 	off := math.Abs(*s.Little - 1)
 	if off <= littleWarn {
-		return OK, ""
+		return OK, nil
 	}
 	switch {
 	case *s.Little > 1:
-		why = "that is more time than the clients had: operations overlapped, or a clock is wrong"
+		why = append(why, fact.New("check.little.overlapping"))
 	case s.Jobs == nil:
-		why = "clients spent the rest neither in an operation nor in a pause: the load generator delayed them"
+		why = append(why, fact.New("check.little.delayed_operations"))
 	case s.OneByOne:
-		why = "clients spent the rest neither in an operation, nor computing, nor in a pause: the load generator delayed them"
+		why = append(why, fact.New("check.little.delayed_computing"))
 	default:
-		why = "clients spent the rest neither in a job nor in a pause: the load generator delayed them"
+		why = append(why, fact.New("check.little.delayed_jobs"))
 	}
 	if off > littleFail {
 		return Fail, why
@@ -42,18 +42,18 @@ func judgeLittle(s *steps.Working) (status, why string) {
 func (d *Evidence) checkLittle(curve *steps.Curve) Check {
 	c := Check{Name: "Little's law", Status: OK}
 	if d.Run.Plan.Model == scenario.OpenModel {
-		return c.Skip("the open model has no fixed number of clients")
+		return c.Skip(fact.New("check.little.open_model"))
 	}
 	if d.Run.Record {
-		return c.Skip("a client is a transfer that runs")
+		return c.Skip(fact.New("check.little.record"))
 	}
 	if len(curve.Steps) == 0 {
-		return c.Skip("no step counts")
+		return c.Skip(fact.New("check.little.no_step"))
 	}
 	if !slices.ContainsFunc(curve.Steps, func(s *steps.Working) bool { return s.Jobs != nil || s.BusySeconds > 0 || s.Done == 0 }) {
-		return c.unchecked("this version of weir did not record how long clients were in operations", "measure again")
+		return c.unchecked(fact.New("check.little.not_recorded"), fact.New("remedy.measure_again"))
 	}
-	judged, worst, why := 0, -1, ""
+	judged, worst, why := 0, -1, []fact.Fact(nil)
 	for i := range curve.Steps {
 		s := curve.Steps[i]
 		if s.Little == nil {
@@ -67,32 +67,25 @@ func (d *Evidence) checkLittle(curve *steps.Curve) Check {
 		}
 	}
 	if judged == 0 {
-		return c.unchecked(fmt.Sprintf("no step has %d operations per client", steps.LeastCycles), "measure longer (load.duration)")
+		return c.unchecked(fact.New("check.little.few_operations", "least", steps.LeastCycles), fact.New("remedy.measure_longer"))
 	}
-	c.Detail = fmt.Sprintf("N = X(R+Z) in %d of %d steps%s: %s explain %.1f%% of the time of the clients in the worst step (%s)", judged,
-		len(curve.Steps), unjudged(len(curve.Steps)-judged), explained(curve.Steps[worst]), 100**curve.Steps[worst].Little,
-		curve.At(curve.Steps[worst]))
-	if why != "" {
-		c.Detail += ": " + why
+	c.explain(curve, curve.Steps[worst], judged)
+	if n := len(curve.Steps) - judged; n > 0 {
+		c.addFact("check.little.unjudged", "steps", n)
 	}
+	c.Add(why...)
 	return c
 }
 
-// explained names what is held against the clients' time.
-func explained(s *steps.Working) string {
+// explain adds the share of the clients' time in the worst step that is accounted for.
+func (c *Check) explain(curve *steps.Curve, worst *steps.Working, judged int) {
+	n, share, at := len(curve.Steps), *worst.Little, curve.At(worst)
 	switch {
-	case s.Jobs == nil:
-		return "recorded times"
-	case s.OneByOne:
-		return "requests, computing and pauses"
+	case worst.Jobs == nil:
+		c.addFact("check.little.operations", "judged", judged, "steps", n, "share", share, "load", at)
+	case worst.OneByOne:
+		c.addFact("check.little.computing", "judged", judged, "steps", n, "share", share, "load", at)
+	default:
+		c.addFact("check.little.jobs", "judged", judged, "steps", n, "share", share, "load", at)
 	}
-	return "jobs and pauses"
-}
-
-// unjudged says why not all steps were.
-func unjudged(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%d have too few operations)", n)
 }

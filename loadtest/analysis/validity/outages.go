@@ -1,14 +1,12 @@
 package validity
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
@@ -208,30 +206,32 @@ func errorWithin(d *steps.Run, class storage.Class, from, to time.Time) string {
 
 // Text returns the time and the cause of the outage.
 func (o *Outage) Text() string {
-	span := fmt.Sprintf("from %s to %s", o.From.UTC().Format("15:04:05"), o.To.UTC().Format("15:04:05"))
-	if !o.Ended {
-		span = fmt.Sprintf("from %s on", o.From.UTC().Format("15:04:05"))
-	}
-	length := unit.Seconds(o.Seconds)
-	switch o.Kind {
-	case OutageGenerator:
-		if what := limits.RanOut(o.Error); what != "" {
-			return fmt.Sprintf("the load generator had no %s left %s UTC (%s)", what, span, length)
-		}
-		return fmt.Sprintf("the load generator did not run %s UTC (%s)", span, length)
-	case OutageStalled:
-		return fmt.Sprintf("no operation was completed %s UTC (%s; none failed)", span, length)
-	}
-	if unreachable(o.Class) || o.Class == storage.Busy {
-		return fmt.Sprintf("the service did not respond %s UTC (%s; %s)", span, length, classText(o.Class))
-	}
-	return fmt.Sprintf("all operations failed %s UTC (%s; %s)", span, length, classText(o.Class))
+	f := o.Fact()
+	return f.Text
 }
 
-// classText says what failures of a class are, for a sentence.
-func classText(c storage.Class) string {
-	return cmp.Or(map[storage.Class]string{
-		storage.Refused: "connection refused", storage.Timeout: "timeout", storage.Reset: "connection broken",
-		storage.Busy: "service busy", storage.Other: "errors",
-	}[c], c.String())
+// Fact returns the time and the cause of the outage.
+func (o *Outage) Fact() fact.Fact {
+	from, to := fact.As(o.From, o.From.UTC().Format(time.TimeOnly)), fact.As(o.To, o.To.UTC().Format(time.TimeOnly))
+	switch what := limits.RanOut(o.Error); {
+	case o.Kind == OutageGenerator && what != "":
+		return fact.New("outage.generator_ran_out", "resource", what, "from", from, "to", to, "seconds", o.Seconds)
+	case o.Kind == OutageGenerator:
+		return fact.New("outage.generator_stalled", "from", from, "to", to, "seconds", o.Seconds)
+	case o.Kind == OutageStalled:
+		return fact.New("outage.stalled", "from", from, "to", to, "seconds", o.Seconds)
+	}
+	switch o.Class {
+	case storage.Refused:
+		return fact.New("outage.refused", "from", from, "to", to, "seconds", o.Seconds)
+	case storage.Timeout:
+		return fact.New("outage.timeout", "from", from, "to", to, "seconds", o.Seconds)
+	case storage.Reset:
+		return fact.New("outage.reset", "from", from, "to", to, "seconds", o.Seconds)
+	case storage.Busy:
+		return fact.New("outage.busy", "from", from, "to", to, "seconds", o.Seconds)
+	case storage.Other:
+		return fact.New("outage.errors", "from", from, "to", to, "seconds", o.Seconds)
+	}
+	return fact.New("outage.failed", "from", from, "to", to, "seconds", o.Seconds, "class", o.Class.String())
 }

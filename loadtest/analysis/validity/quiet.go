@@ -1,11 +1,10 @@
 package validity
 
 import (
-	"fmt"
 	"math"
 
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 )
 
@@ -24,7 +23,8 @@ const (
 func checkQuiet(curve *steps.Curve) Check {
 	c := Check{Name: "quiet machines", Status: Skipped}
 	var contended, others, steal float64
-	var where, whom, except string
+	var where, whom string
+	linkFull := true
 	for _, s := range curve.Steps {
 		spare := s.Spare()
 		for h := range basics.Each(s.Machines) {
@@ -34,7 +34,7 @@ func checkQuiet(curve *steps.Curve) Check {
 			}
 			lost, stolen := h.Lost(s.External()), basics.Value(h.Steal)
 			if lost > spare {
-				lost, except = spare, " and the link was not full"
+				lost, linkFull = spare, false
 			}
 			stolen = min(stolen, spare-lost)
 			if c.Status == Skipped || lost+stolen > contended+steal {
@@ -45,25 +45,27 @@ func checkQuiet(curve *steps.Curve) Check {
 		}
 	}
 	if c.Status == Skipped {
-		return c.unchecked("no host was monitored together with the processes under test", "name the server's machine and its processes in hosts")
+		return c.unchecked(fact.New("check.quiet.unwatched"), fact.New("remedy.watch_both"))
 	}
-	c.Detail = fmt.Sprintf("other programs used at most %s of the CPU, and %s while no core was idle%s; "+
-		"other guests of the hypervisor used %s", unit.Percent(others), unit.Percent(contended), except, unit.Percent(steal))
+	if linkFull {
+		c.addFact("check.quiet.other_programs", "used", others, "contended", contended, "stolen", steal)
+	} else {
+		c.addFact("check.quiet.other_programs_link", "used", others, "contended", contended, "stolen", steal)
+	}
 	if contended > contendedWarn || steal > stealWarn {
-		c.Detail += fmt.Sprintf(" (%s, %s)", whom, where)
-		c.worsen(Warn, "with the whole CPU this step might give up to %s: stop the other programs, or repeat the test later",
-			gain(1/(1-math.Min(contended+steal, 0.99))))
+		c.addFact("check.quiet.most", "host", whom, "load", where)
+		c.worsen(Warn, gain(1/(1-math.Min(contended+steal, 0.99))))
 	}
 	return c
 }
 
-// gain says in words how many times as much something is.
-func gain(factor float64) string {
+// gain returns the effect of a lack of CPU: how many times as much the step might give.
+func gain(factor float64) fact.Fact {
 	switch {
 	case factor < 2:
-		return fmt.Sprintf("%.0f%% more", 100*(factor-1))
+		return fact.New("effect.cpu_lacked", "share", math.Round(100*(factor-1))/100)
 	case factor > 10:
-		return "many times as much"
+		return fact.New("effect.cpu_lacked_much")
 	}
-	return fmt.Sprintf("%.1f times as much", factor)
+	return fact.New("effect.cpu_lacked_times", "factor", factor)
 }

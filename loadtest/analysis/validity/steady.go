@@ -1,14 +1,11 @@
 package validity
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
-	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 )
 
@@ -28,14 +25,14 @@ func steadiness(curve *steps.Curve) (n int, bounded bool, unclear []string) {
 
 // drifts lists the steps that drifted, and those that settled after their measurement began. Each step may be unlike by
 // chance: so many are judged.
-func drifts(curve *steps.Curve, judged int) (drifted, warmed []string) {
+func drifts(curve *steps.Curve, judged int) (drifted, warmed []fact.Fact) {
 	rare := stats.Ratio(steps.MostFalse, float64(judged))
 	for _, s := range curve.Steps {
 		if s.Steady == nil {
 			continue
 		}
 		if !*s.Steady && math.Abs(*s.Drift) >= steps.Unsteady && s.Change <= rare {
-			drifted = append(drifted, fmt.Sprintf("%s %+.0f%%", curve.At(s), 100*s.Turn))
+			drifted = append(drifted, fact.New("check.steadiness.drift", "load", curve.At(s), "change", s.Turn))
 			continue
 		}
 		if s.SteadyPart == nil || s.Warmed > rare {
@@ -47,8 +44,8 @@ func drifts(curve *steps.Curve, judged int) (drifted, warmed []string) {
 			part = s.SteadyPart.Operations
 		}
 		if math.Abs(part-all) > steps.Otherwise*all {
-			warmed = append(warmed, fmt.Sprintf("%s: %s after the first %s, %s overall", curve.At(s), curve.Show(part),
-				unit.Seconds(s.SteadyPart.From), curve.Show(all)))
+			warmed = append(warmed, fact.New("check.steadiness.settled", "load", curve.At(s),
+				"after", fact.As(part, curve.Show(part)), "seconds", s.SteadyPart.From, "overall", fact.As(all, curve.Show(all))))
 		}
 	}
 	return drifted, warmed
@@ -97,45 +94,38 @@ func checkSteady(curve *steps.Curve) Check {
 	lighter, heavier := superlinear(curve)
 	switch {
 	case len(curve.Steps) == 0:
-		return c.Skip("no step counts")
+		return c.Skip(fact.New("check.steadiness.no_step"))
 	case judged == 0 && bounded && len(again) == 0:
-		return c.Skip("each step lasts until its last job is done, so fewer jobs run towards its end")
-	}
-	switch longer := "measure longer (load.duration)"; {
+		return c.Skip(fact.New("check.steadiness.bounded"))
 	case len(again) > 0, lighter != nil:
 	case judged+len(unclear) == 0:
-		return c.unchecked("no step was measured for the 5 s that a slope needs", longer)
+		return c.unchecked(fact.New("check.steadiness.too_short"), fact.New("remedy.measure_longer"))
 	case judged == 0:
-		return c.unchecked("the throughput varied too much to tell whether it was steady", longer)
+		return c.unchecked(fact.New("check.steadiness.varied"), fact.New("remedy.measure_longer"))
 	case len(unclear) > 0:
-		c.Note("whether the throughput was steady at "+strings.Join(basics.Head(unclear, 4), ", ")+": it varied too much", longer)
-	}
-	c.Detail = fmt.Sprintf("no significant drift in %d of %d steps that could be tested", judged, len(curve.Steps))
-	rate, whole, creeps := creeping(curve)
-	if len(drifted)+len(warmed)+len(again) > 0 || creeps || lighter != nil {
-		c.Status, c.Detail = Warn, ""
+		c.Note(fact.New("check.steadiness.unclear", "loads", fact.List(unclear)), fact.New("remedy.measure_longer"))
 	}
 	if len(drifted) > 0 {
-		c.addDetail("%d of %d steps drifted during the measurement: %s; use a longer warm-up or measurement", len(drifted), judged,
-			strings.Join(basics.Head(drifted, 4), ", "))
+		c.addFact("check.steadiness.drifted", "drifted", len(drifted), "judged", judged)
+		c.AddSome(drifted)
 	}
 	if len(warmed) > 0 {
-		c.addDetail("%d of %d steps had not settled when their measurement began (%s): use a longer warm-up", len(warmed), judged,
-			strings.Join(basics.Head(warmed, 3), "; "))
+		c.addFact("check.steadiness.unsettled", "unsettled", len(warmed), "judged", judged)
+		c.AddSome(warmed)
 	}
-	if creeps {
-		c.addDetail("the throughput changed by %+.2g%% a second through all steps, which is %+.0f%% from the first measurement to the last: "+
-			"the curve shows time as well as load; repeat it with the loads in another order", 100*rate, 100*whole)
+	if rate, whole, creeps := creeping(curve); creeps {
+		c.addFact("check.steadiness.creeping", "each_second", rate, "whole", whole)
 	}
 	if lighter != nil {
 		less, _, _ := curve.Yield(lighter)
 		more, _, _ := curve.Yield(heavier)
-		c.addDetail("%s had %s times the throughput of %s, measured before: more clients do not explain that, but a cache that filled up, "+
-			"or a service that warmed up, does; measure %s again", curve.At(heavier), unit.Significant(more/less), curve.At(lighter),
-			curve.At(lighter))
+		c.addFact("check.steadiness.superlinear", "heavier", curve.At(heavier), "factor", more/less, "lighter", curve.At(lighter))
 	}
-	if len(again) > 0 {
-		c.addDetail("loads gave another result when they were held again: %s", strings.Join(basics.Head(again, 4), ", "))
+	c.AddSome(again)
+	if len(c.Facts) > 0 {
+		c.Status = Warn
+		return c
 	}
+	c.addFact("check.steadiness.steady", "judged", judged, "steps", len(curve.Steps))
 	return c
 }

@@ -4,15 +4,11 @@ package validity
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"weir/internal/say"
 	"weir/internal/stats"
-	"weir/internal/unit"
-	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/steps"
@@ -60,11 +56,12 @@ func (d *Evidence) checkBackends() *Check {
 	if d.Balance == nil {
 		return nil
 	}
-	notes, agree := d.Backends.Compare(d.Balance)
-	if len(notes) == 0 {
+	found, agree := d.Backends.Compare(d.Balance)
+	if len(found) == 0 {
 		return nil
 	}
-	c := &Check{Name: "backends agree", Status: OK, Detail: strings.Join(notes, "; ")}
+	c := &Check{Name: "backends agree", Status: OK}
+	c.Add(found...)
 	if !agree {
 		c.Status = Warn
 	}
@@ -153,22 +150,24 @@ func (d *Evidence) checkCost() Check {
 	c := Check{Name: "monitoring", Status: OK}
 	w := d.Hosts
 	if w.Count == 0 {
-		return c.unchecked("no host was monitored", "")
+		return c.unchecked(fact.New("check.monitoring.none"))
 	}
 	share := stats.Ratio(w.Cost, w.Span)
-	c.Detail = fmt.Sprintf("%d samples used %s of one core", w.Count, unit.Percent(share))
+	c.addFact("check.monitoring.cost", "samples", w.Count, "share", share)
 	if share > 0.05 {
 		c.Status = Warn
 	}
 	if w.Broken > 0 {
-		c.Note(fmt.Sprintf("the missing parts of %d of %d incomplete samples", w.Broken, w.Count),
-			"allow weir to read the counters of these hosts; the field error of the samples names what failed")
+		c.Note(fact.New("check.monitoring.incomplete", "incomplete", w.Broken, "samples", w.Count), fact.New("remedy.allow_counters"))
 	}
-	for _, what := range basics.Head(slices.SortedFunc(maps.Keys(w.LeftOut), func(a, b string) int {
+	sources := slices.SortedFunc(maps.Keys(w.LeftOut), func(a, b string) int {
 		return cmp.Or(cmp.Compare(w.LeftOut[b], w.LeftOut[a]), cmp.Compare(a, b))
-	}), mostLeftOut) {
-		c.Note(fmt.Sprintf("%s: %s, in which a counter fell, rose by more than it can, or was not a number", what,
-			say.Plural(w.LeftOut[what], "second")), "use another exporter or driver, and keep host and service running during the test")
+	})
+	for _, source := range sources[:min(len(sources), mostLeftOut)] {
+		c.Note(fact.New("check.monitoring.left_out", "source", source, "seconds", w.LeftOut[source]), fact.New("remedy.steady_counters"))
+	}
+	if n := len(sources) - mostLeftOut; n > 0 {
+		c.Note(fact.New("check.more", "number", n), fact.New("remedy.steady_counters"))
 	}
 	return c
 }
@@ -183,26 +182,25 @@ func (d *Evidence) checkVerification(curve *steps.Curve) Check {
 		checked, encoded = checked+s.Verified, encoded+s.Encoded
 	}
 	payloads, share := d.payloads(), float64(d.Run.Plan.Work.Verify)
-	c.Detail = fmt.Sprintf("%d of %d payloads were checked and correct", checked, payloads)
 	d.noteUnverified(&c)
 	switch wrong := by[storage.Checksummed]; {
 	case wrong > 0:
-		c.Detail = fmt.Sprintf("%d payloads were wrong, %d correct", wrong, checked)
-		c.worsen(Fail, "bytes that are not the content of the files count as payload")
+		c.addFact("check.verification.wrong", "wrong", wrong, "correct", checked)
+		c.Status = Fail
 	case d.Run.Moved == 0:
-		c.Status, c.Detail = Skipped, "no payload was transferred"
+		c.Skip(fact.New("check.verification.no_payload"))
 	case checked > 0:
+		c.addFact("check.verification.correct", "correct", checked, "payloads", payloads)
 	case len(c.notes) > 0:
-		c.Status, c.Detail = Skipped, c.notes[0].Unchecked
+		c.Skip(c.notes[0].what...)
 	case share <= 0:
-		c.unchecked("payloads: workload.verify is 0", "set workload.verify")
+		c.unchecked(fact.New("check.verification.off"), fact.New("remedy.verify"))
 	default:
-		c.unchecked(fmt.Sprintf("payloads: none of %d was checked, although %s should have been", payloads, unit.Percent(share)),
-			"measure longer, or raise workload.verify")
+		c.unchecked(fact.New("check.verification.none", "payloads", payloads, "share", share), fact.New("remedy.verify_more"))
 	}
 	if encoded > 0 {
-		c.addDetail("%d reads of files of unknown size were answered in a content encoding that was not requested", encoded)
-		c.worsen(Warn, "the throughput may be that of compressed content, not of the files")
+		c.addFact("check.verification.encoded", "reads", encoded)
+		c.worsen(Warn, fact.New("effect.compressed"))
 	}
 	return c
 }
@@ -224,19 +222,17 @@ func (d *Evidence) noteUnverified(c *Check) {
 		if t == nil || t.Unverifiable == 0 {
 			continue
 		}
-		why, remedy := "the service returned no checksum for them, or not in time", "let the run create its files (files.make), "+
-			"or enable checksums in the service"
+		n, of := t.Unverifiable, t.Done
 		switch {
 		case kind == storage.Write:
-			why = "the service returned checksums more slowly than files were written, not before the run ended, or not at all"
-			remedy = "lower workload.verify, or let the clients read what they write"
+			c.Note(fact.New("check.verification.late_checksums", "payloads", n, "written", of), fact.New("remedy.verify_less_or_read"))
 		case d.inParts():
-			why, remedy = "only parts of files were read, and a service returns the checksum of a whole file",
-				"let the run create its files (files.make): then the content of each part is known"
+			c.Note(fact.New("check.verification.parts", "payloads", n, "read", of), fact.New("remedy.make_files_parts"))
 		case d.Run.Plan.Files.Make != nil:
-			remedy = "lower workload.verify"
+			c.Note(fact.New("check.verification.no_checksums", "payloads", n, "read", of), fact.New("remedy.verify_less"))
+		default:
+			c.Note(fact.New("check.verification.no_checksums", "payloads", n, "read", of), fact.New("remedy.make_files"))
 		}
-		c.Note(fmt.Sprintf("%d of %d payloads (%s): %s", t.Unverifiable, t.Done, kind, why), remedy)
 	}
 }
 

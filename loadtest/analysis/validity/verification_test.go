@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
@@ -21,7 +22,7 @@ func TestFilesOfThisMachineCrossNoNetwork(t *testing.T) {
 	d := &Evidence{Run: &steps.Run{Plan: p, Down: 1 << 30}}
 	d.Bytes = NewByteSums(d.Run)
 	d.Bytes.AddBytes(&monitor.Sample{Time: time.Now(), Seconds: 1, Nets: []monitor.Net{{Name: "lo", Sent: 1 << 40}}}, time.Now(), true)
-	if c := d.checkBytes(); c.Status != Skipped || !strings.Contains(c.Detail, "not cross a network") {
+	if c := d.checkBytes(); c.Status != Skipped || !fact.Has(c.Facts, "check.bytes.no_network") {
 		t.Errorf("%+v", c)
 	}
 }

@@ -2,14 +2,12 @@ package validity
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 )
@@ -119,21 +117,16 @@ func (d *Evidence) checkWorkers(curve *steps.Curve) *Check {
 		return nil
 	}
 	if len(lost) > 0 {
-		c.addDetail("lost %s", strings.Join(basics.Head(lost, 3), ", "))
+		c.AddSome(lost)
 	}
 	if len(never) > 0 {
-		c.addDetail("%d of %d never started: %s", len(never), n, strings.Join(basics.Head(never, 3), "; "))
+		c.addFact("check.workers.never_started", "missing", len(never), "workers", n, "reasons", fact.List(never))
 	}
 	if len(lost)+len(never) > 0 {
 		c.Status = Warn
-		if text, fail := d.missed(curve, first); text != "" {
-			c.Detail += ": " + text
-			if fail {
-				c.Status = Fail
-			}
-		}
+		d.missed(c, curve, first)
 	} else {
-		c.addDetail("all %d stayed until the end", n)
+		c.addFact("check.workers.all", "workers", n)
 	}
 	if d.Run.Plan.On.JobPerClient {
 		d.slots(curve, c)
@@ -144,34 +137,34 @@ func (d *Evidence) checkWorkers(curve *steps.Curve) *Check {
 	return c
 }
 
-// lost names the workers that were lost, and when the first one was.
-func (d *Evidence) lost() (who []string, first time.Time) {
+// lost lists the workers that were lost, and returns when the first one was.
+func (d *Evidence) lost() (all []fact.Fact, first time.Time) {
 	for _, e := range d.Run.Events {
 		if e.Worker == nil || e.Worker.State != measure.Lost {
 			continue
 		}
 		at := e.Time.Add(-basics.Duration(e.Worker.Silent)) // the event came when it was given up
-		if len(who) == 0 || at.Before(first) {
+		if len(all) == 0 || at.Before(first) {
 			first = at
 		}
-		who = append(who, "worker "+e.Worker.Name+d.when(at))
+		all = append(all, d.lostWorker(e.Worker.Name, at))
 	}
-	return who, first
+	return all, first
 }
 
-// missed says how many clients were missing from t on, "" if that is not known, and whether the curve is wrong
-// because of it. Where each client is a job the curve is drawn over those that were there.
-func (d *Evidence) missed(curve *steps.Curve, t time.Time) (text string, fail bool) {
+// missed adds how many clients were missing from t on, if that is known, and fails if the curve is wrong because of it. Where each client
+// is a job the curve is drawn over those that were there.
+func (d *Evidence) missed(c *Check, curve *steps.Curve, t time.Time) {
 	missing, s := d.missing(curve, t)
 	if s == nil || curve.Open() {
-		return "", false
+		return
 	}
-	text = fmt.Sprintf("on average %.1f of the %s were active, %s were missing", s.ActiveClients, curve.Count(cmp.Or(s.Planned, s.Clients)),
-		unit.Percent(missing))
-	if missing < missingFail || d.Run.Plan.On.JobPerClient {
-		return text, false
+	c.addFact("check.workers.clients_missing", "active", s.ActiveClients, "planned", curve.Count(cmp.Or(s.Planned, s.Clients)),
+		"share", missing)
+	if missing >= missingFail && !d.Run.Plan.On.JobPerClient {
+		c.addFact("check.workers.curve_wrong")
+		c.Status = Fail
 	}
-	return text + ": the curve is wrong from there on", true
 }
 
 // slots reports on the first step whose clients were never all there at once.
@@ -182,8 +175,7 @@ func (d *Evidence) slots(curve *steps.Curve, c *Check) {
 	}
 	for _, s := range curve.Steps {
 		if most[s.Step] < steps.AllThere*float64(s.Planned) {
-			c.addDetail("of the %s of step %d at most %.0f were active at once: others waited for slots, or started after the first had ended",
-				curve.Count(s.Planned), s.Step, most[s.Step])
+			c.addFact("check.workers.slots", "planned", curve.Count(s.Planned), "step", s.Step, "active", most[s.Step])
 			return
 		}
 	}
@@ -198,22 +190,22 @@ func late(workers []WorkerFigure, c *Check) {
 		}
 	}
 	if n > 0 {
-		c.addDetail("%d started late, the last one %s after the load began", n, unit.Seconds(last))
+		c.addFact("check.workers.late", "workers", n, "seconds", last)
 	}
 }
 
-// when says in which phase of which step t lies.
-func (d *Evidence) when(t time.Time) string {
+// lostWorker reports that a worker was lost at t, with the step.
+func (d *Evidence) lostWorker(name string, t time.Time) fact.Fact {
 	for s := range basics.Each(d.Run.Seconds) {
 		if t.Before(s.Start) || !t.Before(s.End()) {
 			continue
 		}
 		if s.Phase == measure.Measured {
-			return fmt.Sprintf(" during the measurement of step %d", s.Step)
+			return fact.New("check.workers.lost", "worker", name, "step", s.Step)
 		}
-		return fmt.Sprintf(" before or after the measurement of step %d", s.Step)
+		return fact.New("check.workers.lost_between", "worker", name, "step", s.Step)
 	}
-	return " outside of all steps"
+	return fact.New("check.workers.lost_outside", "worker", name)
 }
 
 // missing returns the largest share of planned clients that were not there in the hold of a step that ended after t,
