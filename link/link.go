@@ -5,46 +5,33 @@ package link
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
+	"weir/internal/tags"
 	"weir/internal/unit"
 )
 
 // A Spec is what a link is like. Both ways are alike unless Up is set. The zero value is a link that changes nothing.
 type Spec struct {
-	// Rate is how fast the link is, counted in IP packets with their headers; of 1500 byte packets at most 96.5% are
-	// payload. 0: as fast as can be emulated.
-	Rate unit.Bitrate `json:"rate,omitempty" yaml:"rate"`
-	// Up is the rate from the clients to the service, where that differs.
-	Up unit.Bitrate `json:"up,omitempty" yaml:"up"`
-	// RTT is the round trip time that the link adds, half of it each way.
-	RTT unit.Duration `json:"rtt,omitempty" yaml:"rtt"`
-	// Jitter is how far the delay of one way swings around RTT/2. It swings slowly, as it does where other traffic
-	// comes and goes: packets are never put out of order.
-	Jitter unit.Duration `json:"jitter,omitempty" yaml:"jitter"`
-	// Loss is the share of packets that are lost each way, independently.
-	Loss unit.Fraction `json:"loss,omitempty" yaml:"loss"`
-	// Queue is how long a packet may wait for the wire; what would wait longer is dropped. 0: the larger of RTT, 50
-	// ms and ten packets' time.
-	Queue unit.Duration `json:"queue,omitempty" yaml:"queue"`
-	// MTU is the largest IP packet. 0: 1500 bytes.
-	MTU unit.Size `json:"mtu,omitempty" yaml:"mtu"`
-	// Congestion is the congestion control of TCP at both ends, such as cubic. Empty: what the machine uses.
-	Congestion string `json:"congestion,omitempty" yaml:"congestion"`
-	// Share is the link's part of the clients, in proportion to those of the other links. 0: as if it were 1.
-	Share float64 `json:"share,omitempty" yaml:"share"`
-	// Trunk is the name of another link, which this one leads over: its packets pass this link and then the trunk, with
-	// those of all other links over it. A trunk has no clients of its own. Empty: the link leads to the service itself.
-	Trunk string `json:"trunk,omitempty" yaml:"trunk"`
-	// Outages are when the link is cut, in the order of time.
-	Outages []Outage `json:"outages,omitempty" yaml:"outages"`
+	Rate       unit.Bitrate  `json:"rate,omitempty" doc:"Bitrate both ways, counted in IP packets. Default: no limit."`
+	Up         unit.Bitrate  `json:"up,omitempty" doc:"Bitrate from the clients to the service, if different."`
+	RTT        unit.Duration `json:"rtt,omitempty" doc:"Added round trip time, half of it each way."`
+	Jitter     unit.Duration `json:"jitter,omitempty" doc:"Variation of the one-way delay around its mean: at most half of rtt."`
+	Loss       unit.Fraction `json:"loss,omitempty" doc:"Share of packets lost each way."`
+	Queue      unit.Duration `json:"queue,omitempty" doc:"Longest wait of a packet before it is dropped; 0: derived from the rest."`
+	MTU        unit.Size     `json:"mtu,omitempty" doc:"Largest IP packet. 0: 1500B."`
+	Congestion string        `json:"congestion,omitempty" doc:"TCP congestion control at both ends, such as cubic. Default: the machine's."`
+	Share      float64       `json:"share,omitempty" doc:"Relative part of the clients. 0: 1."`
+	Trunk      string        `json:"trunk,omitempty" doc:"Name of a link that this one shares with others on the way to the service."`
+	Outages    []Outage      `json:"outages,omitempty" doc:"Times at which the link is cut."`
 }
 
 // An Outage is a time in which nothing passes: packets in flight and packets sent during it are lost.
 type Outage struct {
-	After unit.Duration `json:"after" yaml:"after"` // since the load began
-	For   unit.Duration `json:"for"   yaml:"for"`
+	After unit.Duration `json:"after" required:"true" doc:"Start, since the load began."`
+	For   unit.Duration `json:"for" required:"true" doc:"Duration."`
 }
 
 // A Named link is one of several. Its name is a word of letters, digits, _ and -; the only link of a scenario may
@@ -135,9 +122,7 @@ func Deal(n int, sites []Named) []int {
 }
 
 // Keys returns the keys of a link, in the order of the reference.
-func Keys() []string {
-	return []string{"rate", "up", "rtt", "jitter", "loss", "queue", "mtu", "congestion", "share", "trunk", "outages"}
-}
+func Keys() []string { return tags.Names(reflect.TypeFor[Spec]()) }
 
 // short cuts what somebody wrote to what fits in a message.
 func short(text string) string {

@@ -18,22 +18,16 @@ const (
 
 // A Host is a machine that is watched while the run goes on.
 type Host struct {
-	Name string `json:"name"                    yaml:"name"`
-	Role Role   `json:"role"                    yaml:"role"`
-	// URL of a Prometheus page; empty means this machine's /proc
-	NodeExporter string `json:"node_exporter,omitempty" yaml:"node_exporter,omitempty"`
-	// [HOST]:PORT here to which XRootD servers send what xrd.report makes
-	XRootDReport string   `json:"xrootd_report,omitempty" yaml:"xrootd_report,omitempty"`
-	Processes    []string `json:"processes,omitempty"     yaml:"processes,omitempty"` // names of the service's programs
-	Pids         []int    `json:"pids,omitempty"          yaml:"pids,omitempty"`
-	Groups       []int    `json:"groups,omitempty"        yaml:"groups,omitempty"` // process groups
-
-	// HOST or HOST:PORT at which clients get data from this backend
-	Address []string `json:"address,omitempty"      yaml:"address,omitempty"`
-	// whose counters are the backend's: of NodeExporter, or of this machine
-	Interface string `json:"interface,omitempty"    yaml:"interface,omitempty"`
-	// file here to which a GridFTP server writes a line for each transfer
-	TransferLog string `json:"transfer_log,omitempty" yaml:"transfer_log,omitempty"`
+	Name         string   `json:"name" doc:"Name of the host."`
+	Role         Role     `json:"role" enum:"client,server,both,other" doc:"Role of the host in the test."`
+	NodeExporter string   `json:"node_exporter,omitempty" doc:"URL of its Prometheus page. Default: this machine's /proc."`
+	XRootDReport string   `json:"xrootd_report,omitempty" doc:"UDP port of this machine for xrd.report of XRootD servers, as in :9931."`
+	Processes    []string `json:"processes,omitempty" doc:"Names of programs whose CPU and memory are monitored."`
+	Pids         []int    `json:"pids,omitempty" doc:"Process ids to monitor."`
+	Groups       []int    `json:"groups,omitempty" doc:"Process groups to monitor."`
+	Address      []string `json:"address,omitempty" doc:"Backend: HOST or HOST:PORT of its data. Default: its name."`
+	Interface    string   `json:"interface,omitempty" doc:"Backend: interface with all of its traffic, on its page or on this machine."`
+	TransferLog  string   `json:"transfer_log,omitempty" doc:"Backend: local file to which its GridFTP server logs transfers."`
 }
 
 // Backend reports whether the host is one of several servers that share the load.
@@ -77,9 +71,9 @@ func (h *Host) sources() string {
 // A BalancerConfig names the statistics of the balancer that spreads clients over several servers. Its zero value is for
 // a service without a balancer, or with one that is not monitored.
 type BalancerConfig struct {
-	HAProxy string `json:"haproxy,omitempty" yaml:"haproxy"` // path or HOST:PORT of its statistics socket, or URL of its statistics page
-	IPVS    string `json:"ipvs,omitempty"    yaml:"ipvs"`    // LocalIPVS, or the URL of a node_exporter's page
-	Service string `json:"service,omitempty" yaml:"service"` // HAProxy's name of the backend section, or ADDRESS:PORT of IPVS; "": all of them
+	HAProxy string `json:"haproxy,omitempty" doc:"HAProxy's statistics: path or HOST:PORT of its socket, or URL of its page."`
+	IPVS    string `json:"ipvs,omitempty" doc:"IPVS (LVS): local for this machine, or the URL of a page of node_exporter."`
+	Service string `json:"service,omitempty" doc:"One service of several: backend of HAProxy, or ADDRESS:PORT of IPVS."`
 }
 
 // LocalIPVS is the value of BalancerConfig.IPVS for this machine's own kernel.

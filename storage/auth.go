@@ -41,24 +41,23 @@ const (
 // Auth says how clients authenticate. It holds the names of files and environment variables and no secrets, so that
 // it can be part of a plan.
 type Auth struct {
-	Method           AuthMethod `json:"method,omitempty"            yaml:"method,omitempty"            jsonschema:"enum=none,enum=unix,enum=krb5,enum=x509,enum=token,enum=basic,enum=s3"`
-	User             string     `json:"user,omitempty"              yaml:"user,omitempty"`
-	PasswordFile     string     `json:"password_file,omitempty"     yaml:"password_file,omitempty"`
-	PasswordVariable string     `json:"password_variable,omitempty" yaml:"password_variable,omitempty"`
-	TokenFile        string     `json:"token_file,omitempty"        yaml:"token_file,omitempty"`
-	TokenVariable    string     `json:"token_variable,omitempty"    yaml:"token_variable,omitempty"`
-	CertFile         string     `json:"cert_file,omitempty"         yaml:"cert_file,omitempty"`
-	KeyFile          string     `json:"key_file,omitempty"          yaml:"key_file,omitempty"`
-	ProxyFile        string     `json:"proxy_file,omitempty"        yaml:"proxy_file,omitempty"`
-	KeytabFile       string     `json:"keytab_file,omitempty"       yaml:"keytab_file,omitempty"`
-	TicketFile       string     `json:"ticket_file,omitempty"       yaml:"ticket_file,omitempty"`
-	Krb5File         string     `json:"krb5_file,omitempty"         yaml:"krb5_file,omitempty"`
-	CAFile           string     `json:"ca_file,omitempty"           yaml:"ca_file,omitempty"`
-	CADir            string     `json:"ca_dir,omitempty"            yaml:"ca_dir,omitempty"`
-	Delegate         bool       `json:"delegate,omitempty"          yaml:"delegate,omitempty"`
-	// DataChannel is how GridFTP data connections are secured; "" means clear.
-	DataChannel DataChannel `json:"data_channel,omitempty"      yaml:"data_channel,omitempty"      jsonschema:"enum=clear,enum=authenticated,enum=safe,enum=private"`
-	Insecure    bool        `json:"insecure,omitempty"          yaml:"insecure,omitempty"`
+	Method           AuthMethod  `json:"method,omitempty" enum:"none,unix,krb5,x509,token,basic,s3" doc:"Method of authentication."`
+	User             string      `json:"user,omitempty" doc:"Name of the user, the Kerberos principal of a keytab, or the access key of S3."`
+	PasswordFile     string      `json:"password_file,omitempty" doc:"File that holds the password, or the secret key of S3."`
+	PasswordVariable string      `json:"password_variable,omitempty" doc:"Environment variable that holds the password, or the secret key of S3."`
+	TokenFile        string      `json:"token_file,omitempty" doc:"File that holds the bearer token."`
+	TokenVariable    string      `json:"token_variable,omitempty" doc:"Environment variable that holds the bearer token."`
+	CertFile         string      `json:"cert_file,omitempty" doc:"Client certificate, PEM."`
+	KeyFile          string      `json:"key_file,omitempty" doc:"Key of the client certificate, PEM."`
+	ProxyFile        string      `json:"proxy_file,omitempty" doc:"Proxy certificate with its key, PEM."`
+	KeytabFile       string      `json:"keytab_file,omitempty" doc:"Keytab of auth.user, such as weir@EXAMPLE.ORG, to fetch tickets with."`
+	TicketFile       string      `json:"ticket_file,omitempty" doc:"Kerberos ticket cache. Default: the user's own, without a keytab."`
+	Krb5File         string      `json:"krb5_file,omitempty" doc:"Kerberos configuration. Default: KRB5_CONFIG, or /etc/krb5.conf."`
+	CAFile           string      `json:"ca_file,omitempty" doc:"Certificate authorities to trust, PEM."`
+	CADir            string      `json:"ca_dir,omitempty" doc:"Folder of certificate authorities to trust."`
+	Delegate         bool        `json:"delegate,omitempty" doc:"Delegate a limited proxy to the server at login (GridFTP, XRootD)."`
+	DataChannel      DataChannel `json:"data_channel,omitempty" enum:"clear,authenticated,safe,private" doc:"Security of the data connections of GridFTP. Default: clear."`
+	Insecure         bool        `json:"insecure,omitempty" doc:"Trust any server certificate, and let tokens and passwords go over plain http."`
 }
 
 // Files returns where a has the names of files and folders, by their keys.

@@ -9,7 +9,6 @@ import (
 
 	"weir/internal/document"
 	"weir/internal/flagfile"
-	"weir/transfer/notify"
 )
 
 //go:embed config/*.yaml
@@ -83,22 +82,15 @@ func configExampleCommand(s streams) *cobra.Command {
 
 // serveKeys are the keys of a server's file that are no flags.
 type serveKeys struct {
-	Dir string `yaml:"dir" jsonschema_description:"Folder that is served."`
+	Dir string `yaml:"dir" doc:"Folder that is served."`
 }
 
 // configFormat is the format of the file of a command.
 func configFormat(name string) document.Format {
-	f := document.Format{
+	return document.Format{
 		Noun: "configuration", Title: "weir " + name + " configuration",
 		About: "Settings of weir " + name + ": its flags, with _ for -. Paths are relative to the folder of the file.",
 	}
-	if name == "coordinator" {
-		f.Words = map[string][]string{
-			"tokens.[].roles.[]": {"read", "submit", "approve", "admin"},
-			"notify.[].on.[]":    textsOf(notify.Ends()),
-		}
-	}
-	return f
 }
 
 // loadConfig reads the file of --config, if there is one, and calls check. Its errors are usage errors.

@@ -7,12 +7,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"weir/internal/tags"
 )
 
 // A Decoder fills Go values from nodes. It goes on after a mistake, so that all are found at once.
 type Decoder struct {
 	*Reader
 	Where map[string]Place // of the values that were given, by dotted path
+
+	field tags.Field // of the key that is decoded
 }
 
 // Value decodes n into v; path is n's dotted path.
@@ -51,17 +55,19 @@ func (d *Decoder) basic(n *Node, path string, v reflect.Value) {
 // Fields decodes a map into a struct.
 func (d *Decoder) Fields(n *Node, path string, v reflect.Value) {
 	if n.Kind != Map {
-		known := FieldNames(v.Type())
+		known := tags.Names(v.Type())
 		d.Say(n.At, "%s: %s; write a map with keys such as %s", path, n.Describe(), strings.Join(known[:min(3, len(known))], ", "))
 		return
 	}
+	fields := tags.Fields(v.Type())
 	for _, e := range n.Entries {
-		field, ok := FieldOf(v, e.Key)
-		if !ok {
+		i := slices.IndexFunc(fields, func(f tags.Field) bool { return f.Key == e.Key })
+		if i < 0 {
 			d.unknown(e, path, v.Type())
 			continue
 		}
-		d.Value(e.Value, Join(path, e.Key), field)
+		d.field = fields[i]
+		d.Value(e.Value, Join(path, e.Key), v.FieldByIndex(d.field.Index))
 	}
 }
 
@@ -71,27 +77,6 @@ func Join(path, key string) string {
 		return key
 	}
 	return path + "." + key
-}
-
-// FieldNames returns the keys that a struct takes, in its order.
-func FieldNames(t reflect.Type) []string {
-	var names []string
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// FieldOf returns the field of a struct for a key.
-func FieldOf(v reflect.Value, key string) (reflect.Value, bool) {
-	for i := range v.NumField() {
-		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name == key && name != "" && name != "-" {
-			return v.Field(i), true
-		}
-	}
-	return reflect.Value{}, false
 }
 
 // Plain reports whether n is a single value, and adds a mistake if it is not.
@@ -158,8 +143,8 @@ func Whole(text string) (int64, error) {
 
 // unknown adds the mistake of a key that does not exist. It never quotes the value, which may be a secret.
 func (d *Decoder) unknown(e Entry, path string, t reflect.Type) {
-	full, known := Join(path, e.Key), FieldNames(t)
-	if d.format.Unknown != nil && d.format.Unknown(d, e, path, &known) {
+	full, known := Join(path, e.Key), tags.Names(t)
+	if d.format.Unknown != nil && d.format.Unknown(d, e, path) {
 		return
 	}
 	for _, from := range []string{"_file", "_variable"} {
@@ -171,9 +156,9 @@ func (d *Decoder) unknown(e Entry, path string, t reflect.Type) {
 	d.Say(e.At, "unknown key %s%s", full, Meant(e.Key, known))
 }
 
-// word checks a value of which only some are known.
+// word checks a value of a key with allowed values.
 func (d *Decoder) word(n *Node, path string) {
-	known := d.format.Words[index(path)]
+	known := d.field.Words
 	if known == nil || slices.Contains(known, n.Text) {
 		return
 	}
@@ -181,19 +166,7 @@ func (d *Decoder) word(n *Node, path string) {
 		d.Say(n.At, "%s: %s %s", path, Quote(n.Text), text)
 		return
 	}
-	key := strings.TrimSuffix(index(path), ".[]")
-	d.Say(n.At, "%s: unknown %s %s%s", path, key[strings.LastIndexByte(key, '.')+1:], Quote(n.Text), Meant(n.Text, known))
-}
-
-// index replaces the numbers in a path: hosts.3.role is hosts.[].role.
-func index(path string) string {
-	parts := strings.Split(path, ".")
-	for i, p := range parts {
-		if _, err := strconv.Atoi(p); err == nil {
-			parts[i] = "[]"
-		}
-	}
-	return strings.Join(parts, ".")
+	d.Say(n.At, "%s: unknown %s %s%s", path, d.field.Key, Quote(n.Text), Meant(n.Text, known))
 }
 
 func (d *Decoder) slice(n *Node, path string, v reflect.Value) {
@@ -241,5 +214,46 @@ func (d *Decoder) named(n *Node, path string, v reflect.Value) {
 		one := reflect.New(of).Elem()
 		d.Value(e.Value, Join(path, e.Key), one)
 		v.SetMapIndex(reflect.ValueOf(e.Key), one)
+	}
+}
+
+// SetDefaults sets the fields of the struct that to points to, and of structs in it, to their defaults. It skips fields that have a
+// value, and those whose default has a condition.
+func (f Format) SetDefaults(to any) { f.setDefaults(reflect.ValueOf(to).Elem()) }
+
+func (f Format) setDefaults(v reflect.Value) {
+	for _, field := range tags.Fields(v.Type()) {
+		at := v.FieldByIndex(field.Index)
+		switch {
+		case field.Default != "" && field.When == "":
+			f.setDefault(at, field)
+		case at.Kind() == reflect.Struct:
+			f.setDefaults(at)
+		}
+	}
+}
+
+// SetDefault sets one key of the struct that to points to, unless it has a value, to its default, whose condition the caller has checked.
+func (f Format) SetDefault(to any, key string) {
+	v := reflect.ValueOf(to).Elem()
+	for _, field := range tags.Fields(v.Type()) {
+		if field.Key == key {
+			f.setDefault(v.FieldByIndex(field.Index), field)
+		}
+	}
+}
+
+func (f Format) setDefault(v reflect.Value, field tags.Field) {
+	list := v.Kind() == reflect.Map || v.Kind() == reflect.Slice
+	if list && v.Len() > 0 || !list && !v.IsZero() {
+		return
+	}
+	d := &Decoder{Reader: NewReader(f, ""), Where: map[string]Place{}, field: field}
+	n := &Node{Text: field.Default}
+	if strings.HasPrefix(n.Text, "{") {
+		n = d.Read([]byte(n.Text))
+	}
+	if d.Value(n, field.Key, v); len(d.Mistakes) > 0 {
+		panic(d.Mistakes.Error()) // a wrong tag
 	}
 }

@@ -1,20 +1,17 @@
 package document
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 
 	"github.com/invopop/jsonschema"
 )
 
-// A Format is a kind of YAML file with the structure of a Go struct: its fields have the tags yaml (the key) and
-// jsonschema_description.
+// A Format is a kind of YAML file with the structure of a Go struct, whose fields have the tags of package tags.
 type Format struct {
-	Noun  string              // of a file, as in "configuration"
-	Title string              // of the schema
-	About string              // of the schema
-	Words map[string][]string // allowed values by dotted path, with [] for the index in a list
+	Noun  string // of a file, as in "configuration"
+	Title string // of the schema
+	About string // of the schema
 
 	// What follows is optional.
 
@@ -23,8 +20,8 @@ type Format struct {
 	Empty   string            // the rest of the message for an empty file
 	// Decode decodes a value that is written otherwise than its Go type, and reports whether it did.
 	Decode func(d *Decoder, n *Node, path string, v reflect.Value) bool
-	// Unknown adds the mistake of an unknown key below path, and reports whether it did. It may add to the known keys.
-	Unknown func(d *Decoder, e Entry, path string, known *[]string) bool
+	// Unknown adds the mistake of an unknown key below path, and reports whether it did.
+	Unknown func(d *Decoder, e Entry, path string) bool
 	// Shape returns the schema of a type that is written otherwise than its Go type, nil for others.
 	Shape func(reflect.Type) *jsonschema.Schema
 }
@@ -34,7 +31,7 @@ type Document struct{ Decoder }
 
 // Read decodes data into the struct that into points to. name is the file's path, for mistakes, which Err returns.
 func (f Format) Read(name string, data []byte, into any) *Document {
-	d := &Document{Decoder{NewReader(f, name), map[string]Place{}}}
+	d := &Document{Decoder{Reader: NewReader(f, name), Where: map[string]Place{}}}
 	root := d.Read(data)
 	switch {
 	case root == nil:
@@ -65,19 +62,10 @@ func (d *Document) Mistake(path string, err error) {
 // Err returns all mistakes so far as Mistakes, nil if there are none.
 func (d *Document) Err() error { return d.Mistakes.Err() }
 
-// Schema returns the JSON Schema of files that are decoded into a struct of the type of of.
-func (f Format) Schema(of any) ([]byte, error) {
-	s := f.SchemaOf(of)
-	s.ID, s.Title, s.Description = jsonschema.ID("https://weir.invalid/"+strings.ReplaceAll(f.Title, " ", "-")+".schema.json"),
-		f.Title, f.About
-	for path, words := range f.Words {
-		at := s
-		for name := range strings.SplitSeq(path, ".") {
-			if at = Below(at, name); at == nil {
-				return nil, fmt.Errorf("schema: there is no key %s", path)
-			}
-		}
-		at.Enum = AnyWords(words)
-	}
+// Schema returns the JSON Schema of files that are decoded into a struct of the type t.
+func (f Format) Schema(t reflect.Type) ([]byte, error) {
+	s := f.SchemaOf(t)
+	s.Version, s.ID = jsonschema.Version, jsonschema.ID("https://weir.invalid/"+strings.ReplaceAll(f.Title, " ", "-")+".schema.json")
+	s.Title, s.Description = f.Title, f.About
 	return SchemaText(s)
 }

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"weir/internal/tags"
 	"weir/internal/unit"
 )
 
@@ -21,21 +23,69 @@ func SchemaText(s *jsonschema.Schema) ([]byte, error) {
 	return []byte(plain.Replace(string(out)) + "\n"), nil
 }
 
-// SchemaOf returns the schema of the type that of points to.
-func (f Format) SchemaOf(of any) *jsonschema.Schema {
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, RequiredFromJSONSchemaTags: true, FieldNameTag: "yaml"}
-	r.Mapper = func(t reflect.Type) *jsonschema.Schema {
-		if f.Shape != nil {
-			if s := f.Shape(t); s != nil {
-				return s
-			}
+// SchemaOf returns the schema of values of the type t.
+func (f Format) SchemaOf(t reflect.Type) *jsonschema.Schema {
+	if f.Shape != nil {
+		if s := f.Shape(t); s != nil {
+			return s
 		}
-		return Shape(t)
 	}
-	return r.Reflect(of)
+	if s := Shape(t); s != nil {
+		return s
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return f.SchemaOf(t.Elem())
+	case reflect.Struct:
+		return f.Object(t)
+	case reflect.Slice:
+		return &jsonschema.Schema{Type: "array", Items: f.SchemaOf(t.Elem())}
+	case reflect.Map:
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: f.SchemaOf(t.Elem())}
+	case reflect.Bool:
+		return PlainType("boolean")
+	}
+	return PlainType("string")
 }
 
-// Shape returns the schema of a number, an amount with a unit, or weights by name, nil for other types.
+// Object returns the schema of a struct: its keys with their descriptions, defaults and allowed values.
+func (f Format) Object(t reflect.Type) *jsonschema.Schema {
+	o := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	for _, field := range tags.Fields(t) {
+		s := f.SchemaOf(field.Type)
+		s.Description, s.Default = field.Doc, f.defaultValue(field)
+		if field.Required {
+			o.Required = append(o.Required, field.Key)
+			if s.Items != nil {
+				s.MinItems = Bound(1)
+			}
+		}
+		switch {
+		case s.AnyOf != nil: // its alternatives have their own
+		case s.Items != nil:
+			s.Items.Enum = AnyWords(field.Words)
+		default:
+			s.Enum = AnyWords(field.Words)
+		}
+		o.Properties.Set(field.Key, s)
+	}
+	return o
+}
+
+// defaultValue returns the default of a key: a number, true, false, a map, or the text of the tag. It returns nil without a default.
+func (f Format) defaultValue(field tags.Field) any {
+	switch kind := field.Type.Kind(); {
+	case field.Default == "":
+		return nil
+	case kind == reflect.Struct, kind == reflect.Slice, reflect.PointerTo(field.Type).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return field.Default
+	}
+	v := reflect.New(field.Type).Elem()
+	f.setDefault(v, field)
+	return v.Interface()
+}
+
+// Shape returns the schema of a number or an amount with a unit, nil for other types.
 func Shape(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[unit.Size]():
@@ -49,8 +99,8 @@ func Shape(t reflect.Type) *jsonschema.Schema {
 			&jsonschema.Schema{Type: "number", Minimum: "0", ExclusiveMaximum: "1"})
 	case reflect.TypeFor[unit.Bitrate]():
 		return AnyOf(Pattern(`^(0|[0-9]+(\.[0-9]+)? ?([kMGT]?bit|[kMGT]?B|[KMGT]iB)/s)$`, "100Mbit/s", "1Gbit/s"), zero())
-	case reflect.TypeFor[map[string]float64]():
-		return Weighted()
+	case reflect.TypeFor[float64]():
+		return &jsonschema.Schema{Type: "number", Minimum: "0"}
 	case reflect.TypeFor[int](), reflect.TypeFor[int64](), reflect.TypeFor[uint64]():
 		return Number(0)
 	}
@@ -88,37 +138,11 @@ func Pattern(expr string, examples ...any) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: expr, Examples: examples}
 }
 
-// Weighted returns the schema of weights by name.
-func Weighted() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "number", Minimum: "0"}}
-}
-
-// Object returns the schema of a map with the key name, and more pairs of a name and a *jsonschema.Schema.
-func Object(need []string, name string, s *jsonschema.Schema, more ...any) *jsonschema.Schema {
-	o := &jsonschema.Schema{Type: "object", Required: need, Properties: jsonschema.NewProperties(),
-		AdditionalProperties: jsonschema.FalseSchema}
-	o.Properties.Set(name, s)
-	for i := 0; i+1 < len(more); i += 2 {
-		if name, ok := more[i].(string); ok {
-			if s, ok := more[i+1].(*jsonschema.Schema); ok {
-				o.Properties.Set(name, s)
-			}
-		}
+// Record returns the schema of a map that has all of these keys, and no other.
+func Record(keys []string, values ...*jsonschema.Schema) *jsonschema.Schema {
+	o := &jsonschema.Schema{Type: "object", Required: keys, Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	for i, key := range keys {
+		o.Properties.Set(key, values[i])
 	}
 	return o
-}
-
-// Below returns the schema of one key of a map, or of a list's items.
-func Below(s *jsonschema.Schema, name string) *jsonschema.Schema {
-	for _, alternative := range append([]*jsonschema.Schema{s}, s.AnyOf...) {
-		if name == "[]" && alternative.Items != nil {
-			return alternative.Items
-		}
-		if alternative.Properties != nil {
-			if found, ok := alternative.Properties.Get(name); ok {
-				return found
-			}
-		}
-	}
-	return nil
 }

@@ -95,7 +95,7 @@ func (f *File) Load(fs *pflag.FlagSet, format document.Format, check func() erro
 
 // Schema returns the JSON Schema of files with the flags in fs.
 func (f *File) Schema(fs *pflag.FlagSet, format document.Format) ([]byte, error) {
-	return format.Schema(reflect.New(f.structOf(fs)).Interface())
+	return format.Schema(f.structOf(fs))
 }
 
 // checked adds what check has found as a mistake of the file.
@@ -152,7 +152,7 @@ func (f *File) structOf(fs *pflag.FlagSet) reflect.Type {
 			of = reflect.TypeFor[[]string]()
 		}
 		_, text := pflag.UnquoteUsage(flag)
-		tag := fmt.Sprintf("yaml:%q jsonschema_description:%s", keyOf(flag.Name), strconv.Quote(text))
+		tag := fmt.Sprintf("yaml:%q doc:%s", keyOf(flag.Name), strconv.Quote(text))
 		fields = append(fields, reflect.StructField{Name: "Flag" + strconv.Itoa(i), Type: of, Tag: reflect.StructTag(tag)})
 	}
 	if f.extra != nil {

@@ -122,7 +122,7 @@ func (c *checker) ownCommand() {
 			c.say("client.command", "has {source}, so it writes; use workload.kind write, or {dest} for the file that is read")
 		case name != "read" && name != "write":
 			c.say("client.command", "a custom command reads or writes; for workload.kind %s use one of %s", c.Work.Kind,
-				strings.Join(words()["client"], ", "))
+				strings.Join(clientPrograms(), ", "))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"weir/internal/document"
+	"weir/internal/tags"
 	"weir/loadtest/workload"
 	"weir/storage"
 )
@@ -212,7 +213,7 @@ func (c *checker) jobs() {
 func (c *checker) session() {
 	w, external := c.Work, len(c.Client.Command) > 0
 	switch scheme := c.scheme(); {
-	case !slices.Contains(words()["workload.session"], string(w.Session)):
+	case !slices.Contains(tags.Words[Scenario]("workload.session"), string(w.Session)):
 		c.say("workload.session", "unknown session %s; use kept, fresh or shared", document.Quote(string(w.Session)))
 	case w.Session != workload.SharedSession:
 	case external:
@@ -228,7 +229,7 @@ func (c *checker) session() {
 	}
 	tls := slices.Contains([]string{"https", "davs"}, c.scheme()) || rooted(c.scheme())
 	switch r := w.Resume; {
-	case r != "" && !slices.Contains(words()["workload.tls_resumption"], string(r)):
+	case r != "" && !slices.Contains(tags.Words[Scenario]("workload.tls_resumption"), string(r)):
 		c.say("workload.tls_resumption", "unknown tls_resumption %s; use none, client or shared", document.Quote(string(r)))
 	case r == "" || r == storage.ResumeNone:
 	case external:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"weir/internal/document"
+	"weir/internal/tags"
 	"weir/monitor"
 	"weir/storage"
 )
@@ -17,8 +18,9 @@ func (c *checker) hosts() {
 	seen := map[string]bool{}
 	for i, h := range c.Hosts {
 		path := fmt.Sprintf("hosts.%d", i)
-		c.refuse(!slices.Contains(words()["hosts.[].role"], string(h.Role)),
-			path+".role", "unknown role %s; use one of %s", document.Quote(string(h.Role)), strings.Join(words()["hosts.[].role"], ", "))
+		roles := tags.Words[monitor.Host]("role")
+		c.refuse(!slices.Contains(roles, string(h.Role)),
+			path+".role", "unknown role %s; use one of %s", document.Quote(string(h.Role)), strings.Join(roles, ", "))
 		if h.Name == "" {
 			c.say(path+".name", "missing; give a name to a host that is monitored remotely")
 		} else if seen[h.Name] {
@@ -66,7 +68,7 @@ func (c *checker) report(path string, h monitor.Host) {
 
 func (c *checker) auth() {
 	a := c.Auth.Discovered()
-	if name, known := string(a.Method), words()["auth.method"]; name != "" && !slices.Contains(known, name) {
+	if name, known := string(a.Method), tags.Words[storage.Auth]("method"); name != "" && !slices.Contains(known, name) {
 		c.say("auth.method", "unknown method %s%s", document.Quote(name), document.Meant(name, known))
 	}
 	c.refuse(a.PasswordFile != "" && a.PasswordVariable != "",

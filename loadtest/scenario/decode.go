@@ -12,9 +12,8 @@ import (
 
 // format is how scenarios are read.
 func format() document.Format {
-	f := document.Format{
+	return document.Format{
 		Noun:    "scenario",
-		Words:   words(),
 		Hints:   map[string]string{"workload.kind=command": notWork},
 		TooLong: ", and put long lists of files into a file of their own (files.list)",
 		Empty:   "; give at least a target, as in target: http://localhost:8080/",
@@ -22,12 +21,6 @@ func format() document.Format {
 		Unknown: unknownKey,
 		Shape:   shape,
 	}
-	for path, known := range words() {
-		if strings.HasPrefix(path, "workload.") {
-			f.Words["populations.[]."+path] = known
-		}
-	}
-	return f
 }
 
 const notWork = "is not a kind of work; use command-job for a program of your own that does its work on each file, or name with client " +
@@ -98,7 +91,7 @@ func (d *decoder) endpoints(n *document.Node, s *Scenario) {
 }
 
 // unknownKey adds the mistakes of keys that are secrets, and of several values without brackets.
-func unknownKey(d *document.Decoder, e document.Entry, path string, known *[]string) bool {
+func unknownKey(d *document.Decoder, e document.Entry, path string) bool {
 	full := document.Join(path, e.Key)
 	if text, ok := secretKeys()[strings.ToLower(e.Key)]; ok {
 		d.Say(e.At, "%s: a scenario must not contain secrets; %s", full, text)
@@ -107,9 +100,6 @@ func unknownKey(d *document.Decoder, e document.Entry, path string, known *[]str
 	if _, err := strconv.ParseFloat(e.Key, 64); err == nil { // {clients: 1,2,4} are three keys
 		d.Say(e.At, "unknown key %s; several values need brackets, as in [1, 2, 4]", full)
 		return true
-	}
-	if path == "" {
-		*known = append(*known, "variables")
 	}
 	return false
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"weir/internal/document"
+	"weir/internal/tags"
 	"weir/internal/unit"
 	"weir/loadtest/workload"
 )
@@ -173,9 +174,9 @@ func (d *decoder) command(n *document.Node, path string, c *Command) {
 		d.Say(n.At, "%s: missing; name a program, as in client: xrdcp", path)
 	case strings.ContainsAny(n.Text, " \t"):
 		d.Say(n.At, "%s: %s is more than a name; write {command: [%s]}", path, document.Quote(n.Text), strings.Join(strings.Fields(n.Text), ", "))
-	case !slices.Contains(words()["client"], n.Text):
+	case !slices.Contains(clientPrograms(), n.Text):
 		d.Say(n.At, "%s: unknown program %s%s A program of your own is written with its arguments, as in {command: [%s, \"{url}\"]}",
-			path, document.Quote(n.Text), sentence(document.Meant(n.Text, words()["client"])), n.Text)
+			path, document.Quote(n.Text), sentence(document.Meant(n.Text, clientPrograms())), n.Text)
 	default:
 		c.Command = []string{n.Text}
 	}
@@ -185,24 +186,17 @@ func (d *decoder) command(n *document.Node, path string, c *Command) {
 // holds one of its ways to draw.
 func (d *decoder) drawn(n *document.Node, path string, v reflect.Value) {
 	v.SetZero()
-	fixed, _ := document.FieldOf(v, "fixed")
-	var ways []string
-	for _, name := range document.FieldNames(v.Type()) {
-		if name != "fixed" {
-			ways = append(ways, name)
-		}
-	}
 	switch {
 	case n.Kind == document.Scalar:
 		before := len(d.Mistakes)
-		d.Value(n, path, fixed)
-		if _, ok := v.Addr().Interface().(*workload.Dist); ok && fixed.Int() == 0 && len(d.Mistakes) == before {
+		d.Value(n, path, v.FieldByName("Fixed"))
+		if _, ok := v.Addr().Interface().(*workload.Dist); ok && v.FieldByName("Fixed").Int() == 0 && len(d.Mistakes) == before {
 			d.Say(n.At, "%s: %s; a file has at least one byte", path, document.Quote(n.Text))
 		}
 	case n.Kind == document.List:
 		d.Say(n.At, "%s: a list; write {uniform: [from, to]} to draw between two values", path)
 	case len(n.Entries) != 1:
-		d.Say(n.At, "%s: write one value, or a map with one of %s", path, strings.Join(ways, ", "))
+		d.Say(n.At, "%s: write one value, or a map with one of %s", path, strings.Join(tags.Names(v.Type())[1:], ", "))
 	default:
 		d.Fields(n, path, v)
 		d.uniform(n, path, v)
@@ -214,7 +208,7 @@ func (d *decoder) drawn(n *document.Node, path string, v reflect.Value) {
 
 // uniform checks that there are two values, the lower first.
 func (d *decoder) uniform(n *document.Node, path string, v reflect.Value) {
-	field, _ := document.FieldOf(v, "uniform")
+	field := v.FieldByName("Uniform")
 	from := n.Get("uniform")
 	if from == nil || from.Kind != document.List {
 		return

@@ -2,10 +2,8 @@ package scenario
 
 import (
 	"cmp"
-	"encoding"
 	"math"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -17,37 +15,18 @@ import (
 	"weir/storage"
 )
 
-// defaults returns the values of all keys that a scenario leaves out. It is
-// the only place where they stand; complete adds those that depend on others.
+// defaults returns a scenario with the values of keys that it leaves out, which are in the tags of its fields. complete adds those that
+// depend on other keys.
 func defaults() *Scenario {
-	return &Scenario{
-		Name: "weir",
-		Work: workload.Work{
-			Kind: "read", Session: "kept", Pick: "random", Verify: 0.01, Sum: "adler32", Timeout: seconds(60),
-		},
-		Load: Load{
-			Arrivals: "constant", MaxClients: 1000,
-			Ramp: seconds(2), Warmup: seconds(3), Duration: seconds(10), GracefulStop: seconds(30), ErrorPause: seconds(1),
-			RetryAfter: obeyRetryAfter,
-		},
-		Seed: 1, Repeat: 1,
-	}
+	s := &Scenario{}
+	format().SetDefaults(s)
+	return s
 }
 
 func seconds(s float64) unit.Duration { return unit.Duration(math.Round(s * float64(time.Second))) }
 
-// Defaults of keys that are needed only beside others.
-const (
-	defaultSize = unit.Size(1 << 20) // workload.size of kinds that write, files.make.size
-	defaultSkew = 1.2                // workload.skew of pick: zipf
-	thisMachine = "localhost"        // hosts.[].name
-)
-
-func defaultClients() Counts { return Counts{1, 2, 4, 8, 16, 32, 64, 128, 256} }
-
-func defaultMetadata() map[string]float64 {
-	return map[string]float64{"stat": 8, "list": 1, "mkdir": 1}
-}
+// thisMachine is the default of hosts.[].name.
+const thisMachine = "localhost"
 
 // complete fills in the defaults that depend on other keys. It may be called
 // again after a change.
@@ -55,19 +34,19 @@ func (s *Scenario) complete() {
 	if len(s.Populations) > 0 {
 		s.completePopulations()
 	}
-	w, f := &s.Work, &s.Files
+	w, f, set := &s.Work, &s.Files, format().SetDefault
 	s.completeOn()
 	if s.Server.PageCPU > 0 {
-		s.Server.Threads = max(s.Server.Threads, 1)
+		set(&s.Server, "threads")
 	}
-	if w.Kind == workload.MetadataWork && len(w.Mix) == 0 {
-		w.Mix = defaultMetadata()
+	if w.Kind == workload.MetadataWork {
+		set(w, "mix")
 	}
-	if unset(w.Size) && w.Kind != workload.JobWork && slices.Contains(s.operations(), "write") {
-		w.Size.Fixed = defaultSize
+	if w.Kind != workload.JobWork && slices.Contains(s.operations(), "write") {
+		set(w, "size")
 	}
-	if w.Pick == "zipf" && w.Skew == 0 {
-		w.Skew = defaultSkew
+	if w.Pick == "zipf" {
+		set(w, "skew")
 	}
 	if w.Kind == workload.CommandJobWork && s.where != nil && !s.given("workload.timeout") {
 		w.Timeout = programTimeout
@@ -79,21 +58,20 @@ func (s *Scenario) complete() {
 		w.Job = completeJob(w.Job)
 	}
 	s.completeJobs()
-	if p := w.Part; p != nil {
-		p.Count = max(p.Count, 1)
-		p.Order = cmp.Or(p.Order, "random")
+	if w.Part != nil {
+		format().SetDefaults(w.Part)
 	}
-	if f.Make != nil && unset(f.Make.Size) {
-		f.Make.Size.Fixed = defaultSize
-		if w.Kind == workload.JobWork && w.Job.Events > 0 && w.Job.Event > 0 {
+	if f.Make != nil {
+		if w.Kind == workload.JobWork && w.Job.Events > 0 && w.Job.Event > 0 && unset(f.Make.Size) {
 			f.Make.Size.Fixed = unit.Size(w.Job.Bytes())
 		}
+		format().SetDefaults(f.Make)
 	}
 	if s.needsFiles() && f.List == "" && f.Make == nil {
 		f.Listing = true
 	}
-	if len(s.Load.Clients) == 0 && len(s.Load.Rate) == 0 {
-		s.Load.Clients = defaultClients()
+	if len(s.Load.Rate) == 0 {
+		set(&s.Load, "clients")
 	}
 	s.completeHosts()
 }
@@ -164,30 +142,20 @@ func DefaultWith(target string, sets []string) (*Scenario, error) {
 	return t.finish(root, nil, s)
 }
 
-// defaultJob is the job of the MONARC tests of 1999: 3000 events of 40 KB, read
-// one page of 8 KB at a time.
-func defaultJob() workload.Job {
-	return workload.Job{Access: workload.Direct, Events: 3000, Event: 40 << 10, Page: 8 << 10, Skim: 1, Slim: 1}
-}
-
-// defaultCopy is the longest that a staged job's copy may take.
-const defaultCopy = unit.Duration(time.Hour)
-
-// completeJob returns j with the defaults of what it leaves out.
+// completeJob returns j with the defaults of what it leaves out: the job of the MONARC tests of 1999, 3000 events of 40 KB, read one page
+// of 8 KB at a time.
 func completeJob(j *workload.Job) *workload.Job {
-	whole := defaultJob()
-	if j == nil {
-		return &whole
+	out := workload.Job{}
+	if j != nil {
+		out = *j
 	}
-	out := *j
-	out.Access = cmp.Or(out.Access, whole.Access)
-	out.Events = cmp.Or(out.Events, whole.Events)
-	out.Event = cmp.Or(out.Event, whole.Event)
-	out.Page = cmp.Or(out.Page, min(whole.Page, out.Event))
-	out.Skim = cmp.Or(out.Skim, unit.Fraction(1))
-	out.Slim = cmp.Or(out.Slim, unit.Fraction(1))
+	whole := out.Page == 0
+	format().SetDefaults(&out)
+	if whole {
+		out.Page = min(out.Page, out.Event)
+	}
 	if out.Access == workload.Staged {
-		out.Copy = cmp.Or(out.Copy, defaultCopy)
+		format().SetDefault(&out, "copy_timeout")
 	}
 	return &out
 }
@@ -217,45 +185,3 @@ const (
 	defaultCooldown     = unit.Duration(time.Second)
 	defaultJobsDuration = unit.Duration(time.Hour)
 )
-
-// defaultValues returns the values of keys that are left out, by their dotted
-// paths: texts with units, numbers and true or false. Keys that are simply
-// off are not among them.
-func defaultValues() map[string]any {
-	s := defaults()
-	out := map[string]any{}
-	flatten(out, "", reflect.ValueOf(s).Elem())
-	job := defaultJob()
-	job.Copy = defaultCopy
-	flatten(out, "workload.job", reflect.ValueOf(job))
-	out["load.clients"] = "1,2,4,8,16,32,64,128,256"
-	out["workload.think"] = "0s"
-	out["workload.retries"] = 0
-	out["workload.skew"] = defaultSkew
-	out["workload.size"], out["files.make.size"] = defaultSize.String(), defaultSize.String()
-	out["workload.part.count"], out["workload.part.order"] = 1, "random"
-	return out
-}
-
-func flatten(out map[string]any, path string, v reflect.Value) {
-	for _, name := range document.FieldNames(v.Type()) {
-		f, _ := document.FieldOf(v, name)
-		full := document.Join(path, name)
-		if f.IsZero() {
-			continue
-		}
-		if m, ok := f.Interface().(encoding.TextMarshaler); ok {
-			if text, err := m.MarshalText(); err == nil {
-				out[full] = string(text)
-			}
-			continue
-		}
-		switch f.Kind() {
-		case reflect.Struct:
-			flatten(out, full, f)
-		case reflect.Slice, reflect.Map, reflect.Pointer: // none has a default that is written whole
-		default:
-			out[full] = f.Interface()
-		}
-	}
-}

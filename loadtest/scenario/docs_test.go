@@ -17,8 +17,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"weir/internal/content"
 	"weir/internal/document"
 	"weir/internal/require"
+	"weir/internal/tags"
 	"weir/internal/unit"
 	"weir/link"
 	"weir/loadtest/workload"
@@ -43,7 +45,7 @@ func TestReference(t *testing.T) {
 		for _, k := range keys() {
 			if top, _, _ := strings.Cut(k.path, "."); slices.Contains(tops, top) {
 				told[k.path] = true
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.path, takes(t, k.path), defaultText(k.path), strings.ReplaceAll(k.about, "|", "\\|"))
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.path, k.takes(), k.defaultText(), strings.ReplaceAll(k.Doc, "|", "\\|"))
 			}
 		}
 		return append(b.Bytes(), "<!-- end -->"...)
@@ -51,6 +53,9 @@ func TestReference(t *testing.T) {
 	for _, k := range keys() {
 		if !told[k.path] {
 			t.Errorf("no table of the page has %s", k.path)
+		}
+		if n := len(k.Doc); n == 0 || n > 80 || !strings.HasSuffix(k.Doc, ".") {
+			t.Errorf("%s: its description has %d characters; write a sentence of at most 80", k.path, n)
 		}
 	}
 	if *update {
@@ -60,33 +65,61 @@ func TestReference(t *testing.T) {
 	}
 }
 
-func defaultText(path string) string {
-	if v, ok := defaultValues()[path]; ok {
-		return fmt.Sprintf("`%v`", v)
-	}
-	return ""
+// A key is a line of the page's tables.
+type key struct {
+	path string
+	tags.Field
 }
 
-// takes says what a key takes, from its type.
-func takes(t *testing.T, path string) string {
-	t.Helper()
-	if path == "variables" {
-		return "names and values"
+// keys returns the keys of the format in the order of the fields.
+func keys() []key { return keysBelow("", reflect.TypeFor[Scenario]()) }
+
+func keysBelow(path string, of reflect.Type) (all []key) {
+	switch of {
+	case reflect.TypeFor[workload.Span](), reflect.TypeFor[workload.Dist]():
+		return nil // ways to draw, see the page's table of units
+	case reflect.TypeFor[Links]():
+		of = reflect.TypeFor[link.Spec]()
 	}
-	if path == "target" {
+	for ; of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice; of = of.Elem() {
+		if of.Kind() == reflect.Slice {
+			path += ".[]"
+		}
+	}
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range tags.Fields(of) {
+		full := document.Join(path, f.Key)
+		all = append(all, key{full, f})
+		if full != "populations.[].workload" { // has the keys of workload
+			all = append(all, keysBelow(full, f.Type)...)
+		}
+	}
+	return all
+}
+
+func (k key) defaultText() string {
+	switch {
+	case k.Default == "":
+		return ""
+	case k.When != "":
+		return "`" + k.Default + "` (" + k.When + ")"
+	}
+	return "`" + k.Default + "`"
+}
+
+// takes returns the values that a key takes, by its type.
+func (k key) takes() string {
+	switch {
+	case k.path == "target":
 		return "text, or list of texts"
-	}
-	if w := words()[path]; w != nil {
-		text := "`" + strings.Join(w, "`, `") + "`"
-		if path == "client" {
+	case k.Words != nil:
+		text := "`" + strings.Join(k.Words, "`, `") + "`"
+		if k.path == "client" {
 			text += ", or a map with `command`"
 		}
 		return text
-	}
-	typ := typeOf(reflect.TypeFor[Scenario](), strings.Split(path, "."))
-	if typ == nil {
-		t.Errorf("no field for %s", path)
-		return ""
 	}
 	for of, text := range map[reflect.Type]string{
 		reflect.TypeFor[unit.Size](): "size", reflect.TypeFor[unit.Duration](): "duration", reflect.TypeFor[unit.Fraction](): "share",
@@ -100,93 +133,24 @@ func takes(t *testing.T, path string) string {
 		reflect.TypeFor[unit.Bitrate](): "speed", reflect.TypeFor[Links](): "map of keys, or of names and maps",
 		reflect.TypeFor[[]link.Outage]():  "list of maps",
 		reflect.TypeFor[[]monitor.Host](): "list of maps", reflect.TypeFor[[]Population](): "list of maps",
-		reflect.TypeFor[Matrix](): "map of keys and lists of values",
+		reflect.TypeFor[Matrix](): "map of keys and lists of values", reflect.TypeFor[Variables](): "names and values",
 	} {
-		if typ == of {
+		if k.Type == of {
 			return text
 		}
 	}
 	return "map"
 }
 
-func typeOf(t reflect.Type, path []string) reflect.Type {
-	if t == reflect.TypeFor[Links]() && len(path) > 0 {
-		t = reflect.TypeFor[link.Spec]()
-	}
-	for t.Kind() == reflect.Pointer || len(path) > 0 && path[0] == "[]" && t.Kind() == reflect.Slice {
-		if t.Kind() == reflect.Slice {
-			path = path[1:]
-		}
-		t = t.Elem()
-	}
-	if len(path) == 0 {
-		return t
-	}
-	if t.Kind() != reflect.Struct {
-		return nil
-	}
-	f, ok := document.FieldOf(reflect.New(t).Elem(), path[0])
-	if !ok {
-		return nil
-	}
-	return typeOf(f.Type(), path[1:])
-}
-
-// TestKeysAreTheTypes checks that the table of keys names every key that can
-// be decoded, and no other.
-func TestKeysAreTheTypes(t *testing.T) {
-	want := []string{"variables"}
-	var walk func(typ reflect.Type, path string)
-	walk = func(typ reflect.Type, path string) {
-		if typ.Kind() == reflect.Pointer {
-			typ = typ.Elem()
-		}
-		if path != "" {
-			want = append(want, path)
-		}
-		switch typ {
-		case reflect.TypeFor[workload.Span](), reflect.TypeFor[workload.Dist]():
-			return
-		case reflect.TypeFor[Links]():
-			typ = reflect.TypeFor[link.Spec]()
-		case reflect.TypeFor[[]link.Outage]():
-			for _, name := range document.FieldNames(typ.Elem()) {
-				want = append(want, path+".[]."+name)
-			}
-			return
-		case reflect.TypeFor[[]monitor.Host](), reflect.TypeFor[[]Population]():
-			for _, name := range document.FieldNames(typ.Elem()) {
-				want = append(want, path+".[]."+name)
-			}
-			return
-		}
-		if typ.Kind() == reflect.Struct {
-			for _, name := range document.FieldNames(typ) {
-				f, _ := document.FieldOf(reflect.New(typ).Elem(), name)
-				walk(f.Type(), document.Join(path, name))
-			}
-		}
-	}
-	walk(reflect.TypeFor[Scenario](), "")
-	var got []string
-	for _, k := range keys() {
-		got = append(got, k.path)
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-}
-
-func TestProgramsAreThoseOfTheDriver(t *testing.T) {
-	var want []string
+func TestWords(t *testing.T) {
+	var presets []string
 	for _, p := range command.Presets() {
-		want = append(want, p.Name)
+		presets = append(presets, p.Name)
 	}
-	got := slices.Sorted(slices.Values(words()["client"]))
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+	for path, want := range map[string][]string{"client": presets, "workload.checksum": content.Algorithms()} {
+		if d := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(tags.Words[Scenario](path)))); d != "" {
+			t.Errorf("%s: %s", path, d)
+		}
 	}
 }
 
@@ -225,7 +189,7 @@ func TestSchema(t *testing.T) {
 	require.NoError(t, err)
 	golden(t, "schema.json", text)
 	for _, k := range keys() {
-		if !bytes.Contains(text, []byte(strings.ReplaceAll(k.about, `"`, `\"`))) {
+		if !bytes.Contains(text, []byte(strings.ReplaceAll(k.Doc, `"`, `\"`))) {
 			t.Errorf("the schema does not describe %s", k.path)
 		}
 	}

@@ -14,24 +14,15 @@ import (
 
 // Kubernetes says how the pods of workers are made.
 type Kubernetes struct {
-	Image          string        `json:"image,omitempty"           yaml:"image"`
-	Context        string        `json:"context,omitempty"         yaml:"context"`       // of the kubeconfig; "": the current one
-	Namespace      string        `json:"namespace,omitempty"       yaml:"namespace"`     // "": that of the context
-	NodeSelector   []string      `json:"node_selector,omitempty"   yaml:"node_selector"` // KEY=VALUE
-	Requests       []string      `json:"requests,omitempty"        yaml:"requests"`      // RESOURCE=QUANTITY
-	Limits         []string      `json:"limits,omitempty"          yaml:"limits"`        // RESOURCE=QUANTITY
-	Tolerations    []string      `json:"tolerations,omitempty"     yaml:"tolerations"`   // KEY[=VALUE][:EFFECT]
-	ServiceAccount string        `json:"service_account,omitempty" yaml:"service_account"`
-	Deadline       unit.Duration `json:"deadline,omitempty"        yaml:"deadline"` // of all workers
-}
-
-// lastWorker is how long workers may run unless it is said.
-const lastWorker = unit.Duration(24 * time.Hour)
-
-func (k *Kubernetes) complete(batch Batch) {
-	if batch == KubernetesBatch && k.Deadline == 0 {
-		k.Deadline = lastWorker
-	}
+	Image          string        `json:"image,omitempty" doc:"Image of the same version of weir, as in registry.example.org/weir:1.2.3."`
+	Context        string        `json:"context,omitempty" doc:"Context of the kubeconfig. Default: its current context."`
+	Namespace      string        `json:"namespace,omitempty" doc:"Namespace. Default: that of the context."`
+	NodeSelector   []string      `json:"node_selector,omitempty" doc:"Labels of the nodes, as in [disktype=nvme]."`
+	Requests       []string      `json:"requests,omitempty" doc:"Resources that each pod requests, as in [cpu=4, memory=2Gi]."`
+	Limits         []string      `json:"limits,omitempty" doc:"Limits of its resources, as in [memory=2Gi]."`
+	Tolerations    []string      `json:"tolerations,omitempty" doc:"Taints of nodes that it tolerates, as in ['dedicated=load:NoSchedule']."`
+	ServiceAccount string        `json:"service_account,omitempty" doc:"Service account of the pods."`
+	Deadline       unit.Duration `json:"deadline,omitempty" default:"1d" when:"batch: kubernetes" doc:"Longest time of all workers, after which Kubernetes ends them."`
 }
 
 func (k *Kubernetes) isZero() bool {

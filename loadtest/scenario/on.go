@@ -1,16 +1,15 @@
 package scenario
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"weir/internal/document"
 	"weir/internal/say"
+	"weir/internal/tags"
 	"weir/internal/unit"
 )
 
@@ -27,9 +26,7 @@ const (
 )
 
 // Batches returns the words for them.
-func Batches() []string {
-	return []string{string(LocalBatch), string(HTCondorBatch), string(SlurmBatch), string(KubernetesBatch), string(SSHBatch)}
-}
+func Batches() []string { return tags.Words[On]("batch") }
 
 // Queues reports whether workers wait in the queue of a batch system before they start.
 func (b Batch) Queues() bool { return b == HTCondorBatch || b == SlurmBatch || b == KubernetesBatch }
@@ -40,21 +37,15 @@ func (b Batch) Elsewhere() bool { return b != "" && b != LocalBatch }
 // On says on which machines the virtual clients are, if not on this one alone.
 // The zero value: on this one.
 type On struct {
-	Batch   Batch `json:"batch,omitempty"          yaml:"batch"`   // what starts the workers
-	Workers int   `json:"workers,omitempty"        yaml:"workers"` // how many; each has a share of each step's clients
-	// each client is a job of its own, with a worker of its own; Workers is not used then
-	JobPerClient bool     `json:"job_per_client,omitempty" yaml:"job_per_client"`
-	Hosts        []string `json:"hosts,omitempty"          yaml:"hosts"` // ssh: machines to log in to, in turn
-	// HOST or HOST:PORT at which workers reach this machine; "": found out
-	Address string        `json:"address,omitempty"        yaml:"address"`
-	Submit  []string      `json:"submit,omitempty"         yaml:"submit"` // lines for what is submitted, in the batch system's own words
-	Wait    unit.Duration `json:"wait,omitempty"           yaml:"wait"`   // longest that the first step waits for all workers
-	// batch: kubernetes only
-	Kubernetes Kubernetes `json:"kubernetes,omitzero"        yaml:"kubernetes"`
+	Batch        Batch         `json:"batch,omitempty" enum:"local,htcondor,slurm,kubernetes,ssh" doc:"How workers are started; local: processes of this machine."`
+	Workers      int           `json:"workers,omitempty" doc:"Number of workers; each has a share of each step's clients."`
+	JobPerClient bool          `json:"job_per_client,omitempty" doc:"Each client is a job of the batch system, active once it has a slot."`
+	Hosts        []string      `json:"hosts,omitempty" doc:"Machines to start workers on by ssh, in turn."`
+	Address      string        `json:"address,omitempty" doc:"HOST or HOST:PORT at which workers reach this machine. Default: detected."`
+	Submit       []string      `json:"submit,omitempty" doc:"Lines for the batch system, fields of the pod, or options of ssh."`
+	Wait         unit.Duration `json:"wait,omitempty" default:"5m" when:"with batch" doc:"Longest wait for workers before the first step begins without the missing ones."`
+	Kubernetes   Kubernetes    `json:"kubernetes,omitzero" doc:"Pods of batch: kubernetes."`
 }
-
-// waitForWorkers is how long the first step waits for workers unless it is said.
-const waitForWorkers = unit.Duration(5 * time.Minute)
 
 // completeOn fills in what follows from the rest.
 func (s *Scenario) completeOn() {
@@ -64,8 +55,10 @@ func (s *Scenario) completeOn() {
 	if s.On.Workers == 0 && !s.On.JobPerClient {
 		s.On.Workers = max(1, len(s.On.Hosts), len(s.Links.Sites()))
 	}
-	s.On.Wait = cmp.Or(s.On.Wait, waitForWorkers)
-	s.On.Kubernetes.complete(s.On.Batch)
+	format().SetDefault(&s.On, "wait")
+	if s.On.Batch == KubernetesBatch {
+		format().SetDefault(&s.On.Kubernetes, "deadline")
+	}
 }
 
 // on checks where the clients are.

@@ -65,21 +65,19 @@ const PlanVersion = 2
 // Files says where the paths come from: exactly one of List, Listing and Make;
 // none for workloads that need no files.
 type Files struct {
-	List    string `json:"list,omitempty"    yaml:"list,omitempty"`    // a file with one path a line
-	Listing bool   `json:"listing,omitempty" yaml:"listing,omitempty"` // ask the target
-	Make    *Make  `json:"make,omitempty"    yaml:"make,omitempty"`    // made before the run, removed after it
-
-	// Of List and Listing: which files are used, see Match and Select
-	Include []string `json:"include,omitempty" yaml:"include,omitempty"`
-	Exclude []string `json:"exclude,omitempty" yaml:"exclude,omitempty"`
-	Sample  int      `json:"sample,omitempty"  yaml:"sample,omitempty"` // so many of them, drawn at random; 0: all
+	List    string   `json:"list,omitempty" doc:"File with one path per line, relative to the target, and optionally its size."`
+	Listing bool     `json:"listing,omitempty" doc:"List the target. A target that is a file is the only one."`
+	Include []string `json:"include,omitempty" doc:"Patterns of the names to use of list or listing, as in ['*.root']. Default: all."`
+	Exclude []string `json:"exclude,omitempty" doc:"Patterns of the names to leave out."`
+	Sample  int      `json:"sample,omitempty" doc:"Number of files to use of those that match, drawn at random by seed; 0: all."`
+	Make    *Make    `json:"make,omitempty" doc:"Files that the run creates before it starts and removes after it."`
 }
 
 // Make says which files a run makes for itself.
 type Make struct {
-	Count int           `json:"count"          yaml:"count"`
-	Size  workload.Dist `json:"size"           yaml:"size"`
-	Keep  bool          `json:"keep,omitempty" yaml:"keep,omitempty"` // leave them for the next run
+	Count int           `json:"count" doc:"Number of files."`
+	Size  workload.Dist `json:"size" default:"1MiB" doc:"File size: fixed, uniform or by weights."`
+	Keep  bool          `json:"keep,omitempty" doc:"Keep the files for the next run."`
 }
 
 // A Step is a load that is held for a while.
@@ -105,10 +103,10 @@ type Step struct {
 
 // Stop says when a run ends before its last step. Zero values are off.
 type Stop struct {
-	Time       unit.Duration `json:"time,omitempty"        yaml:"time,omitempty"`
-	Count      int64         `json:"count,omitempty"       yaml:"count,omitempty"`       // operations done
-	Bytes      unit.Size     `json:"bytes,omitempty"       yaml:"bytes,omitempty"`       // payload moved
-	ErrorRatio unit.Fraction `json:"error_ratio,omitempty" yaml:"error_ratio,omitempty"` // of the last ten seconds
+	Time       unit.Duration `json:"time,omitempty" doc:"Time."`
+	Count      int64         `json:"count,omitempty" doc:"Number of operations."`
+	Bytes      unit.Size     `json:"bytes,omitempty" doc:"Payload."`
+	ErrorRatio unit.Fraction `json:"error_ratio,omitempty" doc:"Share of failed or wrong operations in the last ten seconds."`
 }
 
 // A Find says how the load that gives most is searched for. It stands in a

@@ -16,9 +16,9 @@ import (
 
 // A Population is a group of virtual clients with a workload of its own. Those of a run work at the same time.
 type Population struct {
-	Name    string        `json:"name"     yaml:"name"`
-	Clients Counts        `json:"clients"  yaml:"clients"` // of each step
-	Work    workload.Work `json:"workload" yaml:"workload"`
+	Name    string        `json:"name" doc:"Name of the population."`
+	Clients Counts        `json:"clients" doc:"Virtual clients: of each step, or one number for all steps."`
+	Work    workload.Work `json:"workload" doc:"Work of its clients; missing keys are those of workload."`
 }
 
 // maxPopulations is how many populations a run may have.

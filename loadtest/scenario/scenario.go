@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"weir/internal/document"
+	"weir/internal/tags"
 	"weir/internal/unit"
 	"weir/loadtest/workload"
 	"weir/monitor"
@@ -25,26 +26,28 @@ import (
 // Default fill in the defaults. Fields may be changed before Plan is called;
 // Plan checks again.
 type Scenario struct {
-	Name        string                 `yaml:"name"`
-	Target      string                 `yaml:"target"` // URL, or BuiltIn; of several endpoints the first
-	Others      []string               `yaml:"-"`      // URLs of the other endpoints, equal to Target, where target is a list
-	Server      Server                 `yaml:"server"` // what BuiltIn is like
-	Balancer    monitor.BalancerConfig `yaml:"balancer"`
-	Client      Command                `yaml:"client"`
-	Auth        storage.Auth           `yaml:"auth"`
-	Files       Files                  `yaml:"files"`
-	Work        workload.Work          `yaml:"workload"`
-	Populations []Population           `yaml:"populations"` // of clients that work at the same time
-	Load        Load                   `yaml:"load"`
-	Links       Links                  `yaml:"link"`
-	On          On                     `yaml:"on"`
-	Stop        Stop                   `yaml:"stop"`
-	Hosts       []monitor.Host         `yaml:"hosts"`
-	Thresholds  []string               `yaml:"thresholds"`
-	Boundaries  []string               `yaml:"boundaries"`
-	Seed        uint64                 `yaml:"seed"`
-	Repeat      int                    `yaml:"repeat"` // runs of each combination
-	Matrix      Matrix                 `yaml:"matrix"` // its first combination is what the other fields hold
+	Name   string   `yaml:"name" default:"weir" doc:"Name of the scenario and its run directory: letters, digits, dots, _ and -."`
+	Target string   `yaml:"target" doc:"URL of the service under test, built-in, or a list of equal endpoints."`
+	Others []string `yaml:"-"` // URLs of the endpoints in target after the first, which is Target
+
+	Server      Server                 `yaml:"server" doc:"Properties of weir's own server, with target: built-in."`
+	Client      Command                `yaml:"client" enum:"xrdcp,gfal-copy,curl,globus-url-copy" doc:"External program as client: a name, or a command. Default: weir's own client."`
+	Auth        storage.Auth           `yaml:"auth" doc:"Authentication of the clients. Secrets are named, never written here."`
+	Files       Files                  `yaml:"files" doc:"Files to read: a list, a listing of the target, or files made for the run."`
+	Work        workload.Work          `yaml:"workload" doc:"Work of each virtual client."`
+	Load        Load                   `yaml:"load" doc:"Load of each step, and its duration."`
+	Populations []Population           `yaml:"populations" doc:"Groups of virtual clients with their own workloads, at the same time."`
+	Links       Links                  `yaml:"link" doc:"Emulated link between the clients and the service, or several by name."`
+	On          On                     `yaml:"on" doc:"Machines of the clients, if not this one. See machines.md."`
+	Stop        Stop                   `yaml:"stop" doc:"Conditions that end the run before the last step."`
+	Balancer    monitor.BalancerConfig `yaml:"balancer" doc:"Load balancer of several servers; its sessions are read every second."`
+	Hosts       []monitor.Host         `yaml:"hosts" doc:"Machines to monitor."`
+	Thresholds  []string               `yaml:"thresholds" doc:"Requirements, as in throughput > 8 Gbit/s at 2000 clients."`
+	Boundaries  []string               `yaml:"boundaries" doc:"Conditions whose range of loads is sought, as in latency_mean < 10 x single."`
+	Seed        uint64                 `yaml:"seed" default:"1" doc:"Start of all random choices. Equal seeds make equal runs."`
+	Repeat      int                    `yaml:"repeat" default:"1" doc:"Number of blocks: repetitions of every combination."`
+	Matrix      Matrix                 `yaml:"matrix" doc:"Keys and their values, as in {workload.session: [kept, fresh]}."` // the other fields have its first combination
+	Variables   Variables              `yaml:"variables" doc:"Names and values for ${NAME}; null: of --var or the environment."`
 
 	file     string
 	where    map[string]document.Place // dotted path of each key that was given
@@ -58,29 +61,30 @@ const BuiltIn = "built-in"
 // A Command is an external program that does the work of a client: its name
 // alone for those that weir knows how to call, or its arguments.
 type Command struct {
-	Command []string `yaml:"command"`
+	Command []string `yaml:"command" required:"true" doc:"Program and arguments, with placeholders such as {url}."`
 }
+
+func clientPrograms() []string { return tags.Words[Scenario]("client") }
 
 // own reports whether the program is one that weir does not know how to call.
 func (c Command) own() bool {
-	return len(c.Command) > 1 || len(c.Command) == 1 && !slices.Contains(words()["client"], c.Command[0])
+	return len(c.Command) > 1 || len(c.Command) == 1 && !slices.Contains(clientPrograms(), c.Command[0])
 }
 
 // A Load says how much is asked for, and for how long.
 type Load struct {
-	Clients    Counts `yaml:"clients"`     // closed model: one step each
-	Rate       Rates  `yaml:"rate"`        // open model: one step each
-	Arrivals   string `yaml:"arrivals"`    // open model: constant, poisson
-	MaxClients int    `yaml:"max_clients"` // open model: most clients that may be busy at once
-	// jobs that each client of a step does before it leaves; 0: until the measurement time is over
-	Jobs         int           `yaml:"jobs"`
-	Ramp         unit.Duration `yaml:"ramp"`
-	Warmup       unit.Duration `yaml:"warmup"`
-	Duration     unit.Duration `yaml:"duration"`
-	Cooldown     unit.Duration `yaml:"cooldown"` // rest between steps; 0: they follow each other
-	GracefulStop unit.Duration `yaml:"graceful_stop"`
-	RetryAfter   string        `yaml:"retry_after"` // obey, ignore
-	ErrorPause   unit.Duration `yaml:"error_pause"` // longest pause of a client whose tasks go on failing; 0: none
+	Clients      Counts        `yaml:"clients" default:"1,2,4,8,16,32,64,128,256" when:"without rate" doc:"Closed load: virtual clients of each step."`
+	Rate         Rates         `yaml:"rate" doc:"Open load: arrivals per second of each step."`
+	Arrivals     string        `yaml:"arrivals" default:"constant" enum:"constant,poisson" doc:"Open load: evenly spaced, or a Poisson process."`
+	MaxClients   int           `yaml:"max_clients" default:"1000" doc:"Open load: limit of busy virtual clients."`
+	Jobs         int           `yaml:"jobs" doc:"Tasks after which each client leaves; 0: no limit."`
+	Ramp         unit.Duration `yaml:"ramp" default:"2s" doc:"Time over which the clients of a step are started or stopped."`
+	Warmup       unit.Duration `yaml:"warmup" default:"3s" doc:"Time at full load before the measurement."`
+	Duration     unit.Duration `yaml:"duration" default:"10s" doc:"Time at full load that is measured."`
+	Cooldown     unit.Duration `yaml:"cooldown" doc:"Time without clients between two steps. 0: steps follow each other."`
+	GracefulStop unit.Duration `yaml:"graceful_stop" default:"30s" doc:"Time limit of the last operations, at the end and before each cool-down."`
+	RetryAfter   string        `yaml:"retry_after" default:"obey" enum:"obey,ignore" doc:"Pauses for answers 429 and 503 with Retry-After."`
+	ErrorPause   unit.Duration `yaml:"error_pause" default:"1s" doc:"Closed load: longest pause of a client after failures; 0: no pause."`
 }
 
 // Counts are the virtual clients of the steps.

@@ -8,6 +8,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"weir/internal/document"
+	"weir/internal/tags"
 	"weir/internal/unit"
 	"weir/link"
 	"weir/loadtest/workload"
@@ -20,22 +21,13 @@ func Schema() ([]byte, error) {
 }
 
 func schemaTree() *jsonschema.Schema {
-	s := format().SchemaOf(&Scenario{})
-	s.ID = "https://weir.invalid/scenario.schema.json"
-	s.Title, s.Description = "weir scenario", "What to test: see docs/scenario.md."
+	s := format().SchemaOf(reflect.TypeFor[Scenario]())
+	s.Version, s.ID, s.Title = jsonschema.Version, "https://weir.invalid/scenario.schema.json", "weir scenario"
+	s.Description = "What to test: see docs/scenario.md."
 	s.AnyOf = []*jsonschema.Schema{{Required: []string{"target"}}, {Required: []string{"matrix"}}} // which may give it
-	s.Properties.Set("variables", &jsonschema.Schema{
-		Type: "object",
-		PatternProperties: map[string]*jsonschema.Schema{"^[A-Za-z_][A-Za-z0-9_]*$": document.AnyOf(document.PlainType("string"),
-			document.PlainType("number"), document.PlainType("boolean"), document.PlainType("null"))},
-		AdditionalProperties: jsonschema.FalseSchema,
-	})
-	s.Properties.Set("target", document.AnyOf(document.PlainType("string"), &jsonschema.Schema{Type: "array",
-		Items: document.PlainType("string"), MinItems: document.Bound(1), MaxItems: document.Bound(maxEndpoints)}))
-	defaults := defaultValues()
-	for _, k := range keys() {
-		describe(s, strings.Split(k.path, "."), k, defaults[k.path])
-	}
+	target, _ := s.Properties.Get("target")
+	target.Type, target.AnyOf = "", []*jsonschema.Schema{document.PlainType("string"), {Type: "array",
+		Items: document.PlainType("string"), MinItems: document.Bound(1), MaxItems: document.Bound(maxEndpoints)}}
 	relax(s, map[*jsonschema.Schema]bool{})
 	return s
 }
@@ -49,17 +41,16 @@ func shape(t reflect.Type) *jsonschema.Schema {
 		one := document.Shape(reflect.TypeFor[unit.Rate]())
 		return steps(one, document.Pattern(`^[0-9]+(\.[0-9]+)? ?/(s|min|h)( *, *[0-9]+(\.[0-9]+)? ?/(s|min|h))*$`, "10/s,20/s"))
 	case reflect.TypeFor[Command]():
-		return document.AnyOf(&jsonschema.Schema{Type: "string", Enum: document.AnyWords(words()["client"])},
-			document.Object([]string{"command"}, "command", &jsonschema.Schema{Type: "array", Items: document.PlainType("string"),
-				MinItems: document.Bound(1)}))
-	case reflect.TypeFor[workload.Span]():
-		return drawn(document.Shape(reflect.TypeFor[unit.Duration]()), "exponential", document.Shape(reflect.TypeFor[unit.Duration]()))
-	case reflect.TypeFor[workload.Dist]():
-		return drawn(document.Shape(reflect.TypeFor[unit.Size]()), "weights", document.Weighted())
+		return document.AnyOf(&jsonschema.Schema{Type: "string", Enum: document.AnyWords(clientPrograms())}, format().Object(t))
+	case reflect.TypeFor[workload.Span](), reflect.TypeFor[workload.Dist]():
+		return drawn(t)
 	case reflect.TypeFor[Links]():
-		one := linkShape()
-		return document.AnyOf(one, &jsonschema.Schema{Type: "object", MinProperties: document.Bound(1), AdditionalProperties: linkShape(),
+		return document.AnyOf(linkShape(), &jsonschema.Schema{Type: "object", MinProperties: document.Bound(1), AdditionalProperties: linkShape(),
 			PropertyNames: &jsonschema.Schema{Not: &jsonschema.Schema{Enum: document.AnyWords(link.Keys())}}})
+	case reflect.TypeFor[Variables]():
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: jsonschema.FalseSchema, PatternProperties: map[string]*jsonschema.Schema{
+			variableName.String(): document.AnyOf(document.PlainType("string"), document.PlainType("number"), document.PlainType("boolean"),
+				document.PlainType("null"))}}
 	case reflect.TypeFor[Matrix]():
 		return &jsonschema.Schema{Type: "object", MinProperties: document.Bound(1), AdditionalProperties: &jsonschema.Schema{Type: "array",
 			MinItems: document.Bound(1)}}
@@ -69,53 +60,32 @@ func shape(t reflect.Type) *jsonschema.Schema {
 
 // linkShape is the schema of the keys of one link.
 func linkShape() *jsonschema.Schema {
-	out := &jsonschema.Schema{Type: "object", MinProperties: document.Bound(1), Properties: jsonschema.NewProperties(),
-		AdditionalProperties: jsonschema.FalseSchema}
-	of := reflect.TypeFor[link.Spec]()
-	for i, name := range document.FieldNames(of) {
-		out.Properties.Set(name, document.Shape(of.Field(i).Type))
-	}
-	out.Properties.Set("congestion", document.PlainType("string"))
-	out.Properties.Set("trunk", document.PlainType("string"))
-	out.Properties.Set("share", &jsonschema.Schema{Type: "number", Minimum: "0"})
-	span := reflect.TypeFor[unit.Duration]()
-	outage := document.Object([]string{"after", "for"}, "after", document.Shape(span), "for", document.Shape(span))
-	out.Properties.Set("outages", &jsonschema.Schema{Type: "array", Items: outage})
-	return out
+	s := format().Object(reflect.TypeFor[link.Spec]())
+	s.MinProperties = document.Bound(1)
+	return s
 }
 
 // drawn is one value, or a map with one way to draw it.
-func drawn(one *jsonschema.Schema, way string, other *jsonschema.Schema) *jsonschema.Schema {
-	two := &jsonschema.Schema{Type: "array", Items: one, MinItems: document.Bound(2), MaxItems: document.Bound(2)}
-	return document.AnyOf(one, document.Object([]string{"uniform"}, "uniform", two), document.Object([]string{way}, way, other))
+func drawn(t reflect.Type) *jsonschema.Schema {
+	var all []*jsonschema.Schema
+	for _, f := range tags.Fields(t) {
+		one := format().SchemaOf(f.Type)
+		if one.Items != nil {
+			one.MinItems, one.MaxItems = document.Bound(2), document.Bound(2)
+		}
+		if f.Name != "Fixed" {
+			one = document.Record([]string{f.Key}, one)
+		}
+		all = append(all, one)
+	}
+	return document.AnyOf(all...)
 }
 
 // steps is one value, several in a text or a list, or a progression.
 func steps(one, text *jsonschema.Schema) *jsonschema.Schema {
 	by := document.AnyOf(document.PlainType("string"), document.Number(1))
 	all := &jsonschema.Schema{Type: "array", Items: one, MinItems: document.Bound(1), MaxItems: document.Bound(maxSteps)}
-	return document.AnyOf(one, text, all, document.Object([]string{"from", "to", "by"}, "from", one, "to", one, "by", by))
-}
-
-// describe copies description, default and values from the table of keys into the schema of a key.
-func describe(s *jsonschema.Schema, path []string, k key, value any) {
-	for _, name := range path {
-		s = document.Below(s, name)
-		if s == nil {
-			return
-		}
-	}
-	s.Description = k.about
-	if value != nil {
-		s.Default = value
-	}
-	if s.AnyOf != nil {
-		return // its alternatives say what they take
-	}
-	s.Enum = nil
-	for _, w := range words()[k.path] {
-		s.Enum = append(s.Enum, w)
-	}
+	return document.AnyOf(one, text, all, document.Record([]string{"from", "to", "by"}, one, one, by))
 }
 
 // relax goes through s and allows a variable wherever a value stands that is

@@ -12,9 +12,9 @@ import (
 // A Server says what weir's own server is like, where it is the target. Its zero value is one
 // that costs as little CPU time as it can.
 type Server struct {
-	PageCPU unit.Duration `json:"cpu_per_page,omitempty" yaml:"cpu_per_page"` // CPU time of each page that is read
-	Threads int           `json:"threads,omitempty"      yaml:"threads"`      // that serve pages, one at a time each
-	CPU     []int         `json:"cpu,omitempty"          yaml:"cpu"`          // numbers of its processors; none: all
+	PageCPU unit.Duration `json:"cpu_per_page,omitempty" doc:"CPU time of each page: of workload.job.page, or of a request."`
+	Threads int           `json:"threads,omitempty" default:"1" when:"with cpu_per_page" doc:"Threads that serve pages, one page at a time each."`
+	CPU     []int         `json:"cpu,omitempty" doc:"Processors of the server by number, as in [1]. Default: all."`
 }
 
 // Bounds of a Server, as those of weir serve.

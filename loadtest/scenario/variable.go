@@ -15,6 +15,9 @@ import (
 // variableName matches the name of a variable.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// Variables is the block variables, which is taken out of a scenario before the rest is decoded.
+type Variables struct{}
+
 // variables fills ${NAME} and ${NAME:-default} in the values of a scenario.
 // Values come from --var, then, for names that the file lists as null, from
 // the environment, then from the file, then from the default in place.

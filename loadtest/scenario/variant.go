@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/internal/document"
+	"weir/internal/tags"
 )
 
 // A Variant is a scenario with one level of each factor of its matrix, ready
@@ -33,7 +34,7 @@ func (s *Scenario) Variants() []Variant {
 func (s *Scenario) File() string { return s.file }
 
 // scenarioKeys returns the keys at the top of a scenario.
-func scenarioKeys() []string { return document.FieldNames(reflect.TypeFor[Scenario]()) }
+func scenarioKeys() []string { return tags.Names(reflect.TypeFor[Scenario]()) }
 
 // variants makes a scenario of each combination of m's levels and checks it.
 // It returns the first one, which knows the others.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/internal/content"
+	"weir/internal/tags"
 	"weir/internal/unit"
 	"weir/storage"
 )
@@ -53,9 +53,9 @@ func (c *checker) refuse(bad bool, key, format string, args ...any) {
 	}
 }
 
-// oneOf reports the key if its value is none of those that are known.
-func (c *checker) oneOf(key, value string, known ...string) {
-	if !slices.Contains(known, value) {
+// oneOf reports the key if its value is not one of those that it allows.
+func (c *checker) oneOf(key, value string) {
+	if known := tags.Words[Work](key); !slices.Contains(known, value) {
 		c.refuse(true, key, "unknown %s %q; use one of %s", key[strings.LastIndexByte(key, '.')+1:], value, strings.Join(known, ", "))
 	}
 }
@@ -69,7 +69,7 @@ func mixable(kind Kind) []string {
 }
 
 func (c *checker) kind() {
-	c.oneOf("kind", string(c.Kind), Kinds()...)
+	c.oneOf("kind", string(c.Kind))
 	weighed, known := c.Kind == MixWork || c.Kind == MetadataWork, mixable(c.Kind)
 	c.refuse(weighed && len(c.Mix) == 0, "mix", "missing; kind %s needs weights, such as {%s: 9, %s: 1}", c.Kind, known[0], known[1])
 	c.refuse(!weighed && len(c.Mix) > 0, "mix", "kind %s takes no weights; use kind mix, or omit mix", c.Kind)
@@ -99,7 +99,7 @@ func (c *checker) mix() {
 
 func (c *checker) pick() {
 	if c.Pick != "" {
-		c.oneOf("pick", c.Pick, "random", "sequential", "zipf")
+		c.oneOf("pick", c.Pick)
 	}
 	zipf := c.Pick == "zipf"
 	c.refuse(!zipf && c.Skew != 0, "skew", "applies to pick: zipf only; omit it")
@@ -118,7 +118,7 @@ func (c *checker) part() {
 	c.refuse(p.Size <= 0, "part.size", "%d is too small; a part has at least one byte", p.Size)
 	c.refuse(p.Count < 0 || p.Count > MaxParts, "part.count", "%d is out of range; use 1 to %d", p.Count, MaxParts)
 	if p.Order != "" {
-		c.oneOf("part.order", p.Order, "random", "sequential")
+		c.oneOf("part.order", p.Order)
 	}
 	c.refuse(!c.ops.has(storage.Read) && c.Kind != CommandJobWork, "part", "kind %s reads no files; omit part", c.Kind)
 }
@@ -145,7 +145,7 @@ func (c *checker) amounts() {
 	c.refuse(writes && unset, "size", "missing; give the size of written files, such as 1MiB")
 	c.refuse(!(c.Verify >= 0 && c.Verify <= 1), "verify", "%v is out of range; use a share of 0%% to 100%%", float64(c.Verify))
 	if c.Sum != "" || c.Verify > 0 && (reads || writes) || c.ops.has(storage.Checksum) {
-		c.oneOf("checksum", c.Sum, content.Algorithms()...)
+		c.oneOf("checksum", c.Sum)
 	}
 	c.refuse(c.Chunk < 0 || c.Chunk > 1<<30, "chunk", "%d bytes is out of range; use up to 1GiB, or 0 to let the driver choose", c.Chunk)
 	c.refuse(c.InFlight < 0 || c.InFlight > 1<<16, "in_flight", "%d is out of range; use up to 65536, or 0 to let the driver choose",
@@ -233,6 +233,6 @@ func (c *checker) access(j *Job) {
 		c.refuse(c.Chunk != 0, "chunk", "applies to the copies of staged jobs only; other jobs request job.page bytes at once")
 		c.refuse(c.InFlight != 0, "in_flight", "applies to the copies of staged jobs only; other jobs use job.read_ahead")
 	default:
-		c.oneOf("job.access", j.Access, Direct, Staged)
+		c.oneOf("job.access", j.Access)
 	}
 }

@@ -14,28 +14,22 @@ import (
 // after the other, and computes on each that it reads. It is the scenario's
 // key workload.job, of kind job.
 type Job struct {
-	// direct; staged: the whole file is copied to a scratch disk first, and read there
-	Access string        `json:"access"                 yaml:"access"`
-	Events int           `json:"events"                 yaml:"events"`     // that a job goes through
-	Event  unit.Size     `json:"event_size"             yaml:"event_size"` // bytes of one event
-	Page   unit.Size     `json:"page"                   yaml:"page"`       // bytes of one request, without Vector and Ahead
-	Skim   unit.Fraction `json:"skim"                   yaml:"skim"`       // share of the events that is read, drawn at random
-	Slim   unit.Fraction `json:"slim"                   yaml:"slim"`       // share of the pages of these events that is read, evenly
-	Vector int           `json:"vector,omitempty"       yaml:"vector"`     // pages of one request, if more than one
-	// bytes of one request, which is under way while the job computes on the one before; 0: no request is
-	Ahead   unit.Size `json:"read_ahead,omitempty"   yaml:"read_ahead"`
-	Compute Span      `json:"compute"                yaml:"compute"` // per event that is read
-	Burn    bool      `json:"burn,omitempty"         yaml:"burn"`    // computing keeps a core busy; otherwise it is slept
-	// staged: folder for copies; empty: the one that the batch system gives the job, or the system's for temporary files
-	Scratch string `json:"scratch,omitempty"      yaml:"scratch"`
-	// staged: bytes that all copies on one machine may take at once; 0: as many as the disk has
-	Quota unit.Size     `json:"scratch_quota,omitempty" yaml:"scratch_quota"`
-	Copy  unit.Duration `json:"copy_timeout,omitempty" yaml:"copy_timeout"` // staged: longest that a copy may take
-
-	OutputSize  unit.Size     `json:"output_size,omitempty"  yaml:"output_size"`  // bytes that a job writes to the target
-	OutputShare unit.Fraction `json:"output_share,omitempty" yaml:"output_share"` // instead: share of the bytes that it reads
-	// files that it writes, evenly over its events, the last one at its end; 0: one, if it writes anything
-	OutputFiles int `json:"output_files,omitempty" yaml:"output_files"`
+	Access      string        `json:"access" default:"direct" enum:"direct,staged" doc:"Read events from the service, or from a copy of the file on a scratch disk."`
+	Events      int           `json:"events" default:"3000" doc:"Events per job."`
+	Event       unit.Size     `json:"event_size" default:"40KiB" doc:"Bytes per event."`
+	Page        unit.Size     `json:"page" default:"8KiB" doc:"Bytes per request, without vector and read_ahead."`
+	Skim        unit.Fraction `json:"skim" default:"100%" doc:"Share of the events to read, drawn at random."`
+	Slim        unit.Fraction `json:"slim" default:"100%" doc:"Share of each of these events to read: whole pages, spread evenly."`
+	Vector      int           `json:"vector,omitempty" doc:"Pages per request, wherever they are (vector reads)."`
+	Ahead       unit.Size     `json:"read_ahead,omitempty" doc:"Bytes to request while the job computes on the previous ones; 0: off."`
+	Compute     Span          `json:"compute" doc:"Computing time per event: fixed, uniform or exponential."`
+	Burn        bool          `json:"burn,omitempty" doc:"Keep a core busy while computing; otherwise the job sleeps."`
+	Scratch     string        `json:"scratch,omitempty" doc:"Folder for the copies of staged jobs. Default: that of the batch system."`
+	Quota       unit.Size     `json:"scratch_quota,omitempty" doc:"Bytes of all copies of staged jobs on one machine; 0: as many as the disk has."`
+	Copy        unit.Duration `json:"copy_timeout,omitempty" default:"1h" when:"access: staged" doc:"Time limit of the copy of a staged job."`
+	OutputSize  unit.Size     `json:"output_size,omitempty" doc:"Bytes that a job writes to the target, in all of its output files; 0: no output."`
+	OutputShare unit.Fraction `json:"output_share,omitempty" doc:"Output of a job as a share of the bytes that it reads, instead of output_size."`
+	OutputFiles int           `json:"output_files,omitempty" doc:"Output files of a job, evenly over its events, the last at its end. Default: 1."`
 }
 
 // How jobs get at their events.

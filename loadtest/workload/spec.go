@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"weir/internal/tags"
 	"weir/internal/unit"
 	"weir/storage"
 )
@@ -21,14 +22,7 @@ const (
 )
 
 // Kinds returns the kinds of work that a scenario can ask for.
-func Kinds() []string {
-	all := []Kind{ReadWork, WriteWork, MixWork, MetadataWork, LoginWork, JobWork, CommandJobWork}
-	names := make([]string, len(all))
-	for i, k := range all {
-		names[i] = string(k)
-	}
-	return names
-}
+func Kinds() []string { return tags.Words[Work]("kind") }
 
 // A Session says how long a client's connections and logins last.
 type Session string
@@ -42,36 +36,34 @@ const (
 
 // Work says what clients do. It is the scenario's key workload.
 type Work struct {
-	Kind    Kind               `json:"kind"                yaml:"kind"`
-	Mix     map[string]float64 `json:"mix,omitempty"       yaml:"mix,omitempty"` // kind of operation: weight; for mix and metadata
-	Session Session            `json:"session"             yaml:"session"`
-	// which TLS sessions new connections resume; "" is none
-	Resume   storage.Resumption `json:"tls_resumption,omitempty" yaml:"tls_resumption,omitempty"`
-	Pick     string             `json:"pick"                yaml:"pick"`                // random, sequential, zipf
-	Skew     float64            `json:"skew,omitempty"      yaml:"skew,omitempty"`      // zipf's exponent s, > 1
-	Think    Span               `json:"think"               yaml:"think"`               // pause after a task
-	Chunk    unit.Size          `json:"chunk,omitempty"     yaml:"chunk,omitempty"`     // bytes per request
-	InFlight int                `json:"in_flight,omitempty" yaml:"in_flight,omitempty"` // requests of one client at once
-	// written files are put on stable storage before they are closed
-	Sync     bool          `json:"sync,omitempty"      yaml:"sync,omitempty"`
-	Plain    bool          `json:"plain,omitempty"     yaml:"plain,omitempty"`     // without the page checksums that the protocol may have
-	KeepOpen bool          `json:"keep_open,omitempty" yaml:"keep_open,omitempty"` // files that were read stay open for the client's next read
-	Part     *Part         `json:"part,omitempty"      yaml:"part,omitempty"`      // read parts instead of whole files
-	Job      *Job          `json:"job,omitempty"       yaml:"job,omitempty"`       // kind job
-	Size     Dist          `json:"size,omitzero"       yaml:"size,omitempty"`      // write: bytes of a new file
-	Keep     bool          `json:"keep,omitempty"      yaml:"keep,omitempty"`      // write: leave the files where they are
-	Verify   unit.Fraction `json:"verify"              yaml:"verify"`              // operations whose payload is read and checked
-	Sum      string        `json:"checksum"            yaml:"checksum"`            // algorithm used to verify
-	Timeout  unit.Duration `json:"timeout"             yaml:"timeout"`             // of one operation
-	Retries  int           `json:"retries,omitempty"   yaml:"retries,omitempty"`   // of one operation; 0 is off
+	Kind     Kind               `json:"kind" default:"read" enum:"read,write,mix,metadata,login,job,command-job" doc:"Kind of work."`
+	Mix      map[string]float64 `json:"mix,omitempty" default:"{stat: 8, list: 1, mkdir: 1}" when:"kind: metadata" doc:"Operations and their weights, for kinds mix and metadata."`
+	Session  Session            `json:"session" default:"kept" enum:"kept,fresh,shared" doc:"Connection and login: kept between tasks, fresh for each, or shared by all."`
+	Resume   storage.Resumption `json:"tls_resumption,omitempty" enum:"none,client,shared" doc:"TLS sessions that new connections resume. Default: none."`
+	Pick     string             `json:"pick" default:"random" enum:"random,sequential,zipf" doc:"Choice of the next file."`
+	Skew     float64            `json:"skew,omitempty" default:"1.2" when:"pick: zipf" doc:"Exponent of pick: zipf, above 1."`
+	Think    Span               `json:"think" default:"0s" doc:"Pause after each task: fixed, uniform or exponential."`
+	Chunk    unit.Size          `json:"chunk,omitempty" doc:"Bytes per request; 0: chosen by the driver."`
+	InFlight int                `json:"in_flight,omitempty" doc:"Concurrent requests of a client; 0: chosen by the driver."`
+	Sync     bool               `json:"sync,omitempty" doc:"Flush each written file to stable storage before it is closed."`
+	Plain    bool               `json:"plain,omitempty" doc:"Read and write without the page checksums of root://."`
+	KeepOpen bool               `json:"keep_open,omitempty" doc:"Keep a file open for the client's next read, if the protocol opens files."`
+	Part     *Part              `json:"part,omitempty" doc:"Read parts of files."`
+	Job      *Job               `json:"job,omitempty" doc:"Work of a job of kind job: it reads events of a file and computes on each."`
+	Size     Dist               `json:"size,omitzero" default:"1MiB" when:"kinds that write" doc:"Size of written files: fixed, uniform or by weights."`
+	Keep     bool               `json:"keep,omitempty" doc:"Keep written files after the run."`
+	Verify   unit.Fraction      `json:"verify" default:"1%" doc:"Share of operations whose payload is verified with a checksum."`
+	Sum      string             `json:"checksum" default:"adler32" enum:"adler32,crc32c,md5,sha256" doc:"Checksum algorithm; with auth.method: s3 the default is md5."`
+	Timeout  unit.Duration      `json:"timeout" default:"1m" doc:"Time limit of an operation; default of kind command-job: 1h."`
+	Retries  int                `json:"retries,omitempty" default:"0" doc:"Retries of a failed operation; 0: off."`
 }
 
 // A Part says which bytes of a file a read asks for: Count ranges of Size
 // bytes, at random or one after the other.
 type Part struct {
-	Size  unit.Size `json:"size"            yaml:"size"`
-	Count int       `json:"count,omitempty" yaml:"count,omitempty"`
-	Order string    `json:"order,omitempty" yaml:"order,omitempty"` // random, sequential
+	Size  unit.Size `json:"size" doc:"Bytes per part."`
+	Count int       `json:"count,omitempty" default:"1" doc:"Parts per operation."`
+	Order string    `json:"order,omitempty" default:"random" enum:"random,sequential" doc:"Position of the parts in the file."`
 }
 
 // A File is one file of a file set.
@@ -84,14 +76,14 @@ type File struct {
 
 // A Span is a duration that may be drawn: fixed, uniform or exponential.
 type Span struct {
-	Fixed       unit.Duration   `json:"fixed,omitempty"       yaml:"fixed,omitempty"`
-	Uniform     []unit.Duration `json:"uniform,omitempty"     yaml:"uniform,omitempty"`     // from, to
-	Exponential unit.Duration   `json:"exponential,omitempty" yaml:"exponential,omitempty"` // mean
+	Fixed       unit.Duration   `json:"fixed,omitempty"`
+	Uniform     []unit.Duration `json:"uniform,omitempty"`     // from, to
+	Exponential unit.Duration   `json:"exponential,omitempty"` // mean
 }
 
 // A Dist is a size that may be drawn: fixed, uniform, or by weights.
 type Dist struct {
-	Fixed   unit.Size          `json:"fixed,omitempty"   yaml:"fixed,omitempty"`
-	Uniform []unit.Size        `json:"uniform,omitempty" yaml:"uniform,omitempty"` // from, to
-	Weights map[string]float64 `json:"weights,omitempty" yaml:"weights,omitempty"` // size: weight
+	Fixed   unit.Size          `json:"fixed,omitempty"`
+	Uniform []unit.Size        `json:"uniform,omitempty"` // from, to
+	Weights map[string]float64 `json:"weights,omitempty"` // size: weight
 }

@@ -24,77 +24,77 @@ import (
 
 // Keys are the keys of a coordinator's file that are no flags.
 type Keys struct {
-	Names     map[string][]string `yaml:"names" jsonschema_description:"Roles (read, submit, approve, admin) by the name in a client certificate, as --name."`
-	VOMSRoles map[string][]string `yaml:"voms_roles" jsonschema_description:"Roles (read, submit, approve, admin) by VOMS attribute (FQAN), as --voms-role."`
-	Shares    map[string]float64  `yaml:"shares" jsonschema_description:"Weights of activities, as --share."`
-	Sites     []siteKeys          `yaml:"sites" jsonschema_description:"Sites without an agent, added or changed at the start. Sites with an agent add themselves."`
-	Tokens    []tokenKeys         `yaml:"tokens" jsonschema_description:"Tokens of users and agents, each written to a file at the start unless that has a valid one."`
-	Issuers   []issuerKeys        `yaml:"issuers" jsonschema_description:"External issuers of users' tokens (WLCG profile), as --user-issuer. See docs/fts.md."`
-	Notify    []notifyKeys        `yaml:"notify" jsonschema_description:"Notifications about requests that have ended. See docs/notifications.md."`
-	Broker    *brokerKeys         `yaml:"broker" jsonschema_description:"Message broker that gets FTS3's messages about the files of jobs, as --broker. See docs/fts.md."`
+	Names     map[string][]string `yaml:"names" doc:"Roles (read, submit, approve, admin) by the name in a client certificate, as --name."`
+	VOMSRoles map[string][]string `yaml:"voms_roles" doc:"Roles (read, submit, approve, admin) by VOMS attribute (FQAN), as --voms-role."`
+	Shares    map[string]float64  `yaml:"shares" doc:"Weights of activities, as --share."`
+	Sites     []siteKeys          `yaml:"sites" doc:"Sites without an agent, added or changed at the start. Sites with an agent add themselves."`
+	Tokens    []tokenKeys         `yaml:"tokens" doc:"Tokens of users and agents, each written to a file at the start unless that has a valid one."`
+	Issuers   []issuerKeys        `yaml:"issuers" doc:"External issuers of users' tokens (WLCG profile), as --user-issuer. See docs/fts.md."`
+	Notify    []notifyKeys        `yaml:"notify" doc:"Notifications about requests that have ended. See docs/notifications.md."`
+	Broker    *brokerKeys         `yaml:"broker" doc:"Message broker that gets FTS3's messages about the files of jobs, as --broker. See docs/fts.md."`
 }
 
 type siteKeys struct {
-	Name          string   `yaml:"name" jsonschema_description:"Name of the site."`
-	URL           string   `yaml:"url" jsonschema_description:"URL of the folder with the files."`
-	TokenFile     string   `yaml:"token_file" jsonschema_description:"File with the bearer token for the site."`
-	TokenVariable string   `yaml:"token_variable" jsonschema_description:"Environment variable with the bearer token for the site."`
-	Pin           string   `yaml:"pin" jsonschema_description:"SHA256 of the site's certificate, if that is self-signed."`
-	Max           int      `yaml:"max" jsonschema_description:"Most copies at once from and to the site; 0: what the links carry."`
-	Servers       []string `yaml:"servers" jsonschema_description:"Data servers that get the token as well: HOST, HOST:PORT or *.DOMAIN."`
-	Lend          bool     `yaml:"lend_token" jsonschema_description:"Give the token itself to agents and sites that copy from or to this one."`
+	Name          string   `yaml:"name" doc:"Name of the site."`
+	URL           string   `yaml:"url" doc:"URL of the folder with the files."`
+	TokenFile     string   `yaml:"token_file" doc:"File with the bearer token for the site."`
+	TokenVariable string   `yaml:"token_variable" doc:"Environment variable with the bearer token for the site."`
+	Pin           string   `yaml:"pin" doc:"SHA256 of the site's certificate, if that is self-signed."`
+	Max           int      `yaml:"max" doc:"Most copies at once from and to the site; 0: what the links carry."`
+	Servers       []string `yaml:"servers" doc:"Data servers that get the token as well: HOST, HOST:PORT or *.DOMAIN."`
+	Lend          bool     `yaml:"lend_token" doc:"Give the token itself to agents and sites that copy from or to this one."`
 }
 
 type tokenKeys struct {
-	Site  string        `yaml:"site" jsonschema_description:"Site whose agent the token is for."`
-	Name  string        `yaml:"name" jsonschema_description:"User whom the token is for."`
-	Roles []string      `yaml:"roles" jsonschema_description:"Roles of the user: read, submit, approve, admin."`
-	Life  unit.Duration `yaml:"life" jsonschema_description:"Lifetime; left out: 365d."`
-	File  string        `yaml:"file" jsonschema_description:"File that the token is written to, which only the coordinator's user can read."`
+	Site  string        `yaml:"site" doc:"Site whose agent the token is for."`
+	Name  string        `yaml:"name" doc:"User whom the token is for."`
+	Roles []string      `yaml:"roles" enum:"read,submit,approve,admin" doc:"Roles of the user: read, submit, approve, admin."`
+	Life  unit.Duration `yaml:"life" doc:"Lifetime; left out: 365d."`
+	File  string        `yaml:"file" doc:"File that the token is written to, which only the coordinator's user can read."`
 }
 
 type issuerKeys struct {
-	URL            string              `yaml:"url" jsonschema_description:"URL of the issuer, as its tokens have it in iss."`
-	Audience       []string            `yaml:"audience" jsonschema_description:"Audiences of its tokens for this coordinator, besides the URL of the coordinator and https://wlcg.cern.ch/jwt/v1/any."`
-	VO             string              `yaml:"vo" jsonschema_description:"Virtual organization of its users; left out: their groups, or the host of the issuer."`
-	Roles          map[string][]string `yaml:"roles" jsonschema_description:"Roles (read, submit, approve, admin) by scope, or by group, which begins with /; left out: fts:submit-transfer gives submit."`
-	ClientID       string              `yaml:"client_id" jsonschema_description:"Client with which tokens of jobs are renewed at the issuer; left out: they are used as they are."`
-	SecretFile     string              `yaml:"client_secret_file" jsonschema_description:"File with the secret of the client."`
-	SecretVariable string              `yaml:"client_secret_variable" jsonschema_description:"Environment variable with the secret of the client."`
+	URL            string              `yaml:"url" doc:"URL of the issuer, as its tokens have it in iss."`
+	Audience       []string            `yaml:"audience" doc:"Audiences of its tokens for this coordinator, besides the URL of the coordinator and https://wlcg.cern.ch/jwt/v1/any."`
+	VO             string              `yaml:"vo" doc:"Virtual organization of its users; left out: their groups, or the host of the issuer."`
+	Roles          map[string][]string `yaml:"roles" doc:"Roles (read, submit, approve, admin) by scope, or by group, which begins with /; left out: fts:submit-transfer gives submit."`
+	ClientID       string              `yaml:"client_id" doc:"Client with which tokens of jobs are renewed at the issuer; left out: they are used as they are."`
+	SecretFile     string              `yaml:"client_secret_file" doc:"File with the secret of the client."`
+	SecretVariable string              `yaml:"client_secret_variable" doc:"Environment variable with the secret of the client."`
 }
 
 type notifyKeys struct {
-	Name           string        `yaml:"name" jsonschema_description:"Name of the target, unique."`
-	On             []string      `yaml:"on" jsonschema_description:"Ends that are notified; left out: partial, failed, cancelled, rejected and expired."`
-	Webhook        string        `yaml:"webhook" jsonschema_description:"URL that JSON is posted to."`
-	SecretFile     string        `yaml:"secret_file" jsonschema_description:"File with the secret that signs webhooks."`
-	SecretVariable string        `yaml:"secret_variable" jsonschema_description:"Environment variable with the secret that signs webhooks."`
-	CAFile         string        `yaml:"ca_file" jsonschema_description:"PEM file of authorities of the webhook's certificate, besides those of the system."`
-	Private        bool          `yaml:"private" jsonschema_description:"The webhook may be at an address of a private network or of this machine."`
-	Command        []string      `yaml:"command" jsonschema_description:"Program and arguments, which gets JSON on its standard input."`
-	Mail           []string      `yaml:"mail" jsonschema_description:"Addresses that get a mail."`
-	From           string        `yaml:"from" jsonschema_description:"Sender of the mail; left out: that of sendmail."`
-	Sendmail       []string      `yaml:"sendmail" jsonschema_description:"Program and arguments that take the mail; left out: /usr/sbin/sendmail -t -i."`
-	Timeout        unit.Duration `yaml:"timeout" jsonschema_description:"Time that one attempt may take, up to 10m; left out: 30s."`
+	Name           string        `yaml:"name" doc:"Name of the target, unique."`
+	On             []string      `yaml:"on" enum:"completed,partial,failed,cancelled,rejected,expired" doc:"Ends that are notified; left out: partial, failed, cancelled, rejected and expired."`
+	Webhook        string        `yaml:"webhook" doc:"URL that JSON is posted to."`
+	SecretFile     string        `yaml:"secret_file" doc:"File with the secret that signs webhooks."`
+	SecretVariable string        `yaml:"secret_variable" doc:"Environment variable with the secret that signs webhooks."`
+	CAFile         string        `yaml:"ca_file" doc:"PEM file of authorities of the webhook's certificate, besides those of the system."`
+	Private        bool          `yaml:"private" doc:"The webhook may be at an address of a private network or of this machine."`
+	Command        []string      `yaml:"command" doc:"Program and arguments, which gets JSON on its standard input."`
+	Mail           []string      `yaml:"mail" doc:"Addresses that get a mail."`
+	From           string        `yaml:"from" doc:"Sender of the mail; left out: that of sendmail."`
+	Sendmail       []string      `yaml:"sendmail" doc:"Program and arguments that take the mail; left out: /usr/sbin/sendmail -t -i."`
+	Timeout        unit.Duration `yaml:"timeout" doc:"Time that one attempt may take, up to 10m; left out: 30s."`
 }
 
 type brokerKeys struct {
-	URLs             []string      `yaml:"urls" jsonschema_description:"stomp://HOST:PORT, or with TLS stomp+ssl://HOST:PORT; the first that answers is used."`
-	User             string        `yaml:"user" jsonschema_description:"User who logs in; left out: no login."`
-	PasswordFile     string        `yaml:"password_file" jsonschema_description:"File with the password of the user."`
-	PasswordVariable string        `yaml:"password_variable" jsonschema_description:"Environment variable with the password of the user."`
-	Host             string        `yaml:"virtual_host" jsonschema_description:"Virtual host; left out: the host of the URL."`
-	CAFile           string        `yaml:"ca_file" jsonschema_description:"PEM file of authorities of the broker's certificate, besides those of the system."`
-	Cert             string        `yaml:"cert" jsonschema_description:"PEM file with a client certificate."`
-	Key              string        `yaml:"key" jsonschema_description:"PEM file with the key of cert."`
-	VOs              []string      `yaml:"vos" jsonschema_description:"Virtual organizations whose messages are sent; left out: all."`
-	Users            bool          `yaml:"users" jsonschema_description:"Messages name users (user_dn)."`
-	Start            string        `yaml:"start" jsonschema_description:"Destination of messages about transfers that begin, or none; left out: /topic/transfer.fts_monitoring_start."`
-	Complete         string        `yaml:"complete" jsonschema_description:"Destination of messages about transfers that end, or none; left out: /topic/transfer.fts_monitoring_complete."`
-	State            string        `yaml:"state" jsonschema_description:"Destination of messages about states of files, or none; left out: /topic/transfer.fts_monitoring_state."`
-	Life             unit.Duration `yaml:"life" jsonschema_description:"How long the broker keeps a message that no client takes; left out: 1d."`
-	Keep             unit.Duration `yaml:"keep" jsonschema_description:"How long messages wait for the broker before they are dropped; left out: 3d."`
-	Most             int64         `yaml:"most" jsonschema_description:"Changes of files that wait for the broker at most; left out: 1000000."`
+	URLs             []string      `yaml:"urls" doc:"stomp://HOST:PORT, or with TLS stomp+ssl://HOST:PORT; the first that answers is used."`
+	User             string        `yaml:"user" doc:"User who logs in; left out: no login."`
+	PasswordFile     string        `yaml:"password_file" doc:"File with the password of the user."`
+	PasswordVariable string        `yaml:"password_variable" doc:"Environment variable with the password of the user."`
+	Host             string        `yaml:"virtual_host" doc:"Virtual host; left out: the host of the URL."`
+	CAFile           string        `yaml:"ca_file" doc:"PEM file of authorities of the broker's certificate, besides those of the system."`
+	Cert             string        `yaml:"cert" doc:"PEM file with a client certificate."`
+	Key              string        `yaml:"key" doc:"PEM file with the key of cert."`
+	VOs              []string      `yaml:"vos" doc:"Virtual organizations whose messages are sent; left out: all."`
+	Users            bool          `yaml:"users" doc:"Messages name users (user_dn)."`
+	Start            string        `yaml:"start" doc:"Destination of messages about transfers that begin, or none; left out: /topic/transfer.fts_monitoring_start."`
+	Complete         string        `yaml:"complete" doc:"Destination of messages about transfers that end, or none; left out: /topic/transfer.fts_monitoring_complete."`
+	State            string        `yaml:"state" doc:"Destination of messages about states of files, or none; left out: /topic/transfer.fts_monitoring_state."`
+	Life             unit.Duration `yaml:"life" doc:"How long the broker keeps a message that no client takes; left out: 1d."`
+	Keep             unit.Duration `yaml:"keep" doc:"How long messages wait for the broker before they are dropped; left out: 3d."`
+	Most             int64         `yaml:"most" doc:"Changes of files that wait for the broker at most; left out: 1000000."`
 }
 
 // Fill completes the configuration of a coordinator by the keys of the file. What flags have set stays.
