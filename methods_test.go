@@ -20,7 +20,6 @@ const mostMethods = 60
 // that has become small leaves the list.
 var largeTypes = map[string]int{
 	"storage/ftp.call":    99,
-	"storage/webdav.call": 97,
 	"storage/xrootd.call": 126,
 }
 

@@ -34,18 +34,20 @@ type whereabouts struct {
 // Do runs op.
 func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
 	x := c.s.calls.Get().(*call)
-	x.begin(ctx, c, op, p)
+	x.Begin(ctx, op, p)
+	x.wire.begin(c)
 	err := x.run()
 	if !op.Keep {
 		c.found.at = nil
 	}
-	x.settle()
+	x.wire.settle()
 	x.Result.Renewed = c.s.cred.Renewals()
 	res := x.Result
 	if err != nil {
-		err = x.Describe(x.url(), x.dataServer(), err)
+		err = x.Describe(x.url(), x.wire.dataServer(), err)
 	}
-	x.clear()
+	x.wire.clear()
+	x.Clear()
 	c.s.calls.Put(x)
 	return res, err
 }
@@ -62,7 +64,7 @@ func (c *client) Close() error {
 }
 
 // link returns the client's connection to a server, open or not.
-func (c *client) link(x *call, o *origin) *link {
+func (c *client) link(x *exchange, o *origin) *link {
 	if o == c.s.home {
 		return &c.home
 	}
@@ -96,7 +98,7 @@ func (x *call) run() error {
 	if err := x.Check(); err != nil {
 		return err
 	}
-	do := x.c.s.methods[x.Op.Kind]
+	do := x.s.methods[x.Op.Kind]
 	if do == nil {
 		return fmt.Errorf("%s over HTTP: %w", x.Op.Kind, errors.ErrUnsupported)
 	}
@@ -110,69 +112,25 @@ const (
 	maxHead    = 64 << 10
 )
 
-// A call is one operation while it runs.
+// A call is one operation while it runs: its methods carry out the kinds of operations by requests of its exchange, and judge the
+// answers.
 type call struct {
 	wireclient.Call
-	wireclient.Buffer // the request; then the answer
-	c                 *client
-	server            *origin // where the operation is now
-	body              bodyState
-	head              head   // its slices are void after Release
-	heard             bool   // something of the answer has come
-	path              []byte // of a redirect; empty for the target's own
-	sent              func(int)
-	proof             proof // of the last request
-
-	asks       bool // an upload waits for 100 Continue
-	unanswered bool // the wait timed out
-
-	withholds bool   // bytes of an upload are reported once they are known to be kept
-	withheld  int    // how many are not reported yet
-	counted   int    // how many are reported
-	again     int    // how many of those are sent again
-	line      []byte // first line of an error's body
+	s    *service
+	wire exchange
+	line []byte // first line of an error's body
 }
 
-func newCall() *call {
-	x := &call{}
+func newCall(s *service) *call {
+	x := &call{s: s}
 	x.Init()
-	x.sent = x.sentMore
+	x.wire.init(s, &x.Call)
 	return x
-}
-
-func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.Progress) {
-	x.Begin(ctx, op, p)
-	x.c, x.server, x.Pool = c, c.s.home, c.s.small
-	x.path, x.line = x.path[:0], x.line[:0]
-}
-
-// settle counts the bytes that the operation has not reported yet.
-func (x *call) settle() {
-	x.count(&x.c.home)
-	for _, l := range x.c.data {
-		x.count(l)
-	}
-}
-
-// clear forgets whatever belongs to the client.
-func (x *call) clear() {
-	x.Release()
-	x.Clear()
-	x.c, x.server = nil, nil
-	x.head, x.body, x.proof = head{}, bodyState{}, proof{}
-}
-
-// dataServer returns the data server where the operation is, "" for the target.
-func (x *call) dataServer() string {
-	if x.server == x.c.s.home {
-		return ""
-	}
-	return x.server.name
 }
 
 func (x *call) url() string {
 	if x.Op.Path == "" {
-		return x.c.s.shown
+		return x.s.shown
 	}
-	return x.c.s.shown + "/" + string(appendPath(nil, x.Op.Path))
+	return x.s.shown + "/" + string(appendPath(nil, x.Op.Path))
 }

@@ -2,9 +2,7 @@ package webdav
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -42,9 +40,62 @@ type request struct {
 	upload bool   // the body is made content of Op.Size bytes
 }
 
-// exchange sends a request, follows redirects and leaves the final answer's head in x.head and its body's state in
-// x.body.
-func (x *call) exchange(r *request) (*link, error) {
+// An exchange is the requests of an operation and their answers. It opens the client's connections to servers, signs and sends requests,
+// follows redirects and sends the bodies of uploads; the answer to the last request is the embedded one.
+type exchange struct {
+	answer
+	c      *client
+	server *origin // where the operation is now
+	path   []byte  // of a redirect; empty for the target's own
+	sent   func(int)
+	proof  proof // of the last request
+
+	asks       bool // an upload waits for 100 Continue
+	unanswered bool // the wait timed out
+
+	withholds bool // bytes of an upload are reported once they are known to be kept
+	withheld  int  // how many are not reported yet
+	counted   int  // how many are reported
+	again     int  // how many of those are sent again
+}
+
+// init prepares the exchange of a call of s, once.
+func (x *exchange) init(s *service, call *wireclient.Call) {
+	x.call, x.Pool, x.payload = call, s.small, s.buffers
+	x.sent = x.sentMore
+}
+
+// begin starts the exchange of an operation of c.
+func (x *exchange) begin(c *client) {
+	x.c, x.server = c, c.s.home
+	x.path = x.path[:0]
+}
+
+// settle counts the bytes that the operation has not reported yet.
+func (x *exchange) settle() {
+	x.count(&x.c.home)
+	for _, l := range x.c.data {
+		x.count(l)
+	}
+}
+
+// clear forgets whatever belongs to the client.
+func (x *exchange) clear() {
+	x.Release()
+	x.c, x.server = nil, nil
+	x.head, x.body, x.proof = head{}, bodyState{}, proof{}
+}
+
+// dataServer returns the data server where the operation is, "" for the target.
+func (x *exchange) dataServer() string {
+	if x.server == x.c.s.home {
+		return ""
+	}
+	return x.server.name
+}
+
+// do sends a request, follows redirects and leaves the final answer's head in x.head and its body's state in x.body.
+func (x *exchange) do(r *request) (*link, error) {
 	x.path = x.path[:0]
 	if r.method != http.MethodGet {
 		return x.follow(r, x.c.s.home)
@@ -52,18 +103,18 @@ func (x *call) exchange(r *request) (*link, error) {
 	found := &x.c.found
 	if found.at != nil && found.path == r.path {
 		x.path = append(x.path, found.to...)
-		x.Progress.ServedBy(found.at.name)
+		x.call.Progress.ServedBy(found.at.name)
 		l, err := x.follow(r, found.at)
 		if err != nil || !expired(x.head.status) {
 			return l, err
 		}
 		x.skip(l)
 		x.path = x.path[:0]
-		x.Progress.ServedBy("")
+		x.call.Progress.ServedBy("")
 	}
 	l, err := x.follow(r, x.c.s.home)
 	found.at = nil
-	if (x.Op.Keep || r.ranged) && err == nil && l.origin != x.c.s.home && x.head.status < 300 {
+	if (x.call.Op.Keep || r.ranged) && err == nil && l.origin != x.c.s.home && x.head.status < 300 {
 		found.at, found.path, found.to = l.origin, r.path, append(found.to[:0], x.path...)
 	}
 	return l, err
@@ -79,7 +130,7 @@ func expired(status int) bool {
 }
 
 // follow sends a request to at and wherever it is redirected to.
-func (x *call) follow(r *request, at *origin) (*link, error) {
+func (x *exchange) follow(r *request, at *origin) (*link, error) {
 	for hop := 0; ; hop++ {
 		l, err := x.roundTrip(r, at)
 		for range 2 { // refused credentials, a refused Expect
@@ -92,7 +143,7 @@ func (x *call) follow(r *request, at *origin) (*link, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !redirects(x.head.status) || r.method == "HEAD" && x.Op.Kind == storage.Login {
+		if !redirects(x.head.status) || r.method == "HEAD" && x.call.Op.Kind == storage.Login {
 			return l, nil
 		}
 		if x.toFolder(r, l) {
@@ -114,13 +165,13 @@ func (x *call) follow(r *request, at *origin) (*link, error) {
 var errFolder = fmt.Errorf("it is a folder, as the server redirects to the name with a slash at its end: %w", syscall.EISDIR)
 
 // onFile reports whether the operation is about a file that is there.
-func (x *call) onFile() bool {
-	return x.Op.Kind == storage.Read || x.Op.Kind == storage.Stat || x.Op.Kind == storage.Checksum
+func (x *exchange) onFile() bool {
+	return x.call.Op.Kind == storage.Read || x.call.Op.Kind == storage.Stat || x.call.Op.Kind == storage.Checksum
 }
 
 // toFolder reports whether a request for a file was redirected to the same name with a slash at its end, on the same host: servers
 // redirect folders so. Some do not escape the name in Location.
-func (x *call) toFolder(r *request, l *link) bool {
+func (x *exchange) toFolder(r *request, l *link) bool {
 	if !x.onFile() {
 		return false
 	}
@@ -146,7 +197,7 @@ func (x *call) toFolder(r *request, l *link) bool {
 }
 
 // renewed reports whether the answer refuses credentials in whose place there are others now.
-func (x *call) renewed(l *link) bool {
+func (x *exchange) renewed(l *link) bool {
 	if !l.origin.trusted || !x.c.s.refused(x.head.status) || x.c.s.proofOf((*storage.Renewable[string]).Reread) == x.proof {
 		return false
 	}
@@ -155,7 +206,7 @@ func (x *call) renewed(l *link) bool {
 }
 
 // unexpected reports whether the answer refuses an upload because of its Expect, which no other upload then has.
-func (x *call) unexpected(r *request) bool {
+func (x *exchange) unexpected(r *request) bool {
 	if !r.upload || !x.asks || x.head.status != http.StatusExpectationFailed {
 		return false
 	}
@@ -172,7 +223,7 @@ func redirects(status int) bool {
 }
 
 // redirect follows a redirect.
-func (x *call) redirect(r *request, l *link) (*origin, error) {
+func (x *exchange) redirect(r *request, l *link) (*origin, error) {
 	if len(x.head.location) == 0 {
 		return nil, wireclient.ProtocolError("status %d without a Location", x.head.status)
 	}
@@ -198,17 +249,17 @@ func (x *call) redirect(r *request, l *link) (*origin, error) {
 	path = cmp.Or(path, "/")
 	x.path = append(appendPrintable(x.path[:0], path), queryOf(to)...)
 	x.skip(l)
-	x.Reach(storage.Redirected)
+	x.call.Reach(storage.Redirected)
 	if server := o.name; o != x.c.s.home {
-		x.Progress.ServedBy(server)
+		x.call.Progress.ServedBy(server)
 	} else if l.origin != o {
-		x.Progress.ServedBy("") // back to the target
+		x.call.Progress.ServedBy("") // back to the target
 	}
 	return o, nil
 }
 
 // current returns the path of the request that was answered.
-func (x *call) current(r *request) string {
+func (x *exchange) current(r *request) string {
 	if len(x.path) > 0 {
 		return string(x.path)
 	}
@@ -217,7 +268,7 @@ func (x *call) current(r *request) string {
 
 // roundTrip sends the request to one server and reads the answer's head. A kept connection that proves to be closed
 // is made again, once.
-func (x *call) roundTrip(r *request, at *origin) (*link, error) {
+func (x *exchange) roundTrip(r *request, at *origin) (*link, error) {
 	l := x.c.link(x, at)
 	// An upload cannot be repeated once its bytes are counted, and no change should be sent twice: these look
 	// first, all others find out. After HEAD everybody looks: a server that sends a body with it would have that
@@ -243,17 +294,17 @@ func (x *call) roundTrip(r *request, at *origin) (*link, error) {
 }
 
 // arrived notes what the first answer of a connection means.
-func (x *call) arrived(r *request, l *link) {
+func (x *exchange) arrived(r *request, l *link) {
 	l.headed = r.method == "HEAD"
 	x.body.begin(&x.head, l.headed)
 	proved := l.shown || l.origin.trusted && x.c.s.proves()
 	if proved && !l.known && x.head.status != http.StatusUnauthorized && x.head.status != http.StatusForbidden {
 		l.known = true
-		x.Reach(storage.Authenticated)
+		x.call.Reach(storage.Authenticated)
 	}
 }
 
-func (x *call) sendAndReceive(r *request, l *link) error {
+func (x *exchange) sendAndReceive(r *request, l *link) error {
 	x.Hold()
 	x.asks = r.upload && x.expects()
 	x.Data = x.appendHead(x.Data[:0], r, l.origin)
@@ -268,7 +319,7 @@ func (x *call) sendAndReceive(r *request, l *link) error {
 }
 
 // appendHead builds a request, its small body included.
-func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
+func (x *exchange) appendHead(b []byte, r *request, o *origin) []byte {
 	b = append(b, r.method...)
 	b = append(b, ' ')
 	begin := len(b)
@@ -306,7 +357,7 @@ func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
 	if r.upload || len(r.text) > 0 {
 		b = append(b, "Content-Length: "...)
 		if r.upload {
-			b = strconv.AppendInt(b, x.Op.Size, 10)
+			b = strconv.AppendInt(b, x.call.Op.Size, 10)
 		} else {
 			b = strconv.AppendInt(b, int64(len(r.text)), 10)
 		}
@@ -319,7 +370,7 @@ func (x *call) appendHead(b []byte, r *request, o *origin) []byte {
 	return append(b, r.text...)
 }
 
-func (x *call) appendTarget(b []byte, r *request) []byte {
+func (x *exchange) appendTarget(b []byte, r *request) []byte {
 	b = append(b, x.c.s.root...)
 	if (r.bare || r.path == "" && x.onFile()) && len(x.c.s.root) > 0 {
 		return append(b, x.c.s.query...)
@@ -333,7 +384,7 @@ func (x *call) appendTarget(b []byte, r *request) []byte {
 }
 
 // appendDestination says where to move to, on the server that is asked.
-func (x *call) appendDestination(b []byte, r *request, o *origin) []byte {
+func (x *exchange) appendDestination(b []byte, r *request, o *origin) []byte {
 	b = append(b, "Overwrite: F\r\nDestination: "...)
 	b = append(b, o.scheme()...)
 	b = append(b, "://"...)
@@ -345,51 +396,4 @@ func (x *call) appendDestination(b []byte, r *request, o *origin) []byte {
 		b = append(b, '/')
 	}
 	return append(b, "\r\n"...)
-}
-
-// receive reads the head of the final answer.
-func (x *call) receive(l *link) error {
-	for interim := 0; ; interim++ {
-		if err := x.receiveHead(l); err != nil {
-			return err
-		}
-		switch {
-		case x.head.status == http.StatusSwitchingProtocols:
-			return wireclient.ProtocolError("status 101 was not asked for")
-		case x.head.status >= 200:
-			return nil
-		case interim == maxInterim:
-			return wireclient.ProtocolError("more than %d interim answers", maxInterim)
-		}
-	}
-}
-
-// receiveHead reads one head into the buffer and takes it apart. What has come behind it is not read yet.
-func (x *call) receiveHead(l *link) error {
-	if x.Pos > 0 { // the head of an interim answer is of no more use
-		x.End = copy(x.Data[:cap(x.Data)], x.Data[x.Pos:x.End])
-		x.Pos = 0
-	}
-	for searched := 0; ; {
-		if n := headEnd(x.Data[:x.End], searched); n > 0 {
-			x.Pos = n
-			return x.head.parse(x.Data[:n])
-		}
-		searched = x.End
-		if x.End > 0 && x.End == len(x.Data) {
-			if len(x.Data) >= maxHead {
-				return wireclient.ProtocolError("the answer's head is longer than %d bytes", maxHead)
-			}
-			x.Data = append(x.Data, make([]byte, len(x.Data))...)
-		}
-		n, err := l.readLate(&x.Buffer)
-		x.End += n
-		x.heard = x.heard || n > 0
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("closed before the answer: %w", io.EOF)
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

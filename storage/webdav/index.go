@@ -22,24 +22,24 @@ import (
 // write it, or the links of an HTML page.
 func (x *call) listIndex() error {
 	r := request{method: http.MethodGet, path: x.Op.Path, slash: true, extra: "Accept: application/json, text/html;q=0.9, */*;q=0.1\r\n"}
-	l, err := x.exchange(&r)
+	l, err := x.wire.do(&r)
 	if err != nil {
 		return err
 	}
-	ctype, _, _ := strings.Cut(strings.ToLower(string(x.head.ctype)), ";")
+	ctype, _, _ := strings.Cut(strings.ToLower(string(x.wire.head.ctype)), ";")
 	switch ctype = strings.TrimSpace(ctype); {
-	case !x.head.ok():
+	case !x.wire.head.ok():
 		err = x.noIndex(l)
 	case x.elsewhere(l, &r) != "":
 		err = &storage.RedirectError{To: x.elsewhere(l, &r)}
-		x.skip(l)
+		x.wire.skip(l)
 	case ctype == "application/json":
 		x.Reach(storage.Opened)
 		err = x.listBody(l, parseIndex)
 	case ctype == "text/html" || ctype == "application/xhtml+xml":
 		err = x.listPage(l, &r)
 	default:
-		x.skip(l)
+		x.wire.skip(l)
 		err = fmt.Errorf("%w: the folder is answered with content of type %.60q, not with a listing in JSON or HTML: %w", storage.ErrNoListing,
 			ctype, errors.ErrUnsupported)
 	}
@@ -53,8 +53,8 @@ func (x *call) listIndex() error {
 // elsewhere returns the URL, without query, at which the folder was found after redirects, or "" if that is its
 // own. Names of a listing of another place are no names below the target.
 func (x *call) elsewhere(l *link, r *request) string {
-	at := withoutQuery(x.current(r))
-	if l.origin == x.c.s.home && sameFolder(at, withoutQuery(string(x.appendTarget(nil, r)))) {
+	at := withoutQuery(x.wire.current(r))
+	if l.origin == x.s.home && sameFolder(at, withoutQuery(string(x.wire.appendTarget(nil, r)))) {
 		return ""
 	}
 	return l.origin.scheme() + "://" + l.origin.authority + at
@@ -63,13 +63,13 @@ func (x *call) elsewhere(l *link, r *request) string {
 // listPage reads a listing in HTML.
 func (x *call) listPage(l *link, r *request) error {
 	x.Reach(storage.Opened)
-	base, err := url.Parse(l.origin.scheme() + "://" + l.origin.authority + x.current(r))
+	base, err := url.Parse(l.origin.scheme() + "://" + l.origin.authority + x.wire.current(r))
 	if err != nil {
-		x.skip(l)
+		x.wire.skip(l)
 		return wireclient.ProtocolError("listing: %v", err)
 	}
 	x.Result.Incomplete = true
-	ends := x.body.framing != byClose
+	ends := x.wire.body.framing != byClose
 	return x.listBody(l, func(body io.Reader) (wireclient.Listing, error) { return parsePage(body, base, ends) })
 }
 
@@ -84,7 +84,7 @@ var errNotThere = errors.New("no such folder")
 // noIndex makes an error of an answer to a GET of a folder. Servers that make no listings refuse it with 403
 // (nginx, Apache, lighttpd) or 404 (Caddy).
 func (x *call) noIndex(l *link) error {
-	status := x.head.status
+	status := x.wire.head.status
 	err := x.refuse(l)
 	switch status {
 	case http.StatusForbidden:
@@ -99,12 +99,12 @@ func (x *call) noIndex(l *link) error {
 // become a folder by a redirect.
 func (x *call) isFile() bool {
 	r := request{method: http.MethodHead, bare: true}
-	l, err := x.exchange(&r)
+	l, err := x.wire.do(&r)
 	if err != nil {
 		return false
 	}
-	x.finish(l)
-	return x.head.ok() && !strings.HasSuffix(withoutQuery(x.current(&r)), "/")
+	x.wire.finish(l)
+	return x.wire.head.ok() && !strings.HasSuffix(withoutQuery(x.wire.current(&r)), "/")
 }
 
 // parseIndex reads a listing in JSON, as nginx or Caddy writes it.

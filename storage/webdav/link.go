@@ -82,42 +82,55 @@ func (l *link) ask(p []byte, b tcp.Lender) error {
 }
 
 // count adds the link's bytes since the last count to the result.
-func (x *call) count(l *link) {
+func (x *exchange) count(l *link) {
 	if l.conn == nil {
 		return
 	}
-	x.Count(l.conn, &l.counted)
+	x.call.Count(l.conn, &l.counted)
 }
 
 // drop closes a link whose state is not known, or that the server closes.
-func (x *call) drop(l *link) {
+func (x *exchange) drop(l *link) {
 	x.count(l)
 	_ = l.close() // the connection is gone in any case
 }
 
+// finish puts the connection into the state that the next request needs, or closes it.
+func (x *exchange) finish(l *link) {
+	if l.conn != nil && (!x.body.ended || !x.head.keep || x.Pos != x.End) {
+		x.drop(l)
+	}
+}
+
+// skip reads the rest of an unwanted body, if it is short, so that the connection can be kept.
+func (x *exchange) skip(l *link) {
+	_ = x.collect(l, nil, maxDrain) // a body cut short shows in finish
+	x.finish(l)
+}
+
 // connect makes sure that l is open and begins the call's part on it.
-func (x *call) connect(l *link) error {
+func (x *exchange) connect(l *link) error {
 	x.server = l.origin
 	if l.conn != nil {
-		err := l.conn.Begin(x.Ctx, x.Deadline)
+		err := l.conn.Begin(x.call.Ctx, x.call.Deadline)
 		if err != nil {
 			x.drop(l)
 		}
 		return err
 	}
-	conn, err := x.c.s.dialer.Dial(x.Ctx, l.origin.host, l.origin.port, x.Deadline)
+	conn, err := x.c.s.dialer.Dial(x.call.Ctx, l.origin.host, l.origin.port, x.call.Deadline)
 	if err != nil {
 		return err
 	}
 	l.conn = conn
-	x.Reach(storage.Connected)
+	x.call.Reach(storage.Connected)
 	if !l.origin.secure {
 		return nil
 	}
 	return x.secure(l)
 }
 
-func (x *call) secure(l *link) error {
+func (x *exchange) secure(l *link) error {
 	conf := x.c.s.tls.Clone()
 	conf.NextProtos = []string{"http/1.1"}
 	conf.ClientSessionCache = x.c.tickets.For(l.origin.name)
@@ -129,11 +142,11 @@ func (x *call) secure(l *link) error {
 		}
 	}
 	var err error
-	if l.tls, err = x.Secure(l.conn, conf, l.origin.host, &x.c.s.records); err != nil {
+	if l.tls, err = x.call.Secure(l.conn, conf, l.origin.host, &x.c.s.records); err != nil {
 		x.drop(l)
 		return err
 	}
-	x.Reach(storage.Secured)
+	x.call.Reach(storage.Secured)
 	return nil
 }
 

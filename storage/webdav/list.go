@@ -49,17 +49,17 @@ const propfind = `<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><
 
 // list is PROPFIND or, where that gives no listing, a GET of the folder.
 func (x *call) list() error {
-	if x.c.s.noPropfind.Load() {
+	if x.s.noPropfind.Load() {
 		return x.listIndex()
 	}
-	l, err := x.exchange(&request{
+	l, err := x.wire.do(&request{
 		method: "PROPFIND", path: x.Op.Path, slash: true,
 		extra: "Depth: 1\r\nContent-Type: application/xml\r\n", text: propfind,
 	})
 	if err != nil {
 		return err
 	}
-	status := x.head.status
+	status := x.wire.head.status
 	if status == http.StatusMultiStatus {
 		x.Reach(storage.Opened)
 		return x.listBody(l, func(r io.Reader) (wireclient.Listing, error) {
@@ -72,7 +72,7 @@ func (x *call) list() error {
 	}
 	err = x.listIndex()
 	if err == nil || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented {
-		x.c.s.noPropfind.Store(true)
+		x.s.noPropfind.Store(true)
 	}
 	if status == http.StatusForbidden || status == http.StatusNotFound {
 		if err != nil && !errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, storage.ErrRedirected) {
@@ -95,27 +95,27 @@ func indexed(status int) bool {
 
 // folder returns the escaped path that the listing is about.
 func (x *call) folder() string {
-	return withoutQuery(x.current(&request{path: x.Op.Path, slash: true}))
+	return withoutQuery(x.wire.current(&request{path: x.Op.Path, slash: true}))
 }
 
 // listBody gives the body to a parser and the entries to the result.
 func (x *call) listBody(l *link, parse func(io.Reader) (wireclient.Listing, error)) error {
-	listing, err := parse(io.LimitReader(bodyReader{x, l}, maxListing))
+	listing, err := parse(io.LimitReader(bodyReader{&x.wire.answer, l}, maxListing))
 	if err != nil {
-		x.drop(l)
+		x.wire.drop(l)
 		return err
 	}
-	x.skip(l)
+	x.wire.skip(l)
 	x.SetListing(listing)
 	return nil
 }
 
 type bodyReader struct {
-	x *call
+	a *answer
 	l *link
 }
 
-func (r bodyReader) Read(p []byte) (int, error) { return r.x.readBody(r.l, p) }
+func (r bodyReader) Read(p []byte) (int, error) { return r.a.readBody(r.l, p) }
 
 // A response is one element of a multistatus (RFC 4918, 14.24).
 type response struct {

@@ -22,7 +22,7 @@ func (x *call) stat() error {
 		x.Result.Folder = true
 		return nil
 	case err == nil:
-		x.finish(l)
+		x.wire.finish(l)
 	}
 	return err
 }
@@ -30,25 +30,25 @@ func (x *call) stat() error {
 // headOf sends r as a HEAD of the operation's path. The size is that of the answer.
 func (x *call) headOf(r *request) (*link, error) {
 	r.method, r.path = http.MethodHead, x.Op.Path
-	l, err := x.exchange(r)
+	l, err := x.wire.do(r)
 	if err != nil {
 		return nil, err
 	}
-	if !x.head.ok() && x.head.status != http.StatusNoContent {
+	if !x.wire.head.ok() && x.wire.head.status != http.StatusNoContent {
 		return nil, x.refuse(l)
 	}
 	x.Reach(storage.Opened)
-	x.Result.Size, x.Result.Encoding = x.head.length, x.head.encoding
+	x.Result.Size, x.Result.Encoding = x.wire.head.length, x.wire.head.encoding
 	return l, nil
 }
 
 // mkdir is MKCOL. The slash at the end is what nginx insists on.
 func (x *call) mkdir() error {
-	l, err := x.exchange(&request{method: "MKCOL", path: x.Op.Path, slash: true})
+	l, err := x.wire.do(&request{method: "MKCOL", path: x.Op.Path, slash: true})
 	if err != nil {
 		return err
 	}
-	if x.head.status == http.StatusMethodNotAllowed { // there is something already (RFC 4918, 9.3.1)
+	if x.wire.head.status == http.StatusMethodNotAllowed { // there is something already (RFC 4918, 9.3.1)
 		return x.refuseAs(l, fs.ErrExist)
 	}
 	return x.made(l)
@@ -56,10 +56,10 @@ func (x *call) mkdir() error {
 
 // made ends a request that makes something: by PUT, MKCOL or MOVE.
 func (x *call) made(l *link) error {
-	switch x.head.status {
+	switch x.wire.head.status {
 	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
 		x.Reach(storage.Opened)
-		x.skip(l)
+		x.wire.skip(l)
 		return nil
 	case http.StatusConflict: // a folder on the way is missing (RFC 4918, 9.3.1, 9.7.1, 9.9.4)
 		return x.refuseAs(l, fs.ErrNotExist)
@@ -80,15 +80,15 @@ func (x *call) remove() error {
 	if err != nil || l == nil {
 		return err
 	}
-	if x.head.status != http.StatusConflict { // nginx answers so for a folder without a slash
+	if x.wire.head.status != http.StatusConflict { // nginx answers so for a folder without a slash
 		return x.refuse(l)
 	}
-	x.skip(l)
+	x.wire.skip(l)
 	return x.removeFolder()
 }
 
 func (x *call) removeFolder() error {
-	if err := x.c.s.methods[storage.List](x); err != nil {
+	if err := x.s.methods[storage.List](x); err != nil {
 		return err
 	}
 	n, incomplete := len(x.Result.Entries)+x.Result.Omitted, x.Result.Incomplete
@@ -110,14 +110,14 @@ func (x *call) removeFolder() error {
 
 // delete returns the link if the answer is not a success.
 func (x *call) delete(slash bool) (*link, error) {
-	l, err := x.exchange(&request{method: http.MethodDelete, path: x.Op.Path, slash: slash})
+	l, err := x.wire.do(&request{method: http.MethodDelete, path: x.Op.Path, slash: slash})
 	if err != nil {
 		return nil, err
 	}
-	switch x.head.status {
+	switch x.wire.head.status {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
 		x.Reach(storage.Opened)
-		x.skip(l)
+		x.wire.skip(l)
 		return nil, nil
 	}
 	return l, nil
@@ -135,15 +135,15 @@ func (x *call) move() error {
 	}
 	folder := strings.HasSuffix(from, "/")
 	for {
-		l, err := x.exchange(&request{method: "MOVE", path: from, to: to, slash: folder})
+		l, err := x.wire.do(&request{method: "MOVE", path: from, to: to, slash: folder})
 		if err != nil {
 			return err
 		}
 		switch {
-		case x.head.status == http.StatusPreconditionFailed: // there is something already (RFC 4918, 9.9.4)
+		case x.wire.head.status == http.StatusPreconditionFailed: // there is something already (RFC 4918, 9.9.4)
 			return x.refuseAs(l, fs.ErrExist)
-		case x.head.status == http.StatusBadRequest && !folder:
-			x.drop(l) // nginx closes the connection after it, in any case
+		case x.wire.head.status == http.StatusBadRequest && !folder:
+			x.wire.drop(l) // nginx closes the connection after it, in any case
 			folder = true
 			continue
 		}
@@ -154,16 +154,16 @@ func (x *call) move() error {
 // login asks for the head of the target itself. Whether there is anything to be read does not matter, as long as
 // the service lets us in.
 func (x *call) login() error {
-	l, err := x.exchange(&request{method: http.MethodHead, path: x.Op.Path})
+	l, err := x.wire.do(&request{method: http.MethodHead, path: x.Op.Path})
 	if err != nil {
 		return err
 	}
-	switch s := x.head.status; {
+	switch s := x.wire.head.status; {
 	case errors.Is(storage.HTTPError(s), fs.ErrPermission), s >= 500, s == http.StatusTooManyRequests, s == http.StatusRequestTimeout:
 		return x.refuse(l)
 	}
 	x.Reach(storage.Opened)
-	x.finish(l)
+	x.wire.finish(l)
 	return nil
 }
 
@@ -174,15 +174,15 @@ func (x *call) checksum() error {
 		return fmt.Errorf("checksum %q: use one of adler32, crc32c, md5, sha256: %w", x.Op.Sum, errors.ErrUnsupported)
 	}
 	r, sum := request{extra: "Want-Digest: " + alg.RFC3230 + "\r\nWant-Repr-Digest: " + alg.RFC9530 + "=1\r\n"}, (*head).sum
-	if x.c.s.bucket != nil {
+	if x.s.bucket != nil {
 		r, sum = request{sums: alg.Name != "md5"}, (*head).objectSum // the ETag is an MD5 sum; s3proxy refuses to be asked for more
 	}
 	l, err := x.headOf(&r)
 	if err != nil {
 		return err
 	}
-	x.Result.Sum, err = sum(&x.head, alg)
-	x.finish(l)
+	x.Result.Sum, err = sum(&x.wire.head, alg)
+	x.wire.finish(l)
 	return err
 }
 

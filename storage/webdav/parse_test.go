@@ -99,7 +99,7 @@ func FuzzChunks(f *testing.F) {
 		if len(b) > bufferSize || size <= 0 || size > 1<<16 {
 			return
 		}
-		x := newCall()
+		var x answer
 		x.Data, x.End = make([]byte, bufferSize), len(b)
 		copy(x.Data, b)
 		x.head = head{status: 200, chunked: true, keep: true, length: -1}

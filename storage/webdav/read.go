@@ -15,10 +15,10 @@ import (
 func (x *call) read() error {
 	err := x.Fetch(x.readParts)
 	if err == nil && x.Op.Size < 0 {
-		x.Result.Encoding = x.head.encoding
+		x.Result.Encoding = x.wire.head.encoding
 	}
-	if x.head.encoding != "" && (errors.Is(err, storage.ErrSize) || errors.Is(err, storage.ErrShort)) {
-		return fmt.Errorf("%w: the answer has Content-Encoding %q, which was not requested", err, x.head.encoding)
+	if x.wire.head.encoding != "" && (errors.Is(err, storage.ErrSize) || errors.Is(err, storage.ErrShort)) {
+		return fmt.Errorf("%w: the answer has Content-Encoding %q, which was not requested", err, x.wire.head.encoding)
 	}
 	return err
 }
@@ -54,26 +54,26 @@ func (x *call) readParts(sum hash.Hash) error {
 
 // readWhole is one GET.
 func (x *call) readWhole(sum hash.Hash) error {
-	l, err := x.exchange(&request{method: http.MethodGet, path: x.Op.Path})
+	l, err := x.wire.do(&request{method: http.MethodGet, path: x.Op.Path})
 	if err != nil {
 		return err
 	}
-	if !x.head.ok() {
+	if !x.wire.head.ok() {
 		return x.refuse(l)
 	}
 	x.Reach(storage.Opened)
-	if err := x.checkSize(l, x.head.length); err != nil {
+	if err := x.checkSize(l, x.wire.head.length); err != nil {
 		return err
 	}
-	n, err := x.take(l, sum, x.Op.Size)
+	n, err := x.wire.take(l, sum, x.Op.Size)
 	if err != nil {
-		x.drop(l)
+		x.wire.drop(l)
 		if x.Op.Size >= 0 && n > x.Op.Size {
 			return fmt.Errorf("%w: more than the %d bytes expected", storage.ErrSize, x.Op.Size)
 		}
 		return err
 	}
-	x.finish(l)
+	x.wire.finish(l)
 	x.Result.Size = n
 	if n < x.Op.Size { // it may have been cut off: no size was announced
 		return fmt.Errorf("%w: the file has %d bytes, not the %d expected", storage.ErrShort, n, x.Op.Size)
@@ -104,7 +104,7 @@ func (x *call) readInChunks(sum hash.Hash) error {
 
 // readRange is one ranged GET.
 func (x *call) readRange(from, count int64, sum hash.Hash) error {
-	l, err := x.exchange(&request{method: http.MethodGet, path: x.Op.Path, ranged: true, from: from, count: count})
+	l, err := x.wire.do(&request{method: http.MethodGet, path: x.Op.Path, ranged: true, from: from, count: count})
 	if err != nil {
 		return err
 	}
@@ -113,12 +113,12 @@ func (x *call) readRange(from, count int64, sum hash.Hash) error {
 		return err
 	}
 	x.Reach(storage.Opened)
-	n, err := x.take(l, sum, count)
+	n, err := x.wire.take(l, sum, count)
 	if err != nil {
-		x.drop(l)
+		x.wire.drop(l)
 		return err
 	}
-	x.finish(l)
+	x.wire.finish(l)
 	if n < count {
 		return fmt.Errorf("%w: %d of %d bytes at %d", storage.ErrShort, n, count, from)
 	}
@@ -127,14 +127,14 @@ func (x *call) readRange(from, count int64, sum hash.Hash) error {
 
 // checkRange looks whether the answer is about the range that was asked for.
 func (x *call) checkRange(l *link, from, count int64) error {
-	h := &x.head
+	h := &x.wire.head
 	if h.ok() {
 		// The whole file, which some servers send if the range covers it.
 		if from == 0 && h.length >= 0 && h.length <= count {
 			x.Result.Size = h.length
 			return x.checkSize(l, h.length)
 		}
-		x.drop(l)
+		x.wire.drop(l)
 		return wireclient.ProtocolError("the server ignored the range %d-%d and sent everything", from, from+count-1)
 	}
 	if h.status == http.StatusRequestedRangeNotSatisfiable {
@@ -147,11 +147,11 @@ func (x *call) checkRange(l *link, from, count int64) error {
 	}
 	first, last, total, ok := parseContentRange(h.crange)
 	if ok && total >= 0 && last >= total { // XRootD promises what the file does not have
-		x.drop(l)
+		x.wire.drop(l)
 		return fmt.Errorf("%w: the file has %d bytes, wanted %d at %d", storage.ErrShort, total, count, from)
 	}
 	if !ok || first != from || last >= from+count || h.length >= 0 && h.length != last-first+1 {
-		x.drop(l)
+		x.wire.drop(l)
 		return wireclient.ProtocolError("Content-Range %q and length %d in answer to the range %d-%d", clip(h.crange, 60), h.length,
 			from, from+count-1)
 	}
@@ -164,7 +164,7 @@ func (x *call) checkRange(l *link, from, count int64) error {
 func (x *call) checkSize(l *link, size int64) error {
 	err := storage.CheckSize(x.Op.Size, size)
 	if err != nil {
-		x.drop(l)
+		x.wire.drop(l)
 	}
 	return err
 }

@@ -188,24 +188,24 @@ func (x *call) removeMarker() error {
 
 // isObject reports whether there is an object of a name below the target, or of the target itself.
 func (x *call) isObject(path string) (bool, error) {
-	l, err := x.exchange(&request{method: http.MethodHead, path: path, bare: path == ""})
+	l, err := x.wire.do(&request{method: http.MethodHead, path: path, bare: path == ""})
 	if err != nil {
 		return false, err
 	}
-	if !x.head.ok() && x.head.status != http.StatusNotFound {
+	if !x.wire.head.ok() && x.wire.head.status != http.StatusNotFound {
 		return false, x.refuse(l)
 	}
-	x.finish(l)
-	return x.head.ok(), nil
+	x.wire.finish(l)
+	return x.wire.head.ok(), nil
 }
 
 // makeMarker makes a folder as other clients of S3 do: an empty object whose name ends in a slash.
 func (x *call) makeMarker() error {
-	l, err := x.exchange(&request{method: http.MethodPut, path: x.Op.Path, slash: true, extra: "If-None-Match: *\r\nContent-Length: 0\r\n"})
+	l, err := x.wire.do(&request{method: http.MethodPut, path: x.Op.Path, slash: true, extra: "If-None-Match: *\r\nContent-Length: 0\r\n"})
 	if err != nil {
 		return err
 	}
-	if x.head.status == http.StatusPreconditionFailed {
+	if x.wire.head.status == http.StatusPreconditionFailed {
 		return x.refuseAs(l, fs.ErrExist)
 	}
 	return x.made(l)
@@ -233,18 +233,18 @@ func (h *head) objectSum(alg digest.Algorithm) (string, error) {
 
 // listObjects is ListObjectsV2, page by page.
 func (x *call) listObjects() error {
-	k := x.c.s.bucket
+	k := x.s.bucket
 	below := strings.Trim(x.Op.Path, "/")
 	if below != "" {
 		below += "/"
 	}
 	all := objects{prefix: k.prefix + below}
 	for more, first := true, true; more; first = false {
-		l, err := x.exchange(&request{method: http.MethodGet, path: x.Op.Path, slash: true, target: k.listing(&all)})
+		l, err := x.wire.do(&request{method: http.MethodGet, path: x.Op.Path, slash: true, target: k.listing(&all)})
 		if err != nil {
 			return err
 		}
-		if !x.head.ok() {
+		if !x.wire.head.ok() {
 			return x.refuse(l)
 		}
 		if first {

@@ -78,35 +78,35 @@ func isNotRun(line string) bool {
 
 // isBareNotRun recognizes it in a response to HEAD: the body is missing, but its length is known. That of a file that is
 // not there is zero.
-func (x *call) isBareNotRun() bool {
-	h := &x.head
-	return x.body.ended && !h.keep && (h.status == http.StatusNotFound && h.length == int64(len(notRun)) ||
+func (a *answer) isBareNotRun() bool {
+	h := &a.head
+	return a.body.ended && !h.keep && (h.status == http.StatusNotFound && h.length == int64(len(notRun)) ||
 		h.status == http.StatusInternalServerError && h.length == int64(len(notSummed)))
 }
 
 // refuse makes an error of the answer and puts the connection into order.
-func (x *call) refuse(l *link) error { return x.refuseAs(l, storage.HTTPError(x.head.status)) }
+func (x *call) refuse(l *link) error { return x.refuseAs(l, storage.HTTPError(x.wire.head.status)) }
 
 // refuseAs is refuse where a status has a meaning of its own.
 func (x *call) refuseAs(l *link, cause error) error {
-	e := &statusError{status: x.head.status, reason: printable(x.head.reason, 80), cause: cause}
+	e := &statusError{status: x.wire.head.status, reason: printable(x.wire.head.reason, 80), cause: cause}
 	if e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable {
-		e.after = pause.After(string(x.head.retry), time.Now(), maxRetryAfter)
+		e.after = pause.After(string(x.wire.head.retry), time.Now(), maxRetryAfter)
 	}
 	if e.status == http.StatusUnauthorized {
-		e.offers = x.head.offers()
+		e.offers = x.wire.head.offers()
 	}
-	if errors.Is(cause, fs.ErrPermission) && !l.origin.trusted && x.c.s.proves() {
+	if errors.Is(cause, fs.ErrPermission) && !l.origin.trusted && x.s.proves() {
 		e.note = "credentials for the target are not sent to another server"
 	}
 	x.line = x.line[:0]
-	if isMarkup(x.head.ctype) {
-		_ = x.collect(l, &x.line, maxReason) // the status is what counts
+	if isMarkup(x.wire.head.ctype) {
+		_ = x.wire.collect(l, &x.line, maxReason) // the status is what counts
 		e.line = titleOf(x.line, e.status, e.reason)
 	} else {
-		bare, inXML := x.isBareNotRun(), bytes.Contains(x.head.ctype, []byte("xml"))
+		bare, inXML := x.wire.isBareNotRun(), bytes.Contains(x.wire.head.ctype, []byte("xml"))
 		// Whatever goes wrong here, the status is what counts.
-		_ = x.collect(l, &x.line, maxReason)
+		_ = x.wire.collect(l, &x.line, maxReason)
 		if inXML {
 			e.line = codeOf(x.line)
 		}
@@ -124,7 +124,7 @@ func (x *call) refuseAs(l *link, cause error) error {
 			e.cause = syscall.ENOTDIR
 		}
 	}
-	x.skip(l)
+	x.wire.skip(l)
 	return e
 }
 

@@ -129,7 +129,7 @@ func open(t storage.Target) (storage.Service, error) {
 	if s.tls == nil {
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	s.calls.New = func() any { return newCall() }
+	s.calls.New = func() any { return newCall(s) }
 	return s, nil
 }
 
