@@ -51,7 +51,7 @@ func TestHostileNames(t *testing.T) {
 	s.events <- transfer.Event{ID: 9, Time: time.Now(), Status: markup, Request: 1, Text: markup}
 	p.Eval(`location.hash = "#/"`, nil)
 	s.events <- transfer.Event{ID: 10, Time: time.Now(), Text: markup}
-	p.Wait(`document.querySelector("[aria-label='What happened'] tbody").textContent.includes("<img")`)
+	p.Wait(`document.querySelector("[aria-label='Events'] tbody").textContent.includes("<img")`)
 	p.PressFor("#new", `document.querySelector("dialog select")?.textContent.includes("<img")`)
 	harmless(t, p, "the form")
 	p.Keys(browser.Escape)
@@ -129,7 +129,7 @@ func TestRoles(t *testing.T) {
 		t.Run(token, func(t *testing.T) {
 			t.Parallel()
 			p := browser.Open(t, s.URL+"/#code="+s.page.Code(token), 1200, 900)
-			p.Wait(`document.querySelectorAll("[aria-label='Requests that go on'] tbody tr").length === 3`)
+			p.Wait(`document.querySelectorAll("[aria-label='Active requests'] tbody tr").length === 3`)
 			var got []string
 			p.Eval(`[...document.querySelectorAll("button")].filter((b) => b.offsetParent && b.textContent !== "Sign out").map((b) => b.textContent)`, &got)
 			if strings.Join(got, ",") != want {
@@ -182,7 +182,7 @@ func TestCoordinatorAway(t *testing.T) {
 	s := pretend(t)
 	busy(s)
 	p := browser.Open(t, s.URL+"/#code="+s.page.Code("read:eve"), 1200, 900)
-	p.Wait(`document.querySelectorAll("[aria-label='Requests that go on'] tbody tr").length === 3 && document.querySelector(".wire").textContent.includes("connected")`)
+	p.Wait(`document.querySelectorAll("[aria-label='Active requests'] tbody tr").length === 3 && document.querySelector(".wire").textContent.includes("connected")`)
 	s.mu.Lock()
 	s.away = true
 	s.mu.Unlock()
@@ -192,6 +192,6 @@ func TestCoordinatorAway(t *testing.T) {
 	s.away = false
 	s.requests[2].Status = transfer.Cancelled
 	s.mu.Unlock()
-	p.Wait(`!document.querySelector(".wire.lost") && document.querySelectorAll("[aria-label='Requests that go on'] tbody tr").length === 2`)
+	p.Wait(`!document.querySelector(".wire.lost") && document.querySelectorAll("[aria-label='Active requests'] tbody tr").length === 2`)
 	p.Silent("503", "ERR_")
 }

@@ -68,7 +68,7 @@ func TestTransferInBrowser(t *testing.T) {
 	p.Press("#new")
 	p.Wait(`document.querySelector("dialog[open]")`)
 	fill(p, "Dataset", "/store/ru") // a name that is typed slowly: no request for it fails
-	p.Wait(`document.querySelector("dialog").textContent.includes("There is no dataset of this name yet.")`)
+	p.Wait(`document.querySelector("dialog").textContent.includes("No dataset with this name.")`)
 	fill(p, "Dataset", "n1")
 	p.Wait(`document.querySelector("dialog").textContent.includes("10 files, 10.5 MB; A has 6, B has 4")`)
 	fill(p, "To", "C")
@@ -103,7 +103,7 @@ func TestTransferInBrowser(t *testing.T) {
 	r, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "C", Approve: true, Tries: 2})
 	require.NoError(t, err)
 	p.Eval(`location.hash = "#/"`, nil)
-	p.Wait(`document.querySelector("[aria-label='What happened']")?.textContent.includes("partial")`)
+	p.Wait(`document.querySelector("[aria-label='Events']")?.textContent.includes("partial")`)
 	p.Eval(`location.hash = "#/requests/`+itoa(r.ID)+`"`, nil)
 	p.Wait(status("partial") + ` && document.querySelectorAll("tbody tr").length === 2`)
 	for _, want := range []string{"/store/run2/f03.root", "/store/run2/f07.root", "failed"} {
@@ -125,7 +125,7 @@ func TestTransferInBrowser(t *testing.T) {
 	p.Wait(`document.activeElement?.matches("dialog input")`)
 	p.Picture("real-cancel")
 	p.Keys("nobody needs it\r")
-	p.Wait(status("cancelled") + ` && document.querySelector(".said").textContent.includes("cancelled")`)
+	p.Wait(status("cancelled") + ` && document.querySelector(".notice").textContent.includes("cancelled")`)
 	p.Wait(`document.querySelector("main").textContent.includes("nobody needs it")`)
 	for _, at := range []string{"#/", "#/requests", "#/datasets", "#/dataset?name=/store/run1", "#/sites", "#/links"} {
 		p.Eval(`location.hash = "`+at+`"`, nil)

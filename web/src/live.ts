@@ -1,7 +1,7 @@
 // The script of the live page: connects, keeps what comes, shows it.
 import { Data, type Entry, type Message } from "./live_data";
 import { Page } from "./live_page";
-import { Wire } from "./live_wire";
+import { EventStream } from "./event_stream";
 import "./theme.css";
 import "./live.css";
 
@@ -9,7 +9,7 @@ import "./live.css";
 class Live {
   private data = new Data();
   private readonly page: Page;
-  private readonly wire: Wire<Message>;
+  private readonly wire: EventStream<Message>;
   private run = new URLSearchParams(location.search).get("run") ?? ""; // "": the newest
   private hosts: string[] = []; // that somebody has chosen; none: the busiest
   private entries: Entry[] = [];
@@ -18,7 +18,7 @@ class Live {
 
   constructor(root: HTMLElement) {
     this.page = new Page(root, { run: (key) => this.choose(key), host: (name, drawn) => this.draw(name, drawn) });
-    this.wire = new Wire({ message: (m) => this.take(m), state: (text, good) => this.page.connection(text, good) }, (since) => this.address(since));
+    this.wire = new EventStream({ message: (m) => this.take(m), state: (text, good) => this.page.connection(text, good) }, (since) => this.address(since));
     this.page.connection("connecting", true);
     this.wire.open(true);
     addEventListener("popstate", () => this.choose(new URLSearchParams(location.search).get("run") ?? "", false));

@@ -1,10 +1,10 @@
-// What the page asks a coordinator, as package transfer and catalog write it.
+// The API of a coordinator for the page, with the types of packages transfer and catalog.
 
-export interface Who {
+export interface User {
   name: string;
   roles: string[] | null;
   until?: string;
-  known?: boolean; // by the browser's certificate
+  known?: boolean; // signed in by the browser's certificate
 }
 
 export interface Site {
@@ -12,7 +12,7 @@ export interface Site {
   kind: string;
   url?: string;
   max?: number;
-  free_bytes: number; // -1: not known
+  free_bytes: number; // -1: unknown
   seen?: string;
   up: boolean;
   problem?: string;
@@ -33,7 +33,7 @@ export interface Replica {
   bad?: string;
 }
 
-export interface Placed {
+export interface DatasetFile {
   name: string;
   block?: string;
   size_bytes: number;
@@ -150,72 +150,72 @@ export interface Explanation {
   reasons: { files: number; file?: string; text: string }[] | null;
 }
 
-export interface Happening {
+export interface TransferEvent {
   id: number;
   time: string;
   request?: number;
-  item?: number; // of a file that failed
-  status?: string; // of the request, after it
+  item?: number; // the number of the failed file
+  status?: string; // the status of the request after the event
   text: string;
 }
 
-/** A Refusal is an error response; status 0: there was no response. code is "" unless the page distinguishes this error. */
-export class Refusal extends Error {
+/** ApiError is an error response; status 0: there was no response. code is "" unless the page distinguishes this error. */
+export class ApiError extends Error {
   constructor(readonly status: number, text: string, readonly code = "") {
     super(text);
   }
 }
 
-let ahead = 0; // of the coordinator's clock, in milliseconds
+let clockOffset = 0; // coordinator's clock minus the local clock, in milliseconds
 
-/** now is the time at the coordinator. */
-export const now = (): number => Date.now() + ahead;
+/** now returns the time of the coordinator's clock. */
+export const now = (): number => Date.now() + clockOffset;
 
-const patience = 30_000;
+const requestTimeout = 30_000;
 
-/** ask asks for what is at path, or, with a body, orders it. */
-export async function ask<T>(path: string, body?: unknown): Promise<T> {
+/** fetchJSON sends a GET request to path, or a POST request if there is a body, and returns the decoded response. */
+export async function fetchJSON<T>(path: string, body?: unknown): Promise<T> {
   let r: Response;
   try {
     r = await fetch(path, {
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(requestTimeout),
       ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json", "X-Weir": "page" } }),
     });
   } catch {
-    throw new Refusal(0, "The coordinator cannot be reached.");
+    throw new ApiError(0, "The coordinator is unreachable.");
   }
   const date = Date.parse(r.headers.get("Date") ?? "");
   if (date) {
-    const off = date + 500 - Date.now(); // it has whole seconds
-    ahead = Math.abs(off) > 2000 ? off : 0;
+    const off = date + 500 - Date.now(); // the header has a resolution of one second
+    clockOffset = Math.abs(off) > 2000 ? off : 0;
   }
-  const answer = (await r.json().catch(() => undefined)) as (T & { error?: string; code?: string }) | undefined;
-  if (!r.ok || answer === undefined) {
-    const text = answer?.error || "The coordinator answered with " + r.status + " " + r.statusText + ".";
-    throw new Refusal(r.ok ? 0 : r.status, text, answer?.code);
+  const data = (await r.json().catch(() => undefined)) as (T & { error?: string; code?: string }) | undefined;
+  if (!r.ok || data === undefined) {
+    const text = data?.error || "The coordinator returned " + r.status + " " + r.statusText + ".";
+    throw new ApiError(r.ok ? 0 : r.status, text, data?.code);
   }
-  return answer;
+  return data;
 }
 
-/** query writes what is set as the query of a path. */
-export function query(path: string, of: Record<string, string | number | undefined>): string {
+/** query appends the parameters that are set to a path, as its query. */
+export function query(path: string, params: Record<string, string | number | undefined>): string {
   const q = new URLSearchParams();
-  for (const [k, v] of Object.entries(of)) if (v !== undefined && v !== "" && v !== 0) q.set(k, String(v));
+  for (const [k, v] of Object.entries(params)) if (v !== undefined && v !== "" && v !== 0) q.set(k, String(v));
   const text = q.toString();
   return text ? path + "?" + text : path;
 }
 
 const api = "/api/v1";
 
-export const sites = (): Promise<Site[]> => ask<Site[] | null>(api + "/sites").then((l) => l ?? []);
-export const links = (): Promise<Link[]> => ask<Link[] | null>(api + "/links").then((l) => l ?? []);
-export const datasets = (after: string, n: number): Promise<Dataset[]> => ask<Dataset[] | null>(query(api + "/datasets", { after, n })).then((l) => l ?? []);
-/** datasetsFrom returns datasets from a name on. */
-export const datasetsFrom = (from: string, n: number): Promise<Dataset[]> => ask<Dataset[] | null>(query(api + "/datasets", { from, n })).then((l) => l ?? []);
-/** samples are those of a site's host after a time in milliseconds. */
-export const samples = (site: string, after: number, n: number): Promise<Sample[]> => ask<Sample[] | null>(query(api + "/samples", { site, n, after: Math.floor(after) + "000000" })).then((l) => l ?? []);
-export const dataset = (name: string): Promise<Dataset> => ask(query(api + "/dataset", { name }));
-export const placed = (name: string, after: string, n: number): Promise<Placed[]> => ask<Placed[] | null>(query(api + "/dataset/files", { name, after, n })).then((l) => l ?? []);
+export const sites = (): Promise<Site[]> => fetchJSON<Site[] | null>(api + "/sites").then((l) => l ?? []);
+export const links = (): Promise<Link[]> => fetchJSON<Link[] | null>(api + "/links").then((l) => l ?? []);
+export const datasets = (after: string, n: number): Promise<Dataset[]> => fetchJSON<Dataset[] | null>(query(api + "/datasets", { after, n })).then((l) => l ?? []);
+/** datasetsFrom returns datasets in order, starting with the name from. */
+export const datasetsFrom = (from: string, n: number): Promise<Dataset[]> => fetchJSON<Dataset[] | null>(query(api + "/datasets", { from, n })).then((l) => l ?? []);
+/** samples returns the samples of a site's host after a time in milliseconds. */
+export const samples = (site: string, after: number, n: number): Promise<Sample[]> => fetchJSON<Sample[] | null>(query(api + "/samples", { site, n, after: Math.floor(after) + "000000" })).then((l) => l ?? []);
+export const dataset = (name: string): Promise<Dataset> => fetchJSON(query(api + "/dataset", { name }));
+export const datasetFiles = (name: string, after: string, n: number): Promise<DatasetFile[]> => fetchJSON<DatasetFile[] | null>(query(api + "/dataset/files", { name, after, n })).then((l) => l ?? []);
 
 export interface Filter {
   status?: string;
@@ -226,11 +226,11 @@ export interface Filter {
   before?: number;
   n?: number;
 }
-export const requests = (f: Filter): Promise<Request[]> => ask<Request[] | null>(query(api + "/requests", { ...f })).then((l) => l ?? []);
-export const request = (id: number): Promise<Request> => ask(`${api}/requests/${id}`);
-export const submit = (s: Submission): Promise<Request> => ask(api + "/requests", s);
-export const decide = (id: number, verb: string, reason: string): Promise<Request> => ask(`${api}/requests/${id}/${verb}`, { reason });
-export const items = (id: number, state: string, after: number, n: number): Promise<Item[]> => ask<Item[] | null>(query(`${api}/requests/${id}/items`, { state, after, n })).then((l) => l ?? []);
-export const attempts = (id: number, item: number): Promise<Attempt[]> => ask<Attempt[] | null>(query(`${api}/requests/${id}/attempts`, { item, n: 1000 })).then((l) => l ?? []);
-export const explain = (id: number, file: string): Promise<Explanation> => ask(query(`${api}/requests/${id}/explain`, { file }));
+export const requests = (f: Filter): Promise<Request[]> => fetchJSON<Request[] | null>(query(api + "/requests", { ...f })).then((l) => l ?? []);
+export const request = (id: number): Promise<Request> => fetchJSON(`${api}/requests/${id}`);
+export const submit = (s: Submission): Promise<Request> => fetchJSON(api + "/requests", s);
+export const decide = (id: number, verb: string, reason: string): Promise<Request> => fetchJSON(`${api}/requests/${id}/${verb}`, { reason });
+export const items = (id: number, state: string, after: number, n: number): Promise<Item[]> => fetchJSON<Item[] | null>(query(`${api}/requests/${id}/items`, { state, after, n })).then((l) => l ?? []);
+export const attempts = (id: number, item: number): Promise<Attempt[]> => fetchJSON<Attempt[] | null>(query(`${api}/requests/${id}/attempts`, { item, n: 1000 })).then((l) => l ?? []);
+export const explain = (id: number, file: string): Promise<Explanation> => fetchJSON(query(`${api}/requests/${id}/explain`, { file }));
 export const manifest = (id: number): string => `${api}/requests/${id}/manifest`;

@@ -1,17 +1,17 @@
-// Questions in front of the page. The browser keeps the keyboard in them, and
-// Escape ends them.
+// Modal dialogs of the page. The browser keeps the keyboard focus inside the
+// dialog, and Escape closes it.
 import { el, write } from "./dom";
 
 let number = 0;
 
-/** open shows a dialog; it is gone when it closes. */
-export function open(title: string, ...inside: Node[]): HTMLDialogElement {
+/** openDialog shows a modal dialog and removes it from the page when it closes. */
+export function openDialog(title: string, ...inside: Node[]): HTMLDialogElement {
   const head = el("h2", "", title);
   head.id = "dialog-" + ++number;
-  const shut = el("button", "button shut", "Close");
-  shut.type = "button";
-  const d = el("dialog", "", "", el("div", "dialog-head", "", head, shut), ...inside);
-  shut.addEventListener("click", () => d.close());
+  const closeButton = el("button", "button shut", "Close");
+  closeButton.type = "button";
+  const d = el("dialog", "", "", el("div", "dialog-head", "", head, closeButton), ...inside);
+  closeButton.addEventListener("click", () => d.close());
   d.setAttribute("aria-labelledby", head.id);
   d.addEventListener("close", () => d.remove());
   document.body.append(d);
@@ -19,36 +19,36 @@ export function open(title: string, ...inside: Node[]): HTMLDialogElement {
   return d;
 }
 
-/** A Question is what is to be confirmed. */
-export interface Question {
+/** Confirmation describes an action that the user has to confirm. */
+export interface Confirmation {
   title: string;
   text: string;
-  yes: string;
+  confirmLabel: string;
   danger?: boolean;
-  /** done does it; what it throws is shown, and the question stays. */
-  done(reason: string): Promise<void>;
+  /** onConfirm performs the action; if it throws, the dialog shows the error and stays open. */
+  onConfirm(reason: string): Promise<void>;
 }
 
-/** ask asks whether something shall be done, and why. */
-export function ask(q: Question): void {
+/** confirmAction opens a dialog that requests a confirmation and an optional reason. */
+export function confirmAction(q: Confirmation): void {
   const reason = el("input");
   reason.maxLength = 500;
-  reason.placeholder = "for those who read it later; may be empty";
-  const yes = el("button", q.danger ? "button strong-button danger" : "button strong-button", q.yes);
+  reason.placeholder = "optional";
+  const yes = el("button", q.danger ? "button strong-button danger" : "button strong-button", q.confirmLabel);
   yes.type = "submit";
-  const no = el("button", "button", "Leave it as it is");
-  no.type = "button";
+  const decline = el("button", "button", "Keep unchanged");
+  decline.type = "button";
   const problem = el("p", "fail");
   problem.setAttribute("role", "alert");
-  const form = el("form", "form", "", el("p", "", q.text), el("label", "", "Reason", reason), problem, el("div", "buttons", "", yes, no));
-  const d = open(q.title, form);
+  const form = el("form", "form", "", el("p", "", q.text), el("label", "", "Reason", reason), problem, el("div", "buttons", "", yes, decline));
+  const d = openDialog(q.title, form);
   reason.focus();
-  no.addEventListener("click", () => d.close());
+  decline.addEventListener("click", () => d.close());
   form.addEventListener("submit", (e) => {
     e.preventDefault();
     yes.disabled = true;
     write(problem, "");
-    q.done(reason.value.trim()).then(() => d.close(), (err: Error) => {
+    q.onConfirm(reason.value.trim()).then(() => d.close(), (err: Error) => {
       yes.disabled = false;
       write(problem, err.message);
     });

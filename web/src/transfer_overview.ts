@@ -1,18 +1,18 @@
-// The first view: what moves now, what waits for somebody, what has happened.
+// The first view: active transfers, requests that await approval, and recent events.
 import { el, write } from "./dom";
 import { Charts } from "./live_charts";
-import { datasets, requests, type Dataset, type Happening, type Request } from "./transfer_api";
-import type { Desk, View } from "./transfer_desk";
+import { datasets, requests, type Dataset, type TransferEvent, type Request } from "./transfer_api";
+import type { AppContext, View } from "./transfer_context";
 import { Poll } from "./transfer_poll";
-import { requestRows } from "./transfer_list";
-import { Rows, type Column, text } from "./transfer_rows";
-import { bits, command, empty, files, sh, when, whole } from "./transfer_words";
+import { requestTable } from "./transfer_request_table";
+import { DataTable, type Column, text } from "./transfer_table";
+import { bits, command, emptyState, files, shellQuote, when, whole } from "./transfer_text";
 
-const most = 100; // requests that go on, and are shown
-const few = 8; // of the latest requests, where none goes on
-const recent = 24 * 3600_000; // ms in which a request has ended that is shown because files are missing
+const maxActive = 100; // active requests in the table
+const maxEnded = 8; // ended requests in a table
+const missingPeriod = 24 * 3600_000; // ms after its end in which a request with missing files is shown
 
-/** Overview is the first view. */
+/** Overview is the view that the page opens with. */
 export class Overview implements View {
   readonly root = el("div");
   readonly title = "Overview";
@@ -21,124 +21,124 @@ export class Overview implements View {
   private readonly problem = el("p", "fail");
   private readonly rows;
   private readonly charts = new Charts("now-");
-  private readonly trouble = el("div", "trouble");
-  private readonly past = new Rows<Happening>("What happened", (e) => String(e.id), happenings);
-  private readonly pastPart: HTMLElement;
+  private readonly problems = el("div", "trouble");
+  private readonly events = new DataTable<TransferEvent>("Events", (e) => String(e.id), eventColumns);
+  private readonly eventPart: HTMLElement;
   private readonly openHead = el("h2");
   private readonly openPart: HTMLElement;
-  private readonly lacking;
-  private readonly lackingPart: HTMLElement;
+  private readonly incomplete;
+  private readonly incompletePart: HTMLElement;
   private open: Request[] = [];
-  private any: Dataset[] = [];
-  private last: Request[] = [];
+  private datasets: Dataset[] = [];
+  private latest: Request[] = [];
   private missing: Request[] = [];
-  private known = false;
+  private loaded = false;
   private readonly poll: Poll;
 
-  constructor(private readonly desk: Desk) {
-    this.rows = requestRows(desk, "Requests that go on", () => this.poll.kick());
+  constructor(private readonly app: AppContext) {
+    this.rows = requestTable(app, "Active requests", () => this.poll.refresh());
     this.problem.setAttribute("role", "alert");
     this.openPart = el("section", "", "", this.openHead, this.rows.root);
-    this.lacking = requestRows(desk, "Requests that ended with files missing", () => this.poll.kick());
-    this.lackingPart = el("section", "", "", el("h2", "", "Ended in the last 24 hours with files missing"), this.lacking.root);
-    this.lackingPart.hidden = true;
-    this.pastPart = el("section", "", "", el("h2", "", "What happened since this page was opened"), this.past.root);
-    this.root.append(this.problem, this.cards, this.trouble, this.next, this.openPart, this.lackingPart, this.charts.root, this.pastPart);
+    this.incomplete = requestTable(app, "Requests that ended with missing files", () => this.poll.refresh());
+    this.incompletePart = el("section", "", "", el("h2", "", "Ended in the last 24 hours with missing files"), this.incomplete.root);
+    this.incompletePart.hidden = true;
+    this.eventPart = el("section", "", "", el("h2", "", "Events since this page was opened"), this.events.root);
+    this.root.append(this.problem, this.cards, this.problems, this.next, this.openPart, this.incompletePart, this.charts.root, this.eventPart);
     this.openPart.hidden = true;
-    this.tellPast();
-    this.poll = new Poll(() => this.ask());
+    this.showEvents();
+    this.poll = new Poll(() => this.load());
   }
 
-  happened(): void {
-    this.tellPast();
-    this.poll.kick();
+  onEvent(): void {
+    this.showEvents();
+    this.poll.refresh();
   }
 
-  private tellPast(): void {
-    this.past.show(this.desk.pulse.events);
-    this.pastPart.hidden = this.desk.pulse.events.length === 0;
+  private showEvents(): void {
+    this.events.show(this.app.store.events);
+    this.eventPart.hidden = this.app.store.events.length === 0;
   }
 
-  beat(): void {
-    this.charts.show([this.desk.pulse.figure()]);
-    this.tell();
+  onRefresh(): void {
+    this.charts.show([this.app.store.figure()]);
+    this.render();
   }
 
-  end(): void {
-    this.poll.end();
+  close(): void {
+    this.poll.stop();
   }
 
-  private async ask(): Promise<number> {
+  private async load(): Promise<number> {
     try {
-      this.open = await requests({ open: "true", n: most });
-      if (this.any.length === 0) this.any = await datasets("", 1);
-      this.last = this.open.length > 0 ? [] : await requests({ n: few });
-      const ended = (await Promise.all(["partial", "failed"].map((status) => requests({ status, n: few })))).flat();
-      this.missing = ended.filter((r) => r.ended && Date.now() - Date.parse(r.ended) < recent).sort((a, b) => b.id - a.id).slice(0, few);
-      this.known = true;
+      this.open = await requests({ open: "true", n: maxActive });
+      if (this.datasets.length === 0) this.datasets = await datasets("", 1);
+      this.latest = this.open.length > 0 ? [] : await requests({ n: maxEnded });
+      const ended = (await Promise.all(["partial", "failed"].map((status) => requests({ status, n: maxEnded })))).flat();
+      this.missing = ended.filter((r) => r.ended && Date.now() - Date.parse(r.ended) < missingPeriod).sort((a, b) => b.id - a.id).slice(0, maxEnded);
+      this.loaded = true;
       write(this.problem, "");
     } catch (err) {
-      write(this.problem, this.desk.lost(err));
+      write(this.problem, this.app.handleError(err));
     }
-    this.tell();
+    this.render();
     return this.open.some((r) => r.status !== "awaiting approval") ? 2000 : 10_000;
   }
 
-  private tell(): void {
-    const p = this.desk.pulse;
-    if (!p.known || !this.known) return;
+  private render(): void {
+    const p = this.app.store;
+    if (!p.loaded || !this.loaded) return;
     const open = this.open;
-    const waits = open.filter((r) => r.status === "awaiting approval").length;
+    const awaiting = open.filter((r) => r.status === "awaiting approval").length;
     const up = p.sites.filter((s) => s.up).length;
-    card(this.cards, 0, bits(p.rate), "on all links");
-    const more = open.length >= most ? " or more" : "";
-    card(this.cards, 1, files(open.reduce((n, r) => n + r.count.leased, 0)) + more, "moving now");
-    card(this.cards, 2, files(open.reduce((n, r) => n + (r.status === "awaiting approval" ? 0 : r.count.queued + r.count.no_source), 0)) + more, "waiting for their turn");
-    card(this.cards, 3, whole(open.length - waits) + more, "requests that move or wait", "#/requests?open=true");
-    card(this.cards, 4, whole(waits), "waiting for approval", "#/requests?status=awaiting+approval", waits > 0 ? "warn" : "");
+    card(this.cards, 0, bits(p.rate), "total rate");
+    const more = open.length >= maxActive ? " or more" : "";
+    card(this.cards, 1, files(open.reduce((n, r) => n + r.count.leased, 0)) + more, "in transfer");
+    card(this.cards, 2, files(open.reduce((n, r) => n + (r.status === "awaiting approval" ? 0 : r.count.queued + r.count.no_source), 0)) + more, "queued");
+    card(this.cards, 3, whole(open.length - awaiting) + more, "active requests", "#/requests?open=true");
+    card(this.cards, 4, whole(awaiting), "waiting for approval", "#/requests?status=awaiting+approval", awaiting > 0 ? "warn" : "");
     card(this.cards, 5, up + " of " + p.sites.length, "sites up", "#/sites", up < p.sites.length ? "fail" : "");
     const down = p.sites.filter((s) => !s.up);
-    const troubles = down.slice(0, 5).map((s) => s.name + " is down" + (s.problem ? ": " + s.problem : "."));
-    troubles.push(...p.sites.filter((s) => s.up && s.problem).slice(0, 5).map((s) => s.name + ": " + s.problem));
-    if (down.length > 5) troubles.push("and " + whole(down.length - 5) + " more sites are down");
-    this.trouble.replaceChildren(...troubles.map((t) => el("p", "fail", t)));
-    this.lacking.show(this.missing);
-    this.lackingPart.hidden = this.missing.length === 0;
-    const shown = open.length > 0 ? open : this.last;
-    write(this.openHead, open.length > 0 ? "Requests that go on" : "The latest requests; none goes on now");
+    const texts = down.slice(0, 5).map((s) => s.name + " is down" + (s.problem ? ": " + s.problem : "."));
+    texts.push(...p.sites.filter((s) => s.up && s.problem).slice(0, 5).map((s) => s.name + ": " + s.problem));
+    if (down.length > 5) texts.push("and " + whole(down.length - 5) + " more sites are down");
+    this.problems.replaceChildren(...texts.map((t) => el("p", "fail", t)));
+    this.incomplete.show(this.missing);
+    this.incompletePart.hidden = this.missing.length === 0;
+    const shown = open.length > 0 ? open : this.latest;
+    write(this.openHead, open.length > 0 ? "Active requests" : "Latest requests (none active)");
     this.rows.show(shown);
     this.openPart.hidden = shown.length === 0;
-    this.nothing();
+    this.showNextStep();
   }
 
   private shown = "";
 
-  /** nothing says what to do next where there is nothing yet. */
-  private nothing(): void {
-    const p = this.desk.pulse;
-    const step = p.sites.length === 0 ? "sites" : this.any.length === 0 ? "datasets" : this.open.length + this.last.length === 0 ? "requests" : "";
+  /** showNextStep shows the next step of an installation without sites, datasets or requests. */
+  private showNextStep(): void {
+    const p = this.app.store;
+    const step = p.sites.length === 0 ? "sites" : this.datasets.length === 0 ? "datasets" : this.open.length + this.latest.length === 0 ? "requests" : "";
     if (step === this.shown) return;
     this.shown = step;
-    const site = sh(p.sites[0]?.name ?? "", "A");
-    const to = sh(p.sites[1]?.name ?? "", "B");
-    const name = sh(this.any[0]?.name ?? "", "/store/run1");
+    const site = shellQuote(p.sites[0]?.name ?? "", "A");
+    const to = shellQuote(p.sites[1]?.name ?? "", "B");
+    const name = shellQuote(this.datasets[0]?.name ?? "", "/store/run1");
     this.next.replaceChildren(...({
       sites: [noSites()],
-      datasets: [empty("No dataset is registered yet.", "Say which files of a site belong together. Their checksums are read there:", command("weir dataset add /store/run1 --site " + site))],
-      requests: [empty("Nothing was asked for yet.", "Ask for a dataset at another site: with New request above, or in a terminal:", command("weir transfer submit " + name + " --to " + to + " --approve --wait"))],
+      datasets: [emptyState("No dataset is registered yet.", "Register files of a site as a dataset. Their checksums are read at the site:", command("weir dataset add /store/run1 --site " + site))],
+      requests: [emptyState("No requests yet.", "Request the transfer of a dataset to another site with New request above, or in a terminal:", command("weir transfer submit " + name + " --to " + to + " --approve --wait"))],
       "": [],
     }[step] ?? []));
   }
 }
 
-/** noSites says how the first site comes in. */
-export const noSites = (): HTMLElement => empty("No site is known yet.", "An agent makes a folder a site, and tells the coordinator of itself. On the coordinator's machine:",
-  command("weir agent --site A --root /data/a"), "For another machine, make a token; with it the command to run there is printed:", command("weir coordinator token --site A --out a.token"),
-  "A storage server that can copy by itself (HTTP-TPC: XRootD, dCache, StoRM, EOS) needs no agent:", command("weir site add B --url https://HOST:1094/store"));
+/** noSites returns instructions for adding the first site. */
+export const noSites = (): HTMLElement => emptyState("No sites yet.", "An agent serves a folder as a site and registers with the coordinator. On the coordinator's machine, run:",
+  command("weir agent --site A --root /data/a"), "For an agent on another machine, create a token. This command also prints the command for the agent's machine:", command("weir coordinator token --site A --out a.token"),
+  "A storage server with support for third-party copies (HTTP-TPC: XRootD, dCache, StoRM, EOS) needs no agent:", command("weir site add B --url https://HOST:1094/store"));
 
-const happenings: Column<Happening>[] = [
-  text("at", (e) => when(e.time), "r bare"),
-  { head: "what", kind: "l name bare", fill: (td, e) => {
+const eventColumns: Column<TransferEvent>[] = [
+  text("time", (e) => when(e.time), "r bare"),
+  { head: "event", kind: "l name bare", fill: (td, e) => {
     if (!e.request) return write(td, e.text);
     let a = td.querySelector("a");
     if (!a) td.append((a = el("a")));
@@ -147,8 +147,8 @@ const happenings: Column<Happening>[] = [
   } },
 ];
 
-/** card writes a number that is seen from afar. */
-export function card(cards: HTMLElement, i: number, value: string, what: string, to = "", kind = ""): void {
+/** card shows a key figure in large digits, with its label. */
+export function card(cards: HTMLElement, i: number, value: string, label: string, to = "", kind = ""): void {
   let c = cards.children[i] as HTMLElement | undefined;
   if (!c) {
     const a = el(to ? "a" : "div", "card", "", el("b"), el("span"));
@@ -156,7 +156,7 @@ export function card(cards: HTMLElement, i: number, value: string, what: string,
     cards.append((c = a));
   }
   write(c.children[0]!, value);
-  write(c.children[1]!, what);
+  write(c.children[1]!, label);
   c.children[0]!.className = kind;
 }
 

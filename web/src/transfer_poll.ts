@@ -1,56 +1,56 @@
-// Requests that are repeated, and the errors of requests.
-import { Refusal } from "./transfer_api";
+// Periodic requests, and the errors of requests.
+import { ApiError } from "./transfer_api";
 
-/** back is the document's event that the coordinator answers again: failed requests are repeated at once. */
-export const back = "weir-back";
+/** reconnected is the document's event after the connection to the coordinator is restored: failed requests are repeated at once. */
+export const reconnected = "weir-back";
 
-/** A Poll repeats requests while the page is visible. */
+/** Poll repeats requests while the page is visible. */
 export class Poll {
   private timer = 0;
   private busy = false;
-  private again = false;
-  private over = false;
-  private last = 0;
-  private readonly look = (): void => {
-    if (!document.hidden) this.kick();
+  private pending = false;
+  private stopped = false;
+  private lastRun = 0;
+  private readonly onVisible = (): void => {
+    if (!document.hidden) this.refresh();
   };
 
-  /** work returns after how many milliseconds it is to be done again; 0: when it is kicked. */
-  constructor(private readonly work: () => Promise<number>, private readonly least = 700) {
-    document.addEventListener("visibilitychange", this.look);
-    document.addEventListener(back, this.look);
-    this.plan(0);
+  /** task returns the number of milliseconds until its next run; 0: it runs again only after refresh. */
+  constructor(private readonly task: () => Promise<number>, private readonly minInterval = 700) {
+    document.addEventListener("visibilitychange", this.onVisible);
+    document.addEventListener(reconnected, this.onVisible);
+    this.schedule(0);
   }
 
-  /** kick does it soon: now, or if it was just done, a moment later. */
-  kick(): void {
-    this.again = true;
-    if (!this.busy) this.plan(Math.max(0, this.last + this.least - Date.now()));
+  /** refresh runs the task now, or after minInterval if it has just run. */
+  refresh(): void {
+    this.pending = true;
+    if (!this.busy) this.schedule(Math.max(0, this.lastRun + this.minInterval - Date.now()));
   }
 
-  end(): void {
-    this.over = true;
+  stop(): void {
+    this.stopped = true;
     clearTimeout(this.timer);
-    document.removeEventListener("visibilitychange", this.look);
-    document.removeEventListener(back, this.look);
+    document.removeEventListener("visibilitychange", this.onVisible);
+    document.removeEventListener(reconnected, this.onVisible);
   }
 
-  private plan(wait: number): void {
+  private schedule(wait: number): void {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => void this.run(), wait);
   }
 
   private async run(): Promise<void> {
-    if (this.busy || this.over || document.hidden) return;
+    if (this.busy || this.stopped || document.hidden) return;
     this.busy = true;
-    this.again = false;
-    this.last = Date.now();
+    this.pending = false;
+    this.lastRun = Date.now();
     let next = 0;
     try {
-      next = await this.work();
+      next = await this.task();
     } finally {
       this.busy = false;
-      if (!this.over && (this.again || next > 0)) this.plan(this.again ? this.least : next);
+      if (!this.stopped && (this.pending || next > 0)) this.schedule(this.pending ? this.minInterval : next);
     }
   }
 }
@@ -59,7 +59,7 @@ export class Poll {
 export const sentence = (err: unknown): string => (err instanceof Error ? err.message : String(err));
 
 /** code returns the code of an error response, "" if it has none. */
-export const code = (err: unknown): string => (err instanceof Refusal ? err.code : "");
+export const code = (err: unknown): string => (err instanceof ApiError ? err.code : "");
 
 /** status returns the status of an error response, 0 if there was none. */
-export const status = (err: unknown): number => (err instanceof Refusal ? err.status : 0);
+export const status = (err: unknown): number => (err instanceof ApiError ? err.status : 0);

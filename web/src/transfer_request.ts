@@ -1,19 +1,19 @@
-// The view of one request: how far it is, which of its files are where, and why.
+// The view of one request: its progress, its files with their states, and the reasons for these states.
 import { el, write } from "./dom";
 import { Charts } from "./live_charts";
-import { explain, items, manifest, now, request, type Happening, type Item, type Request } from "./transfer_api";
-import { deedsOf } from "./transfer_deeds";
-import type { Desk, View } from "./transfer_desk";
+import { explain, items, manifest, now, request, type TransferEvent, type Item, type Request } from "./transfer_api";
+import { requestActions } from "./transfer_actions";
+import type { AppContext, View } from "./transfer_context";
 import { Poll, status } from "./transfer_poll";
 import { openFile } from "./transfer_file";
-import { chart } from "./transfer_pulse";
-import { deeds, Rows, text, type Column } from "./transfer_rows";
-import { ago, bar, bits, bytes, command, ended, files, left, moment, percent, progress, share, span, stamp, stateOf, states, when, whole } from "./transfer_words";
+import { chart } from "./transfer_store";
+import { setButtons, DataTable, text, type Column } from "./transfer_table";
+import { ago, bar, bits, bytes, command, ended, files, timeLeft, timestamp, percent, progress, completedShare, elapsed, showStatus, stateOf, states, when, whole } from "./transfer_text";
 
-const reasons = 8; // that are shown
-const page = 100; // files that are shown at a time: there may be a million
+const maxReasons = 8; // reasons in the list
+const pageSize = 100; // files on a page: a request may have a million
 
-/** OneRequest is the view. */
+/** OneRequest is the view of one request. */
 export class OneRequest implements View {
   readonly root = el("div");
   readonly title: string;
@@ -21,126 +21,126 @@ export class OneRequest implements View {
   private readonly head = el("h2", "first name");
   private readonly sign = el("span");
   private readonly facts = el("p", "meta name");
-  private readonly said = el("p", "name");
-  private readonly done = el("div", "big-progress");
-  private readonly words = el("p", "state");
+  private readonly remarks = el("p", "name");
+  private readonly progressBar = el("div", "big-progress");
+  private readonly progressText = el("p", "state");
   private readonly buttons = el("div", "buttons");
-  private readonly file = el("a", "button", "Manifest");
-  private readonly why = el("ul", "reasons");
-  private readonly whyPart = el("section", "", "", el("h2", "", "What its files do now"), this.why);
+  private readonly manifestLink = el("a", "button", "Manifest");
+  private readonly reasonList = el("ul", "reasons");
+  private readonly reasonPart = el("section", "", "", el("h2", "", "Status of the files"), this.reasonList);
   private readonly chips = el("div", "chips");
-  private readonly rows: Rows<Item>;
+  private readonly rows: DataTable<Item>;
   private readonly before = el("button", "button", "Previous");
   private readonly after = el("button", "button", "Next");
   private readonly place = el("span", "meta");
   private readonly none = el("p", "meta");
   private readonly charts = new Charts("request-");
   private r: Request | null = null;
-  private state: string | null = null; // of the files that are shown; null: not chosen yet
-  private starts: number[] = [0]; // the numbers after which the pages begin
+  private state: string | null = null; // state filter of the file list; null: not chosen yet
+  private starts: number[] = [0]; // the file ids after which the pages begin
   private readonly at: number[] = [];
   private readonly rates: number[] = [];
   private begin = 0;
   private reasonsAt = 0;
   private readonly poll: Poll;
 
-  constructor(private readonly desk: Desk, private readonly id: number, q: URLSearchParams) {
+  constructor(private readonly app: AppContext, private readonly id: number, q: URLSearchParams) {
     this.title = "Request " + id;
     this.state = q.get("state");
-    this.rows = new Rows("Files", (i) => String(i.id), this.columns());
+    this.rows = new DataTable("Files", (i) => String(i.id), this.columns());
     this.problem.setAttribute("role", "alert");
-    this.file.href = manifest(id);
-    this.file.download = "request-" + id + "-manifest.json";
-    this.file.title = "Every file with its state, size and checksum, as JSON";
+    this.manifestLink.href = manifest(id);
+    this.manifestLink.download = "request-" + id + "-manifest.json";
+    this.manifestLink.title = "Every file with its state, size and checksum, as JSON";
     this.chips.setAttribute("role", "group");
-    this.chips.setAttribute("aria-label", "Which files are shown");
+    this.chips.setAttribute("aria-label", "Filter of the files by state");
     for (const b of [this.before, this.after]) b.type = "button";
-    this.before.addEventListener("click", () => this.turn(-1));
-    this.after.addEventListener("click", () => this.turn(1));
-    this.root.append(this.problem, el("div", "title-row", "", this.head, this.sign), this.facts, this.said, this.done, this.words,
-      el("div", "buttons", "", this.buttons, this.file), this.whyPart, this.charts.root, el("section", "", "", el("h2", "", "Files"), this.chips, this.rows.root, this.none,
-        el("div", "buttons pages", "", this.before, this.after, this.place)), el("div", "same", "", el("p", "meta", "The same in a terminal:"), command("weir transfer show " + id)));
-    this.whyPart.hidden = true;
-    this.poll = new Poll(() => this.ask());
+    this.before.addEventListener("click", () => this.turnPage(-1));
+    this.after.addEventListener("click", () => this.turnPage(1));
+    this.root.append(this.problem, el("div", "title-row", "", this.head, this.sign), this.facts, this.remarks, this.progressBar, this.progressText,
+      el("div", "buttons", "", this.buttons, this.manifestLink), this.reasonPart, this.charts.root, el("section", "", "", el("h2", "", "Files"), this.chips, this.rows.root, this.none,
+        el("div", "buttons pages", "", this.before, this.after, this.place)), el("div", "same", "", el("p", "meta", "In a terminal:"), command("weir transfer show " + id)));
+    this.reasonPart.hidden = true;
+    this.poll = new Poll(() => this.load());
   }
 
-  happened(e: Happening): void {
+  onEvent(e: TransferEvent): void {
     if (e.request === this.id) {
       this.reasonsAt = 0;
-      this.poll.kick();
+      this.poll.refresh();
     }
   }
 
-  beat(): void {
-    // it asks by itself
+  onRefresh(): void {
+    // the view has a poll of its own
   }
 
-  end(): void {
-    this.poll.end();
+  close(): void {
+    this.poll.stop();
   }
 
-  private turn(by: number): void {
+  private turnPage(by: number): void {
     if (by < 0) this.starts.pop();
     else this.starts.push(this.last);
-    this.poll.kick();
+    this.poll.refresh();
   }
 
-  private choose(state: string): void {
+  private filterBy(state: string): void {
     this.state = state;
     this.starts = [0];
     history.replaceState(null, "", "#/requests/" + this.id + (state ? "?state=" + encodeURIComponent(state) : ""));
-    this.poll.kick();
-    this.tellChips();
+    this.poll.refresh();
+    this.renderStateFilter();
   }
 
-  private async ask(): Promise<number> {
+  private async load(): Promise<number> {
     try {
       this.r = await request(this.id);
       this.state ??= this.r.count.failed > 0 ? "failed" : "";
-      this.tell(this.r);
-      const [list] = await Promise.all([items(this.id, this.state, this.starts.at(-1)!, page + 1), this.askWhy(this.r)]);
-      this.tellFiles(list); // last: what stands above the files does not push them away under the mouse
+      this.render(this.r);
+      const [list] = await Promise.all([items(this.id, this.state, this.starts.at(-1)!, pageSize + 1), this.loadReasons(this.r)]);
+      this.renderFiles(list); // last: elements above the list do not move it under the mouse
       write(this.problem, "");
     } catch (err) {
-      write(this.problem, status(err) === 404 ? "There is no request " + this.id + "." : this.desk.lost(err));
+      write(this.problem, status(err) === 404 ? "Request " + this.id + " does not exist." : this.app.handleError(err));
       return 5000;
     }
     return ended(this.r.status) ? 30_000 : this.r.status === "awaiting approval" ? 10_000 : 1500;
   }
 
-  private async askWhy(r: Request): Promise<void> {
+  private async loadReasons(r: Request): Promise<void> {
     if (ended(r.status)) {
-      this.whyPart.hidden = true;
+      this.reasonPart.hidden = true;
       return;
     }
     if (Date.now() - this.reasonsAt < 5000) return;
     this.reasonsAt = Date.now();
     const all = (await explain(this.id, "")).reasons ?? [];
-    const said = all.slice(0, reasons).map((x) => el("li", "name", "", el("b", "", x.files === 0 ? "" : (x.files === 1 && x.file ? x.file : files(x.files)) + ": "), document.createTextNode(x.text)));
-    if (all.length > reasons) said.push(el("li", "meta", "and " + whole(all.length - reasons) + " more; press a file below to see its own."));
-    this.why.replaceChildren(...said);
-    this.whyPart.hidden = all.length === 0;
+    const items = all.slice(0, maxReasons).map((x) => el("li", "name", "", el("b", "", x.files === 0 ? "" : (x.files === 1 && x.file ? x.file : files(x.files)) + ": "), document.createTextNode(x.text)));
+    if (all.length > maxReasons) items.push(el("li", "meta", "and " + whole(all.length - maxReasons) + " more; select a file below for its own reasons."));
+    this.reasonList.replaceChildren(...items);
+    this.reasonPart.hidden = all.length === 0;
   }
 
-  private tell(r: Request): void {
+  private render(r: Request): void {
     const c = r.count;
-    document.title = r.id + " " + (ended(r.status) ? r.status : percent(share(c))) + " · weir";
+    document.title = r.id + " " + (ended(r.status) ? r.status : percent(completedShare(c))) + " · weir";
     write(this.head, r.id + ": " + r.dataset + (r.block ? ", block " + r.block : "") + " → " + r.to);
-    stamp(this.sign, r.status);
-    const facts = ["asked for by " + r.by + " " + ago(r.made), r.decided_by ? "decided by " + r.decided_by : "", r.from?.length ? "only from " + r.from.join(", ") : "", r.mode ? "by " + r.mode : "", r.priority ? "priority " + r.priority : "",
-      r.share && r.share !== "default" ? "share " + r.share : "", r.files?.length ? "only " + files(r.files.length) : "", r.unchecked ? "files without a checksum are accepted" : "", moment(r.expires) && !ended(r.status) ? "expires at " + when(r.expires) : "",
-      r.ended ? "ended at " + when(r.ended) + (r.began ? " after " + span(r.began, r.ended) : "") : r.began ? "for " + span(r.began, "") : "", whole(c.attempts) + (c.attempts === 1 ? " attempt" : " attempts")];
+    showStatus(this.sign, r.status);
+    const facts = ["requested by " + r.by + " " + ago(r.made), r.decided_by ? "decided by " + r.decided_by : "", r.from?.length ? "only from " + r.from.join(", ") : "", r.mode ? "mode " + r.mode : "", r.priority ? "priority " + r.priority : "",
+      r.share && r.share !== "default" ? "share " + r.share : "", r.files?.length ? "only " + files(r.files.length) : "", r.unchecked ? "files without a checksum are accepted" : "", timestamp(r.expires) && !ended(r.status) ? "expires at " + when(r.expires) : "",
+      r.ended ? "ended at " + when(r.ended) + (r.began ? " after " + elapsed(r.began, r.ended) : "") : r.began ? "for " + elapsed(r.began, "") : "", whole(c.attempts) + (c.attempts === 1 ? " attempt" : " attempts")];
     write(this.facts, facts.filter((f) => f).join(" · "));
-    write(this.said, [r.comment ? "“" + r.comment + "”" : "", r.reason ?? ""].filter((t) => t).join(" · "));
-    bar(this.done, c, "Files");
-    write(this.words, c.files > 0 ? [percent(share(c)), progress(r), r.rate_bytes_per_second > 0 && !ended(r.status) ? bits(r.rate_bytes_per_second) : "", left(r)].filter((t) => t).join(" · ") : progress(r));
-    deeds(this.buttons, deedsOf(this.desk, r, () => this.poll.kick()));
-    this.file.hidden = c.files === 0;
-    this.tellChips();
-    this.tellRate(r);
+    write(this.remarks, [r.comment ? "“" + r.comment + "”" : "", r.reason ?? ""].filter((t) => t).join(" · "));
+    bar(this.progressBar, c, "Files");
+    write(this.progressText, c.files > 0 ? [percent(completedShare(c)), progress(r), r.rate_bytes_per_second > 0 && !ended(r.status) ? bits(r.rate_bytes_per_second) : "", timeLeft(r)].filter((t) => t).join(" · ") : progress(r));
+    setButtons(this.buttons, requestActions(this.app, r, () => this.poll.refresh()));
+    this.manifestLink.hidden = c.files === 0;
+    this.renderStateFilter();
+    this.renderRate(r);
   }
 
-  private tellRate(r: Request): void {
+  private renderRate(r: Request): void {
     if (ended(r.status) && this.rates.length === 0) return;
     if (!ended(r.status) && r.began) {
       this.begin ||= now();
@@ -149,14 +149,14 @@ export class OneRequest implements View {
       if (this.at.length > 2400) [this.at, this.rates].forEach((l) => l.shift());
     }
     const some = this.rates.some((v) => v > 0) && this.at.length > 2;
-    this.charts.show([some ? chart("rate", "Rate of this request", [{ name: "rate", color: 0, x: this.at, y: this.rates }], this.at, "Bytes that arrive, as bits per second, while this page is open.") : null]);
+    this.charts.show([some ? chart("rate", "Rate of this request", [{ name: "rate", color: 0, x: this.at, y: this.rates }], this.at, "Rate of the arriving data while this page is open.") : null]);
   }
 
-  private tellChips(): void {
+  private renderStateFilter(): void {
     const r = this.r;
     if (!r) return;
     const all = [{ state: "", label: "all", n: r.count.files }, ...states.map((s) => ({ state: s.state, label: s.label, n: r.count[s.field] }))].filter((s) => s.n > 0 || s.state === "" || s.state === this.state);
-    deeds(this.chips, all.map((s) => ({ label: s.label, title: "Files: " + s.label, done: () => this.choose(s.state) })));
+    setButtons(this.chips, all.map((s) => ({ label: s.label, title: "Files: " + s.label, onClick: () => this.filterBy(s.state) })));
     all.forEach((s, i) => {
       const b = this.chips.children[i] as HTMLElement;
       b.dataset["n"] = whole(s.n);
@@ -168,22 +168,22 @@ export class OneRequest implements View {
 
   private last = 0;
 
-  private tellFiles(list: Item[]): void {
-    const more = list.length > page;
-    list = list.slice(0, page);
+  private renderFiles(list: Item[]): void {
+    const more = list.length > pageSize;
+    list = list.slice(0, pageSize);
     this.last = list.at(-1)?.id ?? 0;
     this.rows.show(list);
     this.before.disabled = this.starts.length < 2;
     this.after.disabled = !more;
     this.before.parentElement!.hidden = this.before.disabled && !more;
-    const from = (this.starts.length - 1) * page;
+    const from = (this.starts.length - 1) * pageSize;
     write(this.place, list.length ? whole(from + 1) + " to " + whole(from + list.length) : "");
-    write(this.none, list.length ? "" : this.r?.status === "awaiting approval" || this.r?.status === "resolving" ? "Its files are written down once it is approved." : "No file is in this state.");
+    write(this.none, list.length ? "" : this.r?.status === "awaiting approval" || this.r?.status === "resolving" ? "The files are listed after approval." : "No file is in this state.");
   }
 
   private columns(): Column<Item>[] {
     return [
-      { head: "file", kind: "l name long bare", fill: (td, i) => deeds(td, [{ label: i.name, title: i.name + ": its attempts, and why it stands where it stands", done: () => openFile(this.desk, this.id, i) }]) },
+      { head: "file", kind: "l name long bare", fill: (td, i) => setButtons(td, [{ label: i.name, title: i.name + ": attempts and current state", onClick: () => openFile(this.app, this.id, i) }]) },
       { head: "state", kind: "l bare", fill: (td, i) => {
         const s = stateOf(i.state);
         write(td, s.label + (i.state === "leased" && i.stage && i.stage !== "moving" ? ", " + i.stage : ""));
@@ -198,9 +198,9 @@ export class OneRequest implements View {
   }
 }
 
-/** reason says why a file stands where it stands, in short. */
+/** reason returns a short text with the reason for a file's state. */
 export function reason(i: Item): string {
-  const again = moment(i.not_before);
-  const wait = i.state === "queued" && again > now() ? "again in " + Math.ceil((again - now()) / 1000) + " s" : "";
+  const retryAt = timestamp(i.not_before);
+  const wait = i.state === "queued" && retryAt > now() ? "retry in " + Math.ceil((retryAt - now()) / 1000) + " s" : "";
   return [i.reason ?? "", wait].filter((t) => t).join("; ");
 }

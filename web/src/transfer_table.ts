@@ -1,18 +1,18 @@
-// Tables whose rows are known by a key and written in place, so that what is
-// selected or focused in them stays while they change.
+// Tables with a key for each row. DataTable are updated in place, so that selections and
+// the keyboard focus survive an update.
 import { el, write } from "./dom";
 
-/** A Column fills its cells; kind is a class of all of them. */
+/** Column describes a column: fill writes a cell, kind is the CSS class of its cells. */
 export interface Column<T> {
   head: string;
   kind?: string;
   fill(td: HTMLTableCellElement, x: T): void;
 }
 
-/** text is a column of texts. */
+/** text returns a column of texts. */
 export const text = <T>(head: string, of: (x: T) => string, kind = "l"): Column<T> => ({ head, kind, fill: (td, x) => write(td, of(x)) });
 
-/** link is a column of links within the page. */
+/** link returns a column of links within the page. */
 export const link = <T>(head: string, of: (x: T) => string, to: (x: T) => string, kind = "l name"): Column<T> => ({
   head, kind,
   fill: (td, x) => {
@@ -23,23 +23,23 @@ export const link = <T>(head: string, of: (x: T) => string, to: (x: T) => string
   },
 });
 
-/** A Deed is a button. */
-export interface Deed {
+/** ButtonSpec describes a button. */
+export interface ButtonSpec {
   label: string;
   title: string;
   strong?: boolean;
-  done(): void;
+  onClick(): void;
 }
 
-/** deeds writes buttons into a place; those that stay keep the focus. */
-export function deeds(place: HTMLElement, all: Deed[]): void {
-  if (place.classList.contains("buttons") && place instanceof HTMLTableCellElement) {
-    const inner = (place.firstElementChild as HTMLElement | null) ?? el("div", "row-buttons");
-    if (!inner.parentElement && all.length > 0) place.append(inner);
-    place = inner;
+/** setButtons updates the buttons of an element; remaining buttons keep the keyboard focus. */
+export function setButtons(parent: HTMLElement, specs: ButtonSpec[]): void {
+  if (parent.classList.contains("buttons") && parent instanceof HTMLTableCellElement) {
+    const inner = (parent.firstElementChild as HTMLElement | null) ?? el("div", "row-buttons");
+    if (!inner.parentElement && specs.length > 0) parent.append(inner);
+    parent = inner;
   }
-  const there = new Map([...place.querySelectorAll<HTMLButtonElement>(":scope > button")].map((b) => [b.textContent ?? "", b]));
-  const wanted = all.map((d) => {
+  const there = new Map([...parent.querySelectorAll<HTMLButtonElement>(":scope > button")].map((b) => [b.textContent ?? "", b]));
+  const wanted = specs.map((d) => {
     const b = there.get(d.label) ?? el("button", "", d.label);
     b.type = "button";
     b.className = d.strong ? "button strong-button" : "button";
@@ -47,15 +47,15 @@ export function deeds(place: HTMLElement, all: Deed[]): void {
     b.title = d.title;
     b.onclick = (e) => {
       e.stopPropagation();
-      d.done();
+      d.onClick();
     };
     return b;
   });
-  if (wanted.length !== place.children.length || wanted.some((b, i) => place.children[i] !== b)) place.replaceChildren(...wanted);
+  if (wanted.length !== parent.children.length || wanted.some((b, i) => parent.children[i] !== b)) parent.replaceChildren(...wanted);
 }
 
-/** Rows is a table; what to say where there are none is below it. */
-export class Rows<T> {
+/** DataTable is a table; the view shows a text for an empty table below it. */
+export class DataTable<T> {
   readonly root = el("div", "scroll rows");
   private readonly body = el("tbody");
   private readonly rows = new Map<string, HTMLTableRowElement>();
@@ -70,7 +70,7 @@ export class Rows<T> {
     this.root.append(el("table", "", "", el("caption", "unseen", name), el("thead", "", "", head), this.body));
     this.root.setAttribute("role", "region");
     this.root.setAttribute("aria-label", name);
-    this.root.tabIndex = 0; // it scrolls with the arrow keys
+    this.root.tabIndex = 0; // for scrolling with the arrow keys
   }
 
   show(list: T[]): void {
@@ -87,7 +87,7 @@ export class Rows<T> {
         this.rows.set(key, (row = el("tr")));
         for (const c of this.columns) {
           const td = el("td", c.kind ?? "");
-          td.dataset["head"] = c.head; // where there is no room for a row of heads
+          td.dataset["head"] = c.head; // the label of the cell on narrow screens, which have no header row
           row.append(td);
         }
       }

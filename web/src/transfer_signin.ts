@@ -1,34 +1,34 @@
-// Signing in: with the code of a link that was printed, or a token.
+// Sign-in with the code of a printed link, or with a token.
 import { el, write } from "./dom";
-import { ask, type Who } from "./transfer_api";
+import { fetchJSON, type User } from "./transfer_api";
 import { code, sentence, status } from "./transfer_poll";
-import { command } from "./transfer_words";
+import { command } from "./transfer_text";
 
-/** signIn returns who is signed in; until somebody is, it asks in root. */
-export async function signIn(root: HTMLElement): Promise<Who> {
+/** signIn returns the signed-in user; without a session it shows the sign-in form in root. */
+export async function signIn(root: HTMLElement): Promise<User> {
   const link = /^#code=([A-Za-z0-9_-]+)$/.exec(location.hash)?.[1];
   let problem = "";
   if (link) {
-    history.replaceState(null, "", location.pathname); // it stays in no history
+    history.replaceState(null, "", location.pathname); // keep the code out of the browser's history
     try {
-      return await ask<Who>("/session", { code: link });
+      return await fetchJSON<User>("/session", { code: link });
     } catch (err) {
       problem = sentence(err);
     }
   }
   for (;;) {
     try {
-      return await ask<Who>("/session");
+      return await fetchJSON<User>("/session");
     } catch (err) {
       if (status(err) === 401) return form(root, problem || (code(err) === "no_session" ? "" : sentence(err)));
-      root.replaceChildren(el("main", "sign", "", el("h1", "", "weir transfers"), el("p", "fail", sentence(err) + " Trying again …")));
+      root.replaceChildren(el("main", "sign", "", el("h1", "", "weir transfers"), el("p", "fail", sentence(err) + " Retrying …")));
       await new Promise((done) => setTimeout(done, 2000));
     }
   }
 }
 
-/** form asks for a token. */
-function form(root: HTMLElement, before: string): Promise<Who> {
+/** form shows a form for a token and returns the user after sign-in. */
+function form(root: HTMLElement, before: string): Promise<User> {
   const token = el("input");
   token.type = "password";
   token.required = true;
@@ -40,8 +40,8 @@ function form(root: HTMLElement, before: string): Promise<Who> {
   go.type = "submit";
   const f = el("form", "form", "", el("label", "", "Token", token), problem, el("div", "buttons", "", go));
   root.replaceChildren(el("main", "sign", "", el("h1", "", "weir transfers"), f,
-    el("p", "", "On the coordinator's machine this prints a link that signs in, once:"), command("weir coordinator link"),
-    el("p", "", "and this a token for somebody else, to be pasted here:"), command("weir coordinator token --name alice --role submit")));
+    el("p", "", "This command on the coordinator's machine prints a one-time sign-in link:"), command("weir coordinator link"),
+    el("p", "", "This command prints a token for another user, to be pasted here:"), command("weir coordinator token --name alice --role submit")));
   document.title = "Sign in · weir";
   token.focus();
   return new Promise((done) => {
@@ -49,7 +49,7 @@ function form(root: HTMLElement, before: string): Promise<Who> {
       e.preventDefault();
       go.disabled = true;
       write(problem, "");
-      ask<Who>("/session", { token: token.value }).then(done, (err) => {
+      fetchJSON<User>("/session", { token: token.value }).then(done, (err) => {
         write(problem, sentence(err));
         go.disabled = false;
         token.select();
