@@ -1,4 +1,4 @@
-// The axes of a chart, as uPlot wants them.
+// The axes of a chart, in the format of uPlot.
 import type uPlot from "uplot";
 import type { Colors } from "./colors";
 import type { Axis, Figure } from "./figure";
@@ -7,7 +7,7 @@ import type { View } from "./view";
 
 const font = "13px system-ui, sans-serif";
 
-/** scales show what the view says. */
+/** scales returns the scales for the range of the view. */
 export function scales(f: Figure, view: () => View): uPlot.Scales {
   const one = (a: Axis, range: () => [number, number]): uPlot.Scale => ({
     time: false, auto: false, distr: (a.base ?? 0) > 1 && a.min > 0 ? 3 : 1, log: a.base === 2 ? 2 : 10, range,
@@ -23,14 +23,14 @@ function widthOf(u: uPlot, text: string): number {
   return width;
 }
 
-/** beside is how many pixels the last label of the x axis needs to the right of the plot. */
-export function beside(u: uPlot, f: Figure, view: View): number {
+/** rightPadding returns the width that the last label of the x axis needs to the right of the plot, in pixels. */
+export function rightPadding(u: uPlot, f: Figure, view: View): number {
   const at = ticks(f.x, view.x[0], view.x[1], Math.max(2, u.width / 110));
   const last = labels(f.x, at).at(-1) ?? "";
   return Math.max(14, Math.ceil(widthOf(u, last) / 2) + 2);
 }
 
-/** axes label what the view shows; f and c are asked each time. */
+/** axes returns the axes of the view; they call f and c for each drawing. */
 export function axes(f: () => Figure, c: () => Colors): uPlot.Axis[] {
   const all = (_: uPlot, splits: number[]): number[] => splits;
   const common: uPlot.Axis = { font, stroke: () => c().soft, filter: all };

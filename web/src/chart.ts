@@ -1,13 +1,13 @@
-// A figure as a chart that can be pointed at and zoomed, with the mouse, with
-// fingers or with the keyboard, and that says its values to those who listen.
+// An interactive chart of a figure. It supports mouse, touch and keyboard for the
+// cursor and for zoom, and announces its values to screen readers.
 import uPlot from "uplot";
-import { axes, beside, scales } from "./axes";
+import { axes, rightPadding, scales } from "./axes";
 import { colors, onScheme, type Colors } from "./colors";
 import type { Figure } from "./figure";
 import { listen } from "./gestures";
 import type { Group, Member } from "./group";
 import { paintHeat } from "./heat";
-import { keysOf } from "./keys";
+import { handleKey } from "./keys";
 import { aligned, places } from "./lines";
 import { drawMarks, drawPoints, fillBand, fillColumns, fillZones, goesBack, lineThrough, nameZones } from "./paint";
 import { Overlay } from "./overlay";
@@ -18,26 +18,26 @@ import "uplot/dist/uPlot.min.css";
 import "./chart.css";
 
 export interface Options {
-  /** group: charts that point and zoom together; see Groups. */
+  /** group: the charts that share cursor and zoom with this chart; see Groups. */
   group?: Group;
-  /** describedBy: id of the element that says in words what the chart shows. */
+  /** describedBy: id of the element with the description of the chart. */
   describedBy?: string;
 }
 
-/** A Chart draws one figure into an element of the page. */
+/** Chart draws one figure into an element of the page. */
 export class Chart implements Member {
   private u: uPlot | null = null;
   private overlay: Overlay | null = null;
   private colors: Colors = colors();
   private view: View;
-  private at: number | null = null; // the stop that is pointed at
+  private at: number | null = null; // the stop at the cursor
   private atY: number | null = null;
-  private byKey = false; // it was pointed at with the keyboard
+  private byKey = false; // the keyboard placed the cursor
   private readonly hidden = new Set<number>();
   private readonly parts = new Parts();
-  private readonly ends: (() => void)[] = [];
+  private readonly cleanups: (() => void)[] = [];
 
-  /** The chart is appended to parent and as wide as it. f is not changed, and is the chart's until update. */
+  /** The constructor appends the chart to parent, with the same width. The caller must not change f until update. */
   constructor(parent: HTMLElement, private f: Figure, private readonly options: Options = {}) {
     this.view = new View(f, options.group?.range ?? null);
     parent.append(this.parts.root);
@@ -48,18 +48,18 @@ export class Chart implements Member {
     this.build();
     const size = new ResizeObserver(() => this.resize());
     size.observe(this.parts.plot);
-    this.ends.push(() => size.disconnect());
-    this.ends.push(onScheme(() => {
+    this.cleanups.push(() => size.disconnect());
+    this.cleanups.push(onScheme(() => {
       this.colors = colors();
       this.parts.fill(this.f, this.hidden, this.colors, this.toggle);
       this.u?.redraw(false, true);
     }));
-    if (options.group) this.ends.push(options.group.join(this));
+    if (options.group) this.cleanups.push(options.group.join(this));
   }
 
-  /** update shows other data, such as those of the next second: what is hidden, zoomed and pointed at stays. */
+  /** update shows new data, such as the data of the next second; hidden lines, zoom and cursor are unchanged. */
   update(f: Figure): void {
-    const same = likeness(f) === likeness(this.f);
+    const same = structure(f) === structure(this.f);
     this.f = f;
     this.view = new View(f, this.view.zoomed);
     if (same && this.u) {
@@ -69,22 +69,22 @@ export class Chart implements Member {
     this.select(this.at, this.atY, false);
   }
 
-  /** end removes the chart from the page. */
-  end(): void {
-    for (const end of this.ends) end();
+  /** destroy removes the chart from the page. */
+  destroy(): void {
+    for (const cleanup of this.cleanups) cleanup();
     this.u?.destroy();
     this.parts.root.remove();
   }
 
-  /** point, of Member: another chart of the group is pointed at. */
+  /** point, of Member: another chart of the group has moved its cursor. */
   point(x: number | null): void {
     this.at = x === null ? null : snap(stops(this.f, this.hidden), x);
     this.atY = null;
     this.draw(false);
   }
 
-  /** stretch, of Member: another chart of the group was zoomed. */
-  stretch(range: [number, number] | null): void {
+  /** zoomTo, of Member: another chart of the group was zoomed. */
+  zoomTo(range: [number, number] | null): void {
     this.view.setX(range);
     this.show();
   }
@@ -94,19 +94,19 @@ export class Chart implements Member {
     for (const i of this.hidden) if (i >= (this.f.lines?.length ?? 0)) this.hidden.delete(i);
     this.parts.fill(this.f, this.hidden, this.colors, this.toggle);
     const lines = this.f.lines ?? [];
-    const bare: uPlot.Series = { paths: () => null, points: { show: false }, auto: false };
+    const emptySeries: uPlot.Series = { paths: () => null, points: { show: false }, auto: false };
     const u = new uPlot({
-      ...this.size(), padding: [this.f.zones?.some((z) => z.name) ? 22 : 10, (u) => beside(u, this.f, this.view), 0, 0], legend: { show: false },
+      ...this.size(), padding: [this.f.zones?.some((z) => z.name) ? 22 : 10, (u) => rightPadding(u, this.f, this.view), 0, 0], legend: { show: false },
       scales: scales(this.f, () => this.view), axes: axes(() => this.f, () => this.colors),
-      series: [{}, ...(lines.length > 0 ? lines.map((_, i) => this.series(i)) : [bare])],
+      series: [{}, ...(lines.length > 0 ? lines.map((_, i) => this.series(i)) : [emptySeries])],
       cursor: {
         x: false, y: false, points: { show: false }, drag: { x: true, y: true, uni: 24, dist: 6, setScale: false },
         bind: { dblclick: () => null },
       },
       hooks: {
-        drawClear: [(u) => this.under(u)],
-        draw: [(u) => this.over(u)],
-        setSelect: [(u) => this.selected(u)],
+        drawClear: [(u) => this.drawUnder(u)],
+        draw: [(u) => this.drawOver(u)],
+        setSelect: [(u) => this.zoomToSelection(u)],
         setSize: [() => this.draw(false)],
       },
     }, this.data(), this.parts.plot);
@@ -143,8 +143,8 @@ export class Chart implements Member {
     return [at, ...lines.map((l) => aligned(l, at))] as uPlot.AlignedData;
   }
 
-  /** under paints what lies behind the axes. */
-  private under(u: uPlot): void {
+  /** drawUnder paints the layers behind the axes. */
+  private drawUnder(u: uPlot): void {
     clipped(u, () => {
       fillZones(u, this.f, this.colors);
       if (this.f.heat) paintHeat(u, this.f, this.colors.dark);
@@ -154,7 +154,8 @@ export class Chart implements Member {
     });
   }
 
-  private over(u: uPlot): void {
+  /** drawOver paints columns, dots and marks on top of the lines. */
+  private drawOver(u: uPlot): void {
     clipped(u, () => {
       fillColumns(u, this.f, this.colors.lines[0]!);
       (this.f.lines ?? []).forEach((l, i) => {
@@ -177,13 +178,13 @@ export class Chart implements Member {
     if (this.u && (size.width !== this.u.width || size.height !== this.u.height)) this.u.setSize(size);
   }
 
-  /** select points at x, a stop, and tells the group. */
-  private select(x: number | null, y: number | null, said: boolean): void {
+  /** select moves the cursor to the stop x and notifies the group. */
+  private select(x: number | null, y: number | null, announced: boolean): void {
     this.at = x;
     this.atY = y;
-    this.byKey = said && x !== null;
+    this.byKey = announced && x !== null;
     this.draw(true);
-    if (said) this.say();
+    if (announced) this.announce();
     this.options.group?.point(this, x);
   }
 
@@ -193,14 +194,14 @@ export class Chart implements Member {
     else this.overlay?.hide();
   }
 
-  /** say announces what is pointed at. */
-  private say(): void {
+  /** announce sends the values at the cursor to screen readers. */
+  private announce(): void {
     const r = this.at === null ? null : readout(this.f, this.hidden, this.at, this.atY);
     this.parts.live.textContent = r ? words(r) : "";
   }
 
-  /** selected zooms to what was dragged over. */
-  private selected(u: uPlot): void {
+  /** zoomToSelection zooms to the rectangle that was dragged. */
+  private zoomToSelection(u: uPlot): void {
     const { left, top, width, height } = u.select;
     if (width <= 0 && height <= 0) return;
     const x: [number, number] | null = width < u.over.clientWidth ? [u.posToVal(left, "x"), u.posToVal(left + width, "x")] : null;
@@ -213,13 +214,13 @@ export class Chart implements Member {
     this.view.setX(x);
     if (y) this.view.setY(y);
     this.show();
-    this.options.group?.stretch(this, this.view.zoomed);
+    this.options.group?.zoomTo(this, this.view.zoomed);
   }
 
   private reset(): void {
     this.view.reset();
     this.show();
-    this.options.group?.stretch(this, null);
+    this.options.group?.zoomTo(this, null);
   }
 
   private show(): void {
@@ -241,19 +242,19 @@ export class Chart implements Member {
 
   private key(e: KeyboardEvent): void {
     const all = stops(this.f, this.hidden).filter((x) => x >= this.view.x[0] && x <= this.view.x[1]);
-    const did = keysOf(e, {
+    const handled = handleKey(e, {
       count: all.length,
       now: this.at === null ? -1 : all.indexOf(this.at),
       go: (i) => this.select(all[i] ?? null, null, true),
       zoom: (factor) => this.zoom(this.view.scaled(factor, this.at), null),
       reset: () => (this.view.narrowed ? this.reset() : this.select(null, null, true)),
     });
-    if (did) e.preventDefault();
+    if (handled) e.preventDefault();
   }
 }
 
-/** likeness is equal for figures that differ in their data only. */
-function likeness(f: Figure): string {
+/** structure returns equal keys for figures that differ in their data only. */
+function structure(f: Figure): string {
   return JSON.stringify([f.x.base ?? 0, f.y.base ?? 0, !!f.heat, f.columns?.length ?? 0, f.zones?.some((z) => z.name) ?? false,
     (f.lines ?? []).map((l) => [l.name, l.color, l.dash, l.dots, l.loose, goesBack(l)]), f.x.label, f.y.label, f.stamp]);
 }

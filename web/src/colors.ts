@@ -1,4 +1,4 @@
-// The page's colors, which theme.css names, for what is painted.
+// The page's colors of theme.css, for drawing on a canvas.
 
 export interface Colors {
   lines: string[];
@@ -11,7 +11,7 @@ export interface Colors {
   dark: boolean;
 }
 
-/** colors reads them as they are now. */
+/** colors returns the current colors. */
 export function colors(): Colors {
   const style = getComputedStyle(document.documentElement);
   const get = (name: string): string => style.getPropertyValue("--" + name).trim() || "#888";
@@ -22,7 +22,7 @@ export function colors(): Colors {
   };
 }
 
-/** onScheme calls back when the page turns dark or light; the function that it returns ends that. */
+/** onScheme calls changed after a change to dark or light mode; the returned function removes the listener. */
 export function onScheme(changed: () => void): () => void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", changed);

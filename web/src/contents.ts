@@ -1,6 +1,6 @@
-// Marks in the table of contents what is being read.
+// The table of contents marks the visible section.
 
-/** follow does so as long as the page is open. */
+/** follow marks the current section until the page is closed. */
 export function follow(): void {
   const links = new Map<string, HTMLAnchorElement>();
   for (const a of document.querySelectorAll<HTMLAnchorElement>("nav a")) links.set(a.hash.slice(1), a);

@@ -1,6 +1,6 @@
-// Small helpers for elements. Whatever comes from elsewhere is set as text.
+// Small helpers for elements. External input is set as text only.
 
-/** el makes an element with a class, a text and children. */
+/** el creates an element with a class, a text and children. */
 export function el<K extends keyof HTMLElementTagNameMap>(tag: K, name = "", text = "", ...children: Node[]): HTMLElementTagNameMap[K] {
   const e = document.createElement(tag);
   if (name) e.className = name;
@@ -9,7 +9,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(tag: K, name = "", tex
   return e;
 }
 
-/** write sets a text only if it is another one: who listens to the page hears it once. */
+/** write sets a text only if it has changed, so that screen readers announce it once. */
 export function write(e: Element, text: string): void {
   if (e.textContent !== text) e.textContent = text;
 }

@@ -1,13 +1,13 @@
-// A plot as plain data: what package figure writes as JSON. Values are in base
-// units (bytes per second, seconds, shares of 1); an axis says how they are shown.
+// A plot as plain data, the JSON output of package figure. Values are in base units
+// (bytes per second, seconds, shares of 1); an axis has the unit for display.
 
-export type Value = number | null; // null: not known
+export type Value = number | null; // null: unknown
 
 export interface Axis {
   label: string; // with unit
   unit: string;
-  factor: number; // shown value = value * factor, in unit
-  duration?: boolean; // seconds, each shown in the unit that suits it
+  factor: number; // displayed value = value * factor, in unit
+  duration?: boolean; // seconds, shown in a unit that suits each value
   min: number;
   max: number;
   base?: number; // above 1: logarithmic
@@ -16,10 +16,10 @@ export interface Axis {
 
 export interface Line {
   name: string;
-  color: number; // of the palette, from 0 to 5
+  color: number; // index of the palette, from 0 to 5
   dash?: boolean;
   dots?: boolean;
-  loose?: boolean; // its dots are not joined
+  loose?: boolean; // the dots are not joined
   x: Value[];
   y: Value[];
   low?: Value[]; // interval: a bar at a dot, a band along a line without dots
@@ -42,7 +42,7 @@ export interface Zone {
 export interface Mark {
   x: number;
   name: string;
-  low?: number | null; // the interval that it lies in
+  low?: number | null; // confidence interval of x
   high?: number | null;
 }
 
@@ -50,14 +50,14 @@ export interface Heat {
   x: number[]; // ascending edges, one more than rows
   y: number[]; // ascending edges, one more than each row has
   rows: number[][];
-  what: string; // what is counted
+  what: string; // plural noun of the counted things
 }
 
 export interface Figure {
   id: string;
   title: string;
   desc: string;
-  stamp?: string; // whether the run can be believed
+  stamp?: string; // validity of the run
   x: Axis;
   y: Axis;
   lines?: Line[] | null;

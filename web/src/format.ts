@@ -1,14 +1,14 @@
-// Quantities as texts, letter for letter as weir's package internal/unit and
-// figure.Axis write them: a page that is made by the server and a chart that is
-// pointed at must not differ. web_test.go holds both side by side.
+// Quantities as texts, in exactly the format of the Go package internal/unit and of
+// figure.Axis: the server's pages and the chart's readout must not differ.
+// format_test.go compares the two implementations.
 import type { Axis } from "./figure";
 
 const finite = (x: number): boolean => Number.isFinite(x);
 
-/** fixed writes x with that many decimals; of two equally near, the even digit, as Go does. */
+/** fixed formats x with a number of decimals; ties round to the even digit, as in Go. */
 function fixed(x: number, decimals: number): string {
   if (Math.abs(x) >= 1e21) return BigInt(x).toString(); // toFixed would write an exponent
-  const exact = Math.abs(x).toFixed(Math.min(100, decimals + 60)); // toFixed is exact, and 60 digits tell a tie
+  const exact = Math.abs(x).toFixed(Math.min(100, decimals + 60)); // toFixed is exact, and 60 digits identify a tie
   const point = exact.indexOf(".");
   const rest = exact.slice(point + 1 + decimals);
   let text = Math.abs(x).toFixed(decimals); // rounds a tie up
@@ -19,7 +19,7 @@ function fixed(x: number, decimals: number): string {
   return (x < 0 || Object.is(x, -0) ? "-" : "") + text;
 }
 
-/** plain writes x with as many digits as it has, and no exponent. */
+/** plain formats x with all its digits and without an exponent. */
 function plain(x: number): string {
   const [mantissa = "", exponent] = String(x).split("e");
   if (exponent === undefined) return Object.is(x, -0) ? "-0" : mantissa;
@@ -30,23 +30,23 @@ function plain(x: number): string {
   return sign + digits + "0".repeat(e + 1 - digits.length);
 }
 
-/** digits returns how many decimals make three significant digits. */
+/** decimals returns the number of decimals for three significant digits. */
 function decimals(x: number): number {
   let e = Math.floor(Math.log10(Math.abs(x)));
-  if (Math.abs(x) >= 9.995 * 10 ** e) e++; // rounds up to one digit more
+  if (Math.abs(x) >= 9.995 * 10 ** e) e++; // rounds up to a further digit
   return Math.max(2 - e, 0);
 }
 
 const three = (x: number): string => (x === 0 ? "0" : fixed(x, Math.min(decimals(x), 12)));
 
-/** significant writes x with three significant digits, without a unit. */
+/** significant formats x with three significant digits, without a unit. */
 export function significant(x: number): string {
   return x === 0 || !finite(x) ? "0" : fixed(x, Math.min(decimals(x), 9));
 }
 
 const prefixes = ["", "k", "M", "G", "T", "P", "E"];
 
-/** leastShown is the least amount or rate that is not shown as 0. */
+/** leastShown is the smallest amount or rate that is not shown as 0. */
 const leastShown = 1e-6;
 
 function scaled(x: number, unit: string): string {
@@ -66,27 +66,27 @@ function trim(text: string): string {
   return number + text.slice(space);
 }
 
-/** bits: "8.39 Mbit/s" of bytes per second. */
+/** bits formats bytes per second: "8.39 Mbit/s". */
 export const bits = (bytesPerSecond: number): string => scaled(8 * bytesPerSecond, "bit/s");
 
-/** bytes: "1.05 MB". */
+/** bytes formats an amount: "1.05 MB". */
 export const bytes = (n: number): string => scaled(n, "B");
 
-/** count: "42", "8.32 k". */
+/** count formats a number: "42", "8.32 k". */
 export function count(n: number): string {
   if (Number.isInteger(n) && Math.abs(n) < 1000) return plain(n);
   const text = scaled(n, "");
   return text.endsWith(" ") ? text.slice(0, -1) : text;
 }
 
-/** percent: "1.2%" of 0.012. */
+/** percent formats a ratio: "1.2%" for 0.012. */
 export function percent(ratio: number): string {
   if (!finite(ratio)) return "n/a";
   if (ratio > 0 && ratio < 1e-5) return "<0.001%";
   return trim(three(100 * ratio) + " %").replace(" ", "");
 }
 
-/** seconds: "1.2 ms", "17.5 s", "2m5s". */
+/** seconds formats a duration: "1.2 ms", "17.5 s", "2m5s". */
 export function seconds(s: number): string {
   if (!finite(s)) return "n/a";
   const size = Math.abs(s);
@@ -98,7 +98,7 @@ export function seconds(s: number): string {
   return trim(three(s * 1e9) + " ns");
 }
 
-/** whole writes whole seconds as days, hours, minutes and seconds. */
+/** whole formats whole seconds as days, hours, minutes and seconds. */
 function whole(s: number): string {
   let text = "";
   for (const [name, span] of [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]] as const) {
@@ -109,7 +109,7 @@ function whole(s: number): string {
   return text;
 }
 
-/** five rounds x to five significant digits; of two equally near, to the even digit. */
+/** five rounds x to five significant digits; ties round to the even digit. */
 function five(x: number): number {
   const e = Number(x.toExponential(20).split("e")[1]);
   if (e <= 4) return Number(fixed(x, Math.min(100, 4 - e)));
@@ -118,7 +118,7 @@ function five(x: number): number {
   return tie ? Math.sign(x) * (Math.abs(x) - unit / 2) : Number(x.toPrecision(5));
 }
 
-/** tick writes the number at a tick, without an exponent where that is short. */
+/** tick formats the number at a tick, without an exponent if the number is below ten million. */
 export function tick(x: number): string {
   if (!finite(x)) return Number.isNaN(x) ? "NaN" : x > 0 ? "+Inf" : "-Inf";
   const short = five(x);
@@ -127,12 +127,12 @@ export function tick(x: number): string {
   return trim(mantissa + " ").trimEnd() + "e+" + e.padStart(2, "0");
 }
 
-/** text writes the number at a tick of an axis, as figure.Axis.Text does. */
+/** text formats the number at a tick of an axis, like figure.Axis.Text. */
 export function text(axis: Axis, x: number): string {
   return axis.duration ? seconds(x) : tick(x * axis.factor);
 }
 
-/** show writes a value of an axis with its unit, in the prefix that suits it. */
+/** show formats a value of an axis with its unit and a suitable prefix. */
 export function show(axis: Axis, x: number): string {
   if (axis.duration || /^(ns|us|ms|s|min|h)$/.test(axis.unit)) return seconds(x);
   if (axis.unit === "%") return percent((x * axis.factor) / 100);

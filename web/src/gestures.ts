@@ -1,19 +1,19 @@
-// Mouse and fingers on a chart. A finger that moves up or down scrolls the
-// page, as everywhere (touch-action: pan-y); one that moves sideways points,
-// two that part or meet zoom.
+// Mouse and touch gestures on a chart. A vertical swipe scrolls the page, as usual
+// (touch-action: pan-y), a horizontal swipe moves the cursor, and two fingers pinch
+// to zoom.
 
 export interface Gestures {
-  /** point is told where the mouse or a finger is, in CSS pixels of the plot. */
+  /** point moves the cursor to the position of the mouse or finger, in CSS pixels of the plot. */
   point(left: number, top: number): void;
   leave(): void;
-  /** pinch: what was at the pixels from is to be at the pixels to. */
+  /** pinch zooms so that the content at the pixels from moves to the pixels to. */
   pinch(from: [number, number], to: [number, number]): void;
   reset(): void;
 }
 
-/** listen follows what happens on the plot. Its listeners go with the element. */
+/** listen registers the gestures on the plot. The listeners are removed with the element. */
 export function listen(over: HTMLElement, g: Gestures): void {
-  const fingers = new Map<number, number>(); // where each is, from the left
+  const fingers = new Map<number, number>(); // pointer id to distance from the left
   const left = (e: PointerEvent): number => e.clientX - over.getBoundingClientRect().left;
   const top = (e: PointerEvent): number => e.clientY - over.getBoundingClientRect().top;
 

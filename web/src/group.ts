@@ -1,35 +1,35 @@
-// Charts with the same x axis point at the same place and show the same stretch.
+// Charts with the same x axis share the position of the cursor and the zoom.
 import type { Figure } from "./figure";
 
-/** A Member is a chart that follows what happens to others. */
+/** Member is a chart that follows the cursor and the zoom of its group. */
 export interface Member {
   point(x: number | null): void;
-  stretch(range: [number, number] | null): void;
+  zoomTo(range: [number, number] | null): void;
 }
 
-/** A Group is the charts that go together. */
+/** Group is a set of charts with common cursor and zoom. */
 export class Group {
   private readonly members = new Set<Member>();
-  range: [number, number] | null = null; // what all of them show; null: everything
+  range: [number, number] | null = null; // the visible range of x of all charts; null: everything
 
   join(m: Member): () => void {
     this.members.add(m);
     return () => void this.members.delete(m);
   }
 
-  /** point tells all others that one is pointed at x. */
+  /** point moves the cursor of all other members to x. */
   point(from: Member, x: number | null): void {
     for (const m of this.members) if (m !== from) m.point(x);
   }
 
-  /** stretch tells all others that one shows a stretch of x. */
-  stretch(from: Member, range: [number, number] | null): void {
+  /** zoomTo shows a range of x in all other members. */
+  zoomTo(from: Member, range: [number, number] | null): void {
     this.range = range;
-    for (const m of this.members) if (m !== from) m.stretch(range);
+    for (const m of this.members) if (m !== from) m.zoomTo(range);
   }
 }
 
-/** Groups hands out one group for each x axis. */
+/** Groups provides a group for each x axis. */
 export class Groups {
   private readonly all = new Map<string, Group>();
 

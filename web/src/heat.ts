@@ -1,5 +1,5 @@
-// Heat maps: counts as colors that grow evenly for the eye and that the
-// color-blind tell apart: samples of cividis (Nuñez, Anderton and Renslow,
+// Heat maps: counts as colors of a perceptually uniform scale that is safe for
+// color-blind users: samples of cividis (Nuñez, Anderton and Renslow,
 // PLOS ONE 13(7), 2018, doi:10.1371/journal.pone.0199239).
 import { el } from "./dom";
 import type uPlot from "uplot";
@@ -11,7 +11,7 @@ const ramp: [number, number, number][] = [
   [138, 135, 121], [166, 157, 117], [196, 181, 108], [228, 207, 91], [255, 234, 70],
 ];
 
-/** heatColor returns the color of a share, 0 to 1: what is most stands out from a dark or a light page most. */
+/** heatColor returns the color of a share, 0 to 1. The largest share has the highest contrast on both dark and light pages. */
 export function heatColor(share: number, dark: boolean): string {
   const at = Math.min(1, Math.max(0, dark ? share : 1 - share)) * (ramp.length - 1);
   const i = Math.min(ramp.length - 2, Math.floor(at));
@@ -26,12 +26,12 @@ export function mostOf(h: Heat): number {
   return most;
 }
 
-/** shareOf returns where a count stands between one and the most: logarithmic, since few and many both matter. */
+/** shareOf returns the position of a count on a logarithmic scale from 1 to most; the scale is logarithmic to show small and large counts. */
 export function shareOf(n: number, most: number): number {
   return most <= 1 ? 1 : 0.1 + (0.9 * Math.log(n)) / Math.log(most);
 }
 
-/** paintHeat fills the cells; where nothing was counted the page is seen. */
+/** paintHeat fills the cells; cells without counts are transparent. */
 export function paintHeat(u: uPlot, f: Figure, dark: boolean): void {
   const h = f.heat!;
   const most = mostOf(h);
@@ -50,7 +50,7 @@ export function paintHeat(u: uPlot, f: Figure, dark: boolean): void {
   }
 }
 
-/** heatLegend says which color is how many. */
+/** heatLegend returns a legend with the colors and the range of counts. */
 export function heatLegend(f: Figure, dark: boolean): HTMLElement {
   const h = f.heat!;
   const most = mostOf(h);

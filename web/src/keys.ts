@@ -1,15 +1,15 @@
-// The keyboard on a chart.
+// Keyboard control of a chart.
 
 export interface Places {
-  count: number; // of places that can be pointed at
-  now: number; // -1: none is
+  count: number; // number of cursor positions
+  now: number; // index of the cursor; -1: no cursor
   go(i: number): void;
   zoom(factor: number): void;
   reset(): void;
 }
 
-/** keysOf does what a key asks for; false where it is none of a chart's. */
-export function keysOf(e: KeyboardEvent, p: Places): boolean {
+/** handleKey performs the action of a key and reports whether the chart uses this key. */
+export function handleKey(e: KeyboardEvent, p: Places): boolean {
   if (e.ctrlKey || e.altKey || e.metaKey) return false;
   const step = e.shiftKey ? Math.max(1, Math.round(p.count / 20)) : 1;
   const go = (i: number): void => {

@@ -1,10 +1,10 @@
-// The names of a chart's lines; each is a button that hides its line.
+// The legend of a chart, with a button for each line that hides this line.
 import { el } from "./dom";
 import type { Figure, Line } from "./figure";
 
 const svg = "http://www.w3.org/2000/svg";
 
-/** legend makes a button for each line; nothing where there is only one. */
+/** legend returns a button for each line, and no buttons for a single line. */
 export function legend(f: Figure, hidden: ReadonlySet<number>, toggle: (i: number) => void): HTMLElement[] {
   const lines = f.lines ?? [];
   if (lines.length < 2) return [];

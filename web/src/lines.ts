@@ -1,8 +1,8 @@
-// The numbers of a figure's lines: side by side on one x axis for uPlot, and
-// what a line says at a place.
+// The numbers of a figure's lines: aligned to a common x axis for uPlot, and the
+// value of a line at a given x.
 import type { Line, Value } from "./figure";
 
-/** ascending reports whether the x values of a line grow. */
+/** ascending reports whether the x values of a line increase strictly. */
 export function ascending(l: Line): boolean {
   let last = -Infinity;
   for (const x of l.x) {
@@ -12,7 +12,7 @@ export function ascending(l: Line): boolean {
   return true;
 }
 
-/** places returns all x values of lines, ascending, each once. */
+/** places returns the distinct x values of all lines in ascending order. */
 export function places(lines: Line[]): number[] {
   const first = lines[0];
   if (first && ascending(first) && lines.every((l) => l.x === first.x || same(l.x, first.x))) return first.x as number[];
@@ -25,7 +25,7 @@ function same(a: Value[], b: Value[]): boolean {
   return a.length === b.length && a.every((x, i) => x === b[i]);
 }
 
-/** aligned returns the y values of a line at the places at; undefined where it has none. */
+/** aligned returns the y values of a line at the given x values, undefined if the line has no point there. */
 export function aligned(l: Line, at: number[]): (Value | undefined)[] {
   if ((l.x as number[]) === at || (l.x.length === at.length && same(l.x, at))) return l.y;
   const by = new Map<number, Value>();
@@ -33,7 +33,7 @@ export function aligned(l: Line, at: number[]): (Value | undefined)[] {
   return Array.from(at, (x) => by.get(x));
 }
 
-/** below returns the index of the last of ascending numbers that is at most x, or -1. */
+/** below returns the index of the last ascending number that is at most x, or -1. */
 export function below(at: ArrayLike<Value>, x: number): number {
   let low = 0;
   let high = at.length;
@@ -53,19 +53,19 @@ export function nearest(at: ArrayLike<Value>, x: number): number {
   return i;
 }
 
-/** A Reading is what a line says at a place. */
-export interface Reading {
+/** LineValue is the value of a line at a given x, with its interval. */
+export interface LineValue {
   y: number;
   low: number | null;
   high: number | null;
 }
 
 /**
- * read returns what a line says at x: its last point there. A curve, such as a
- * model, also says what lies between two of its points; of a series of seconds
- * the next one counts.
+ * valueAt returns the value of a line at x: its last point there. On a curve, such
+ * as a model, it interpolates between two points; on a series of seconds it returns
+ * the nearest point.
  */
-export function read(l: Line, x: number, curve: boolean): Reading | null {
+export function valueAt(l: Line, x: number, curve: boolean): LineValue | null {
   if (l.dots || !ascending(l)) {
     const i = l.x.lastIndexOf(x);
     return i < 0 ? null : point(l, i);
@@ -79,7 +79,7 @@ export function read(l: Line, x: number, curve: boolean): Reading | null {
   return Math.abs(l.x[k]! - x) <= gap ? point(l, k) : null;
 }
 
-function between(l: Line, i: number, x: number): Reading | null {
+function between(l: Line, i: number, x: number): LineValue | null {
   const share = i < 0 ? NaN : (x - l.x[i]!) / (l.x[i + 1]! - l.x[i]!);
   const mix = (of: Value[] | undefined): number | null => {
     const [a, b] = [of?.[i], of?.[i + 1]];
@@ -89,7 +89,7 @@ function between(l: Line, i: number, x: number): Reading | null {
   return y === null || !Number.isFinite(y) ? null : { y, low: mix(l.low), high: mix(l.high) };
 }
 
-function point(l: Line, i: number): Reading | null {
+function point(l: Line, i: number): LineValue | null {
   const y = l.y[i];
   if (y === undefined || y === null) return null;
   return { y, low: l.low?.[i] ?? null, high: l.high?.[i] ?? null };

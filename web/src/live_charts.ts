@@ -1,74 +1,74 @@
-// The charts of the page: made when there is something to see, then fed. A
-// chart that is out of sight is fed when it comes into sight.
+// The charts of the page. A chart is created with its first data and updated in place
+// later; an update of an invisible chart is deferred until it becomes visible.
 import { Chart } from "./chart";
 import type { Figure } from "./figure";
 import type { Group } from "./group";
 import { el, write } from "./dom";
 
-/** A Slot is the place of one chart, with its title and words. */
-class Slot {
+/** ChartSlot holds one chart with its title and description. */
+class ChartSlot {
   readonly root = el("figure");
-  private readonly words = el("figcaption");
+  private readonly description = el("figcaption");
   private readonly title = el("h3");
   private chart: Chart | null = null;
-  private seen = true;
-  private waits: Figure | null = null;
+  private visible = true;
+  private pending: Figure | null = null;
 
   constructor(private readonly prefix: string, private readonly group: Group | undefined, watch: IntersectionObserver) {
-    this.root.append(this.title, this.words);
+    this.root.append(this.title, this.description);
     watch.observe(this.root);
   }
 
   show(f: Figure): void {
     write(this.title, f.title);
-    write(this.words, f.desc);
+    write(this.description, f.desc);
     this.root.id = this.prefix + f.id;
-    if (!this.seen && this.chart) {
-      this.waits = f;
+    if (!this.visible && this.chart) {
+      this.pending = f;
       return;
     }
-    this.waits = null;
+    this.pending = null;
     if (this.chart) this.chart.update(f);
     else {
       const into = el("div");
-      this.root.insertBefore(into, this.words);
+      this.root.insertBefore(into, this.description);
       this.chart = new Chart(into, f, this.group ? { group: this.group } : {});
     }
     this.root.dataset["points"] = String(Math.max(0, ...(f.lines ?? []).map((l) => l.x.length)));
   }
 
-  sight(seen: boolean): void {
-    this.seen = seen;
-    if (seen && this.waits) this.show(this.waits);
+  setVisible(visible: boolean): void {
+    this.visible = visible;
+    if (visible && this.pending) this.show(this.pending);
   }
 
-  end(): void {
-    this.chart?.end();
+  destroy(): void {
+    this.chart?.destroy();
     this.root.remove();
   }
 }
 
-/** Charts are those of one part of the page, in the order in which they were first shown. */
+/** Charts holds the charts of one part of the page. */
 export class Charts {
   readonly root = el("div", "charts");
-  private readonly slots = new Map<string, Slot>();
+  private readonly slots = new Map<string, ChartSlot>();
   private readonly watch = new IntersectionObserver((all) => {
-    for (const e of all) for (const s of this.slots.values()) if (s.root === e.target) s.sight(e.isIntersecting);
+    for (const e of all) for (const s of this.slots.values()) if (s.root === e.target) s.setVisible(e.isIntersecting);
   }, { rootMargin: "200px" });
 
-  /** prefix makes the ids of figures those of the page's own. */
+  /** prefix is prepended to the ids of figures to make them unique on the page. */
   constructor(private readonly prefix: string, private readonly group?: Group) {}
 
-  /** show shows figures in their places; those of order keep it, however late they come. */
+  /** show updates all charts; a new chart is inserted at its position in figures. */
   show(figures: (Figure | null)[]): void {
-    const there = new Set<string>();
-    let last: Slot | null = null;
+    const present = new Set<string>();
+    let last: ChartSlot | null = null;
     for (const f of figures) {
       if (!f) continue;
-      there.add(f.id);
+      present.add(f.id);
       let s = this.slots.get(f.id);
       if (!s) {
-        this.slots.set(f.id, (s = new Slot(this.prefix, this.group, this.watch)));
+        this.slots.set(f.id, (s = new ChartSlot(this.prefix, this.group, this.watch)));
         if (last) last.root.after(s.root);
         else this.root.prepend(s.root);
       }
@@ -76,9 +76,9 @@ export class Charts {
       last = s;
     }
     for (const [id, s] of this.slots) {
-      if (there.has(id)) continue;
+      if (present.has(id)) continue;
       this.watch.unobserve(s.root);
-      s.end();
+      s.destroy();
       this.slots.delete(id);
     }
   }

@@ -1,4 +1,4 @@
-// What shows on top of a chart where it is pointed at: a line, dots, a box.
+// The overlay at the cursor of a chart: a line, dots and a box with values.
 import type uPlot from "uplot";
 import type { Colors } from "./colors";
 import { el } from "./dom";
@@ -7,7 +7,7 @@ import type { Readout } from "./readout";
 
 const mostRows = 12;
 
-/** An Overlay lies on the plot of one chart and lets the mouse through. */
+/** Overlay is the layer on top of a chart's plot. It ignores mouse events. */
 export class Overlay {
   private readonly line: HTMLElement;
   private readonly box: HTMLElement;
@@ -26,7 +26,7 @@ export class Overlay {
     this.dots = [];
   }
 
-  /** show points at r; with the box where the person is. */
+  /** show draws the cursor at r; box adds the box of values, for the chart with the pointer. */
   show(f: Figure, r: Readout, c: Colors, box: boolean): void {
     this.hide();
     const left = this.u.valToPos(r.x, "x");
@@ -45,7 +45,7 @@ export class Overlay {
     if (!box) return;
     const tops = r.rows.flatMap((row) => (row.y === null ? [] : [this.u.valToPos(row.y, "y")]));
     const high = tops.filter((top) => top < this.u.over.clientHeight / 2).length * 2 > tops.length;
-    this.fill(f, r, c, left, high ? "bottom" : "top"); // where it hides less
+    this.fill(f, r, c, left, high ? "bottom" : "top"); // the side with fewer dots
   }
 
   private fill(f: Figure, r: Readout, c: Colors, left: number, at: "top" | "bottom"): void {
@@ -64,7 +64,7 @@ export class Overlay {
     }
     if (r.rows.length > mostRows) box.append(el("div", "chart-box-row", `and ${r.rows.length - mostRows} more`));
     box.hidden = false;
-    // Beside the line, on the side that has more room, and never outside of the chart.
+    // Place the box beside the line, on the side with more room, inside of the chart.
     const { over } = this.u;
     const place = over.offsetLeft + left;
     const room = box.parentElement!.clientWidth;

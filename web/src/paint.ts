@@ -1,5 +1,5 @@
-// What uPlot does not draw by itself: stretches, marks, dots with their
-// intervals, columns. All in device pixels, clipped to the plot by chart.ts.
+// Additions to the drawings of uPlot: zones, marks, dots with their intervals, and
+// columns. Coordinates are in device pixels; chart.ts clips the output to the plot.
 import type uPlot from "uplot";
 import type { Colors } from "./colors";
 import type { Figure, Line } from "./figure";
@@ -8,7 +8,7 @@ import { ascending } from "./lines";
 const px = (n: number): number => n * (devicePixelRatio || 1);
 const font = (n: number, weight = "400"): string => `${weight} ${px(n)}px system-ui, sans-serif`;
 
-/** fillZones shades stretches of x, and the intervals of marks. */
+/** fillZones shades the zones of x and the intervals of marks. */
 export function fillZones(u: uPlot, f: Figure, c: Colors): void {
   u.ctx.fillStyle = c.zone;
   const fill = (low: number, high: number): void => {
@@ -44,7 +44,7 @@ export function fillBand(u: uPlot, l: Line, color: string): void {
   ctx.restore();
 }
 
-/** nameZones writes the names of stretches above the plot, as far as there is room. */
+/** nameZones writes the names of zones above the plot; it omits names without room. */
 export function nameZones(u: uPlot, f: Figure, c: Colors): void {
   const { ctx, bbox } = u;
   ctx.font = font(12);
@@ -63,10 +63,10 @@ export function nameZones(u: uPlot, f: Figure, c: Colors): void {
   }
 }
 
-/** A Box is a place on the canvas: left, right, top, bottom. */
+/** Box is a rectangle on the canvas: left, right, top, bottom. */
 type Box = [number, number, number, number];
 
-/** drawMarks draws named vertical lines; each name stands where it covers least. */
+/** drawMarks draws named vertical lines. The name of a line is placed to cover as little as possible. */
 export function drawMarks(u: uPlot, f: Figure, c: Colors): void {
   const { ctx, bbox } = u;
   const marks = (f.marks ?? []).map((m) => ({ name: m.name, x: u.valToPos(m.x, "x", true) }));
@@ -76,7 +76,7 @@ export function drawMarks(u: uPlot, f: Figure, c: Colors): void {
   ctx.lineJoin = "round";
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
-  const ink = inked(u, f);
+  const ink = pointsAlong(u, f);
   const taken: Box[] = [];
   for (const m of shown) {
     ctx.strokeStyle = c.soft;
@@ -87,9 +87,9 @@ export function drawMarks(u: uPlot, f: Figure, c: Colors): void {
     ctx.lineTo(m.x, bbox.top + bbox.height);
     ctx.stroke();
     ctx.setLineDash([]);
-    const at = room(u, m.x, ctx.measureText(m.name).width, (f.columns?.length ?? 0) > 0, ink, taken);
+    const at = placeName(u, m.x, ctx.measureText(m.name).width, (f.columns?.length ?? 0) > 0, ink, taken);
     taken.push(at);
-    ctx.strokeStyle = c.card; // the name can be read on top of a line
+    ctx.strokeStyle = c.card; // keeps the name readable on top of a line
     ctx.lineWidth = px(4);
     ctx.strokeText(m.name, at[0], (at[2] + at[3]) / 2);
     ctx.fillStyle = c.ink;
@@ -97,8 +97,8 @@ export function drawMarks(u: uPlot, f: Figure, c: Colors): void {
   }
 }
 
-/** room finds a place for a name of that width beside x: a histogram's names stand above, a curve's below. */
-function room(u: uPlot, x: number, width: number, above: boolean, ink: [number, number][], taken: Box[]): Box {
+/** placeName returns the position of a name with the given width beside x: at the top of histograms, at the bottom of curves. */
+function placeName(u: uPlot, x: number, width: number, above: boolean, ink: [number, number][], taken: Box[]): Box {
   const { bbox } = u;
   const [first, last] = [bbox.left + px(2), bbox.left + bbox.width - px(2) - width];
   let best: Box = [0, 0, 0, 0];
@@ -117,8 +117,8 @@ function room(u: uPlot, x: number, width: number, above: boolean, ink: [number, 
   return best;
 }
 
-/** inked lists points along all lines of f, near enough to each other that no name fits between. */
-function inked(u: uPlot, f: Figure): [number, number][] {
+/** pointsAlong lists points along all lines of f; no name fits between two neighboring points. */
+function pointsAlong(u: uPlot, f: Figure): [number, number][] {
   const all: [number, number][] = [];
   for (const l of f.lines ?? []) {
     let before: [number, number] | null = null;
@@ -166,7 +166,7 @@ function drawBar(u: uPlot, x: number, low: number, high: number): void {
   u.ctx.stroke();
 }
 
-/** fillColumns draws a histogram. What was counted is seen, however little. */
+/** fillColumns draws a histogram. Even the smallest count has a visible column. */
 export function fillColumns(u: uPlot, f: Figure, color: string): void {
   const base = u.bbox.top + u.bbox.height;
   u.ctx.fillStyle = color;
@@ -179,7 +179,7 @@ export function fillColumns(u: uPlot, f: Figure, color: string): void {
   }
 }
 
-/** lineThrough is a path through the points of a line in their own order, for lines that go back. */
+/** lineThrough returns a path through the points of a line in their own order, for lines with decreasing x. */
 export function lineThrough(u: uPlot, l: Line): uPlot.Series.Paths {
   const stroke = new Path2D();
   let drawing = false;
@@ -197,5 +197,5 @@ export function lineThrough(u: uPlot, l: Line): uPlot.Series.Paths {
   return { stroke, fill: null, clip: null, flags: 1 };
 }
 
-/** goesBack reports whether uPlot could not draw the line. */
+/** goesBack reports whether uPlot cannot draw the line because x decreases. */
 export const goesBack = (l: Line): boolean => !ascending(l);

@@ -1,11 +1,11 @@
-// The elements of a chart, beside what uPlot makes, and the texts in them.
+// The elements of a chart around the canvas of uPlot, and their texts.
 import type { Colors } from "./colors";
 import { el } from "./dom";
 import type { Figure } from "./figure";
 import { heatLegend } from "./heat";
 import { legend } from "./legend";
 
-/** Parts are the elements of one chart. */
+/** Parts holds the elements of one chart. */
 export class Parts {
   readonly root = el("div", "chart");
   readonly plot = el("div", "chart-plot");
@@ -35,7 +35,7 @@ export class Parts {
     this.root.append(this.legend, top, wrap, this.below, this.hint, this.live);
   }
 
-  /** fill writes all that is text. */
+  /** fill writes the texts and the legend of the chart. */
   fill(f: Figure, hidden: ReadonlySet<number>, c: Colors, toggle: (i: number) => void): void {
     this.plot.setAttribute("aria-label", f.title + ". " + this.hint.textContent);
     this.legend.replaceChildren(...(f.heat ? [heatLegend(f, c.dark)] : legend(f, hidden, toggle)));

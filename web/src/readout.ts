@@ -1,25 +1,26 @@
-// What a chart says at a place, in words: for the box beside the mouse and for
-// those who listen instead of looking.
+// The values of a chart at a position, as texts: for the box beside the mouse and
+// for screen readers.
 import type { Figure, Line } from "./figure";
 import { count, show } from "./format";
-import { below, nearest, places, read } from "./lines";
+import { below, nearest, places, valueAt } from "./lines";
 
-/** A Row is one line's value. */
+/** Row is the value of one line. */
 export interface Row {
-  line: number; // index of the figure's line, -1: of no line
+  line: number; // index of the figure's line; -1: no line
   name: string;
   value: string;
-  note?: string; // what else is known of it: its interval
-  y: number | null; // where a dot is to be set
+  note?: string; // the interval of the value
+  y: number | null; // position of the dot; null: no dot
 }
 
+/** Readout holds the values of a figure at x. */
 export interface Readout {
-  x: number; // the place that the values are of
+  x: number; // position of the values
   head: string;
   rows: Row[];
 }
 
-/** stops returns the places of x, ascending, at which a figure has something to say. */
+/** stops returns the x values of a figure's data in ascending order: the possible positions of the cursor. */
 export function stops(f: Figure, hidden: ReadonlySet<number>): number[] {
   if (f.heat) return middles(f.heat.x);
   if (f.columns?.length) return f.columns.map((c) => (c.from + c.to) / 2);
@@ -28,17 +29,17 @@ export function stops(f: Figure, hidden: ReadonlySet<number>): number[] {
   return places(dotted.length > 0 ? dotted : shown);
 }
 
-/** middles returns the middle of each two neighbors. */
+/** middles returns the middle between neighboring edges. */
 export function middles(edges: number[]): number[] {
   return edges.slice(1).map((e, i) => (e + edges[i]!) / 2);
 }
 
-/** readout says what a figure shows at x, of a heat map at x and y. */
+/** readout returns the values of a figure at x, for a heat map at x and y. */
 export function readout(f: Figure, hidden: ReadonlySet<number>, x: number, y: number | null): Readout | null {
   if (f.heat) return ofHeat(f, x, y);
   if (f.columns?.length) return ofColumns(f, x);
   const lines = f.lines ?? [];
-  const seconds = !f.x.duration && /^(s|min|h)$/.test(f.x.unit); // of those, only what was measured counts
+  const seconds = !f.x.duration && /^(s|min|h)$/.test(f.x.unit); // over time, show measured points only
   const model = !seconds || lines.some((l, i) => l.dots && !hidden.has(i));
   const rows: Row[] = [];
   lines.forEach((l, i) => {
@@ -48,7 +49,7 @@ export function readout(f: Figure, hidden: ReadonlySet<number>, x: number, y: nu
 }
 
 function ofLine(f: Figure, l: Line, i: number, x: number, model: boolean): Row[] {
-  const r = read(l, x, model);
+  const r = valueAt(l, x, model);
   if (!r) return [];
   const row: Row = { line: i, name: l.name, value: show(f.y, r.y), y: r.y };
   if (r.low !== null && r.high !== null) row.note = show(f.y, r.low) + " to " + show(f.y, r.high);
@@ -76,7 +77,7 @@ function ofHeat(f: Figure, x: number, y: number | null): Readout | null {
   return { x: middle, head, rows: summary(f, row) };
 }
 
-/** summary says how a column of a heat map is spread. */
+/** summary returns count, median and 99th percentile of a column of a heat map. */
 function summary(f: Figure, row: number[]): Row[] {
   const h = f.heat!;
   const all = row.reduce((a, b) => a + b, 0);
@@ -92,12 +93,12 @@ function summary(f: Figure, row: number[]): Row[] {
   return [{ line: -1, name: "", value: count(all) + " " + h.what + ": half below " + at(0.5) + ", 99% below " + at(0.99), y: null }];
 }
 
-/** words puts a readout into a sentence. */
+/** words formats a readout as one sentence. */
 export function words(r: Readout): string {
   return r.head + ": " + r.rows.map((row) => (row.name ? row.name + " " : "") + row.value + (row.note ? ", " + row.note : "")).join("; ");
 }
 
-/** snap returns the stop that is nearest to x, or null. */
+/** snap returns the stop nearest to x, or null if there are no stops. */
 export function snap(all: number[], x: number): number | null {
   const i = nearest(all, x);
   return i < 0 ? null : all[i]!;

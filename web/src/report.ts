@@ -1,5 +1,5 @@
-// The script of a report: puts a chart in the place of each plot, once it
-// comes into view, and keeps the plot for paper.
+// The script of a report: it replaces each plot by a chart when the plot becomes
+// visible, and keeps the plot for print.
 import { el } from "./dom";
 import { Chart } from "./chart";
 import type { Figure } from "./figure";
@@ -12,13 +12,13 @@ import "./report.css";
 const groups = new Groups();
 
 function draw(place: HTMLElement, f: Figure): void {
-  const still = place.querySelector<SVGElement>(":scope > svg");
-  if (!still) return;
+  const svg = place.querySelector<SVGElement>(":scope > svg");
+  if (!svg) return;
   const at = el("div", "chart-place");
-  still.after(at);
-  const alone = f.columns?.length; // a histogram has an axis of its own
+  svg.after(at);
+  const histogram = f.columns?.length; // the axis of a histogram has no group
   try {
-    new Chart(at, f, { describedBy: f.id + "-d", ...(alone ? {} : { group: groups.of(f) }) });
+    new Chart(at, f, { describedBy: f.id + "-d", ...(histogram ? {} : { group: groups.of(f) }) });
   } catch (e) {
     at.remove(); // the plot stays
     throw e;

@@ -1,29 +1,29 @@
-// The numbers of a chart as a table, for those who do not see it or want to
-// count, and as a file for a spreadsheet.
+// The numbers of a chart as a table, for accessibility and exact values, and as a
+// file for a spreadsheet.
 import { el } from "./dom";
 import type { Axis, Figure } from "./figure";
 import { tick } from "./format";
 import { aligned, places } from "./lines";
 
-/** mostRows is how many lines of a table are shown; the file has all. */
-const mostRows = 300;
+/** maxRows is the number of rows that the table shows; the CSV file contains all rows. */
+const maxRows = 300;
 
-/** A Table is numbers in the units that its head names. */
+/** Table holds numbers in the units of its head. */
 export interface Table {
   head: string[];
   rows: (number | null)[][];
 }
 
-/** named is an axis' label with its unit; times of any size are in seconds. */
-function named(a: Axis): string {
+/** labelWithUnit returns an axis' label with its unit; durations are in seconds. */
+function labelWithUnit(a: Axis): string {
   if (a.duration) return a.label + " (s)";
-  const told = a.unit === "" || a.label.includes(a.unit) || a.label.startsWith("time since");
-  return told ? a.label : a.label + " (" + a.unit + ")";
+  const unitInLabel = a.unit === "" || a.label.includes(a.unit) || a.label.startsWith("time since");
+  return unitInLabel ? a.label : a.label + " (" + a.unit + ")";
 }
 
-/** tableOf puts what a figure shows side by side. */
+/** tableOf returns the data of a figure as columns of a table. */
 export function tableOf(f: Figure): Table {
-  const [x, y] = [named(f.x), f.y.duration ? named(f.y) : f.y.label];
+  const [x, y] = [labelWithUnit(f.x), f.y.duration ? labelWithUnit(f.y) : f.y.label];
   const at = (v: number): number => v * (f.x.duration ? 1 : f.x.factor);
   const is = (v: number | null | undefined): number | null => (v === null || v === undefined ? null : v * (f.y.duration ? 1 : f.y.factor));
   if (f.heat) {
@@ -47,7 +47,7 @@ export function tableOf(f: Figure): Table {
   return { head: [x, ...columns.map((c) => c.name)], rows: Array.from(all, (v, i) => [at(v), ...columns.map((c) => is(c.of[i]))]) };
 }
 
-/** csv writes a table as a file; a name that a spreadsheet would take for a formula gets a ' before it. */
+/** csv formats a table as CSV. A name that a spreadsheet would interpret as a formula gets a leading '. */
 export function csv(t: Table): string {
   const cell = (v: string): string => (/[",\n\r]/.test(v) ? '"' + v.replaceAll('"', '""') + '"' : v);
   const safe = (v: string): string => cell(/^[=+\-@\t\r]/.test(v) ? "'" + v : v);
@@ -55,23 +55,23 @@ export function csv(t: Table): string {
   return [t.head.map(safe).join(","), ...t.rows.map((r) => r.map(number).join(","))].join("\n") + "\n";
 }
 
-/** element makes the table that is seen. */
+/** element returns the table as an HTML element. */
 function element(f: Figure, t: Table): HTMLElement {
   const row = (kind: "th" | "td", cells: string[]): HTMLTableRowElement => el("tr", "", "", ...cells.map((text) => {
     const c = el(kind, "", text);
     if (kind === "th") c.scope = "col";
     return c;
   }));
-  const rows = t.rows.slice(0, mostRows).map((r) => row("td", r.map((v) => (v === null ? "-" : tick(v)))));
+  const rows = t.rows.slice(0, maxRows).map((r) => row("td", r.map((v) => (v === null ? "-" : tick(v)))));
   const box = el("div", "scroll chart-table", "", el("table", "", "", el("thead", "", "", row("th", t.head)), el("tbody", "", "", ...rows)));
   box.tabIndex = 0;
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", f.title + ", as a table");
-  if (t.rows.length > mostRows) box.append(el("p", "note", `The first ${mostRows} of ${t.rows.length} lines are shown; the CSV file has all.`));
+  if (t.rows.length > maxRows) box.append(el("p", "note", `The first ${maxRows} of ${t.rows.length} rows are shown; the CSV file contains all rows.`));
   return box;
 }
 
-/** buttons returns what opens the table and what saves it. */
+/** buttons returns the buttons that open the table and save the CSV file. */
 export function buttons(f: Figure): HTMLElement {
   const box = el("div", "chart-data");
   const button = (text: string, title: string): HTMLButtonElement => {

@@ -1,4 +1,4 @@
-// Where an axis is labeled when it is zoomed, and how.
+// The positions and texts of the labels of a zoomed axis.
 import type { Axis } from "./figure";
 import { text } from "./format";
 
@@ -11,7 +11,7 @@ export function nice(x: number): number {
   return 10 * power;
 }
 
-/** ticks returns the values between min and max that get a label, about as many as most. */
+/** ticks returns the labeled values between min and max, approximately most values. */
 export function ticks(a: Axis, min: number, max: number, most: number): number[] {
   const whole = min <= a.min && max >= a.max;
   const given = (a.ticks ?? []).slice().sort((p, q) => p - q).filter((t) => t >= min - 1e-12 * Math.abs(min) && t <= max + 1e-12 * Math.abs(max));
@@ -35,7 +35,7 @@ function powers(a: Axis, min: number, max: number): number[] {
   return out;
 }
 
-/** labels writes ticks; those of a narrow stretch with as many decimals as tell them apart. */
+/** labels formats ticks; in a narrow range it adds decimals until the labels differ. */
 export function labels(a: Axis, at: number[]): string[] {
   let least = Infinity;
   for (let i = 1; i < at.length; i++) least = Math.min(least, Math.abs(at[i]! - at[i - 1]!) * a.factor);
@@ -47,7 +47,7 @@ export function labels(a: Axis, at: number[]): string[] {
   return at.map((t) => (t * factor).toFixed(decimals) + unit);
 }
 
-/** spaced empties labels that would touch the next one; the last is always kept. */
+/** spaced clears labels that would touch the next label; it always keeps the last label. */
 export function spaced(labels: string[], places: number[], width: (label: string) => number, gap: number): string[] {
   const out = labels.slice();
   let free = Infinity;

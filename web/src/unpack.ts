@@ -1,7 +1,7 @@
-// The figures that a report holds: JSON, packed by gzip, in base64.
+// The figures of a report: JSON, compressed with gzip and encoded in base64.
 import type { Figure, Line, Value } from "./figure";
 
-/** A PackedLine names its column of x. */
+/** PackedLine refers to a shared column of x by its index. */
 type PackedLine = Omit<Line, "x"> & { x: number };
 type PackedFigure = Omit<Figure, "lines"> & { lines?: PackedLine[] };
 
@@ -10,10 +10,10 @@ interface Packed {
   figures: (PackedFigure | null)[];
 }
 
-/** canUnpack is false for browsers from before 2023. */
+/** canUnpack reports whether the browser can decompress gzip; browsers before 2023 cannot. */
 export const canUnpack = (): boolean => "DecompressionStream" in window;
 
-/** unpack reads what the page holds; null stands for a figure that cannot be drawn. */
+/** unpack decodes the figures of the page; null stands for a figure that cannot be drawn. */
 export async function unpack(text: string): Promise<(Figure | null)[]> {
   const letters = atob(text);
   const bytes = new Uint8Array(letters.length);

@@ -1,4 +1,4 @@
-// Which stretch of a figure's axes a chart shows.
+// The visible range of the axes of a chart.
 import type { Axis, Figure } from "./figure";
 
 type Range = [number, number];
@@ -7,10 +7,10 @@ const logarithmic = (a: Axis): boolean => (a.base ?? 0) > 1 && a.min > 0;
 const to = (a: Axis, v: number): number => (logarithmic(a) ? Math.log(v) : v);
 const back = (a: Axis, v: number): number => (logarithmic(a) ? Math.exp(v) : v);
 
-/** deepest is how much of an axis is seen at least. */
-const deepest = 1e-4;
+/** minShare is the smallest visible share of an axis, the limit of the zoom. */
+const minShare = 1e-4;
 
-/** A View is the stretch of x and of y that is shown. */
+/** View is the visible range of x and of y. */
 export class View {
   x: Range;
   y: Range;
@@ -21,13 +21,13 @@ export class View {
     this.setX(zoomed);
   }
 
-  /** zoomed is the stretch of x, or null where all of it is seen. */
+  /** zoomed returns the visible range of x, or null if the whole axis is visible. */
   get zoomed(): Range | null {
     const all = full(this.f.x);
     return this.x[0] <= all[0] && this.x[1] >= all[1] ? null : this.x;
   }
 
-  /** narrowed reports whether anything is out of sight. */
+  /** narrowed reports whether a part of an axis is hidden. */
   get narrowed(): boolean {
     const all = full(this.f.y);
     return this.zoomed !== null || this.y[0] > all[0] || this.y[1] < all[1];
@@ -46,7 +46,7 @@ export class View {
     this.y = full(this.f.y);
   }
 
-  /** scaled is x stretched by a factor around a place, the middle if that is null. */
+  /** scaled returns the range of x, scaled by a factor around a value; null stands for the middle. */
   scaled(factor: number, around: number | null): Range {
     const a = this.f.x;
     const [min, max] = [to(a, this.x[0]), to(a, this.x[1])];
@@ -54,7 +54,7 @@ export class View {
     return [back(a, middle - (middle - min) * factor), back(a, middle + (max - middle) * factor)];
   }
 
-  /** pinched is x where two values are to be at two pixels of that many. */
+  /** pinched returns the range of x that puts two values at two pixels of a plot with the given width. */
   pinched(values: number[], pixels: [number, number], width: number): Range {
     const a = this.f.x;
     const [from, until] = [to(a, values[0]!), to(a, values[1]!)];
@@ -67,14 +67,14 @@ function full(a: Axis): Range {
   return a.max > a.min ? [a.min, a.max] : [a.min - 0.5, a.min + 0.5];
 }
 
-/** fit keeps a range inside of its axis, and wide enough to be drawn. */
+/** fit limits a range to its axis and to the deepest zoom. */
 function fit(a: Axis, range: Range): Range {
   const [first, last] = full(a).map((v) => to(a, v)) as Range;
   let [min, max] = range.map((v) => to(a, Math.max(v, logarithmic(a) ? a.min / 1e6 : v))) as Range;
-  if (!(max - min >= (last - first) * deepest)) {
+  if (!(max - min >= (last - first) * minShare)) {
     const middle = (min + max) / 2;
-    min = middle - ((last - first) * deepest) / 2;
-    max = min + (last - first) * deepest;
+    min = middle - ((last - first) * minShare) / 2;
+    max = min + (last - first) * minShare;
   }
   const shift = Math.max(0, first - min) - Math.max(0, max - last);
   min = Math.max(first, min + shift);
