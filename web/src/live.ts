@@ -1,26 +1,27 @@
-// The script of the live page: connects, keeps what comes, shows it.
-import { Data, type Entry, type Message } from "./live_data";
+// The script of the live page: it connects to the server, stores the received data
+// and draws it.
+import { RunData, type Entry, type Message } from "./live_data";
 import { Page } from "./live_page";
 import { EventStream } from "./event_stream";
 import "./theme.css";
 import "./live.css";
 
-/** A Live is the page as a whole. */
-class Live {
-  private data = new Data();
+/** LiveApp connects the page with the event stream of the server. */
+class LiveApp {
+  private data = new RunData();
   private readonly page: Page;
-  private readonly wire: EventStream<Message>;
-  private run = new URLSearchParams(location.search).get("run") ?? ""; // "": the newest
-  private hosts: string[] = []; // that somebody has chosen; none: the busiest
+  private readonly stream: EventStream<Message>;
+  private run = new URLSearchParams(location.search).get("run") ?? ""; // "": the newest run
+  private hosts: string[] = []; // hosts selected by the user; empty: the busiest hosts
   private entries: Entry[] = [];
   private shown = "";
-  private asked = false; // a redraw
+  private redrawQueued = false;
 
   constructor(root: HTMLElement) {
     this.page = new Page(root, { run: (key) => this.choose(key), host: (name, drawn) => this.draw(name, drawn) });
-    this.wire = new EventStream({ message: (m) => this.take(m), state: (text, good) => this.page.connection(text, good) }, (since) => this.address(since));
+    this.stream = new EventStream({ message: (m) => this.take(m), state: (text, good) => this.page.connection(text, good) }, (since) => this.address(since));
     this.page.connection("connecting", true);
-    this.wire.open(true);
+    this.stream.open(true);
     addEventListener("popstate", () => this.choose(new URLSearchParams(location.search).get("run") ?? "", false));
     document.addEventListener("visibilitychange", () => !document.hidden && this.redraw());
   }
@@ -35,8 +36,8 @@ class Live {
 
   private take(m: Message): void {
     if (m.reset) {
-      if (m.run?.run !== this.data.about?.run) this.page.fresh();
-      this.data = new Data();
+      if (m.run?.run !== this.data.about?.run) this.page.reset();
+      this.data = new RunData();
     }
     this.data.take(m);
     if (m.runs) {
@@ -47,44 +48,44 @@ class Live {
     this.redraw();
   }
 
-  /** redraw shows what there is with the next picture of the screen; a page that nobody sees waits. */
+  /** redraw draws the current data with the next frame of the browser; a hidden page is drawn when it becomes visible. */
   private redraw(): void {
     if (document.hidden) this.page.title(this.data);
-    if (this.asked || document.hidden) return;
-    this.asked = true;
+    if (this.redrawQueued || document.hidden) return;
+    this.redrawQueued = true;
     requestAnimationFrame(() => {
-      this.asked = false;
+      this.redrawQueued = false;
       const begin = performance.now();
       this.page.show(this.data, this.run);
-      this.told(begin);
+      this.recordDrawTime(begin);
     });
   }
 
-  /** told notes what drawing costs, for those who measure. */
-  private told(begin: number): void {
+  /** recordDrawTime stores the duration of the drawing in the page, for performance tests. */
+  private recordDrawTime(begin: number): void {
     const body = document.body.dataset;
     body["first"] ??= String(Math.round(performance.now()));
     body["draw"] = (performance.now() - begin).toFixed(1);
     body["draws"] = String(Number(body["draws"] ?? 0) + 1);
   }
 
-  private choose(key: string, note = true): void {
+  private choose(key: string, addToHistory = true): void {
     this.run = key;
-    if (note) history.pushState(null, "", key ? "/?run=" + encodeURIComponent(key) : "/");
+    if (addToHistory) history.pushState(null, "", key ? "/?run=" + encodeURIComponent(key) : "/");
     this.hosts = [];
-    this.wire.open(true);
+    this.stream.open(true);
     this.page.runs(this.entries, this.shown, this.run);
   }
 
-  /** draw asks for another choice of hosts. */
+  /** draw requests the data of another selection of hosts. */
   private draw(name: string, drawn: boolean): void {
     const now = new Set(this.data.hosts.keys());
     if (drawn) now.add(name);
     else now.delete(name);
     this.hosts = [...now];
-    this.wire.open(true);
+    this.stream.open(true);
   }
 }
 
 const root = document.getElementById("live");
-if (root) new Live(root);
+if (root) new LiveApp(root);

@@ -1,14 +1,15 @@
-// Axes that grow with the data, as package figure makes them for the report.
+// Axes that grow with the data, with the same rules as package figure for the report.
 import type { Axis } from "./figure";
 import { nice } from "./ticks";
 
+/** Scale converts base units to the unit of display. */
 export interface Scale {
   factor: number;
   unit: string;
 }
 
-/** decimal scales with 1000-based prefixes of a unit, for values up to most. */
-export function decimal(most: number, what: string): Scale {
+/** decimal returns a scale with a decimal prefix of a unit, for values up to most. */
+export function decimal(most: number, unit: string): Scale {
   let factor = 1;
   let prefix = "";
   for (const p of ["k", "M", "G", "T", "P"]) {
@@ -16,10 +17,10 @@ export function decimal(most: number, what: string): Scale {
     factor /= 1000;
     prefix = p;
   }
-  return { factor, unit: (prefix + what).trim() };
+  return { factor, unit: (prefix + unit).trim() };
 }
 
-/** bits scales bytes per second to bits per second. */
+/** bits returns a scale from bytes per second to bits per second. */
 export function bits(most: number): Scale {
   const s = decimal(8 * most, "bit/s");
   return { factor: s.factor * 8, unit: s.unit };
@@ -27,7 +28,7 @@ export function bits(most: number): Scale {
 
 export const percent: Scale = { factor: 100, unit: "%" };
 
-/** linear begins at zero and ends at a nice number above most. */
+/** linear returns an axis from zero to a round number above most. */
 export function linear(label: string, s: Scale, most: number): Axis {
   if (!(most * s.factor >= 1e-9) || most > 1e30) most = 1 / s.factor;
   const step = nice((most * s.factor) / 5) / s.factor;
@@ -35,10 +36,10 @@ export function linear(label: string, s: Scale, most: number): Axis {
   return { label, unit: s.unit, factor: s.factor, min: 0, max: step * n, ticks: Array.from({ length: n + 1 }, (_, i) => step * i) };
 }
 
-/** scaled is labeled with the unit of its scale. */
+/** scaled returns a linear axis with the unit of the scale as its label. */
 export const scaled = (s: Scale, most: number): Axis => linear(s.unit, s, most);
 
-/** durations is logarithmic, from least to most seconds. */
+/** durations returns a logarithmic axis from least to most seconds. */
 export function durations(label: string, least: number, most: number): Axis {
   if (!(least > 0) || !(most > 0)) [least, most] = [1e-3, 1];
   const from = Math.floor(Math.log10(least));
@@ -54,7 +55,7 @@ export function durations(label: string, least: number, most: number): Axis {
   return { label, unit: "s", factor: 1, duration: true, base: 10, min: ticks[0]!, max: ticks.at(-1)!, ticks };
 }
 
-/** time spans 0 to most seconds. */
+/** time returns an axis from 0 to most seconds. */
 export function time(most: number): Axis {
   const [name, s]: [string, Scale] =
     most > 3 * 3600 ? ["hours", { factor: 1 / 3600, unit: "h" }] : most > 300 ? ["minutes", { factor: 1 / 60, unit: "min" }] : ["seconds", { factor: 1, unit: "s" }];
@@ -64,13 +65,14 @@ export function time(most: number): Axis {
   return a;
 }
 
-/** least and most of what is known in columns. */
+/** most returns the largest known value of columns, at least 0. */
 export function most(...columns: (number | null)[][]): number {
   let x = 0;
-  for (const col of columns) for (const v of col) if (v !== null && v > x) x = v; // places that are empty are never larger
+  for (const col of columns) for (const v of col) if (v !== null && v > x) x = v; // holes in sparse arrays are undefined and never larger
   return x;
 }
 
+/** least returns the smallest positive value of columns, or 0. */
 export function least(...columns: (number | null)[][]): number {
   let x = Infinity;
   for (const col of columns) for (const v of col) if (v !== null && v > 0 && v < x) x = v;

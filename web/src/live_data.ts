@@ -1,10 +1,10 @@
-// What the page knows of the run: what the server has sent, put together. The
-// server sends only what is new, so columns grow at their end.
+// The data of the run on the page, assembled from the server's messages. A message
+// contains new data only, so columns grow at their end.
 import type { Figure } from "./figure";
 
 export type Numbers = (number | null)[];
 
-/** A Block is rows of a table from one on, as the server sends them. */
+/** Block holds rows of a table, from row number from on. */
 export interface Block {
   kind?: string;
   name?: string;
@@ -49,10 +49,10 @@ export interface HostNow {
   role: string;
   cores: number;
   at: number;
-  now: Numbers; // as hostColumns
+  now: Numbers; // in the order of hostColumns
 }
 
-/** hostColumns names the figures in HostNow.now. */
+/** hostColumns lists the names of the columns of HostNow.now. */
 export const hostColumns = ["cpu", "iowait", "server", "client", "disk_busy", "read", "write", "received", "sent"] as const;
 
 export interface Store {
@@ -79,7 +79,7 @@ export interface Step {
   p99?: number;
 }
 
-export interface Happened {
+export interface RunEvent {
   time: string;
   event: string;
   step?: number;
@@ -127,7 +127,7 @@ export interface Entry {
   name: string;
 }
 
-/** A Message is one event of the server. What is absent has not changed. */
+/** Message is one event of the server. Absent fields are unchanged. */
 export interface Message {
   reset?: boolean;
   run?: About;
@@ -136,22 +136,22 @@ export interface Message {
   now: Now;
   rows?: Block;
   sides?: Block;
-  hosts: HostNow[] | null; // the busiest, if there are many
-  count: number; // of all hosts
+  hosts: HostNow[] | null; // only the busiest hosts of a large run
+  count: number; // number of all hosts
   stores: Store[] | null;
   tracks?: Block[];
   steps?: Step[];
-  events?: Happened[];
+  events?: RunEvent[];
   errors?: Failure[];
   found?: Found;
 }
 
-/** A Table is columns against time. */
+/** Table holds columns against time. */
 export class Table {
   at: number[] = [];
   cols: Record<string, Numbers> = {};
 
-  /** take puts a block's rows in place of those from its first on. */
+  /** take replaces the rows from the block's first row on by the rows of the block. */
   take(b: Block): void {
     cut(this.at, b.from, b.at);
     for (const [name, values] of Object.entries(b.cols)) {
@@ -167,15 +167,15 @@ export class Table {
 
 function cut<T>(to: T[], from: number, values: T[]): void {
   to.length = Math.min(to.length, from);
-  for (const v of values) to.push(v); // no spread: an hour of seconds is too many arguments
+  for (const v of values) to.push(v); // no spread operator: an hour of seconds exceeds the limit of arguments
 }
 
-/** Data is all that the page knows of one run. */
-export class Data {
+/** RunData holds all data of one run. */
+export class RunData {
   about: About | null = null;
   now: Now | null = null;
   rows = new Table();
-  middles: number[] = []; // of the rows, in seconds since the start
+  middles: number[] = []; // middle of each row's interval, in seconds since the start
   sides = new Table();
   readonly hosts = new Map<string, Table>();
   readonly stores = new Map<string, Table>();
@@ -183,11 +183,11 @@ export class Data {
   hostCount = 0;
   storeList: Store[] = [];
   readonly steps = new Map<number, Step>();
-  events: Happened[] = [];
+  events: RunEvent[] = [];
   readonly errors = new Map<string, Failure>();
   found: Found | null = null;
 
-  /** take adds what a message says. */
+  /** take applies a message. */
   take(m: Message): void {
     if (m.run) this.about = m.run;
     this.now = m.now;
@@ -216,13 +216,13 @@ export class Data {
     for (let i = this.middles.length; i < this.rows.at.length; i++) this.middles.push(this.rows.at[i]! + (seconds[i] ?? 0) / 2);
   }
 
-  /** last returns the newest figure of a column of the rows. */
+  /** last returns the newest value of a column of the rows. */
   last(name: string): number | null {
     return this.rows.col(name).at(-1) ?? null;
   }
 
-  /** named returns the names of the columns that begin with a word: kinds or classes. */
-  named(word: string): string[] {
-    return Object.keys(this.rows.cols).filter((n) => n.startsWith(word + " ")).sort();
+  /** columnsOf returns the sorted names of the columns with a prefix, such as "kind" or "class". */
+  columnsOf(prefix: string): string[] {
+    return Object.keys(this.rows.cols).filter((n) => n.startsWith(prefix + " ")).sort();
   }
 }

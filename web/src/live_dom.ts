@@ -1,22 +1,22 @@
-// The tables of the live page. Whatever comes from elsewhere is set as text.
+// The tables of the live page. External input is set as text only.
 import { el, write } from "./dom";
 
 export interface Cell {
   text: string;
   left?: boolean;
   strong?: boolean;
-  box?: Box; // instead of the text
+  box?: Checkbox; // replaces the text
 }
 
-/** A Box can be checked. */
-export interface Box {
+/** Checkbox is a checkbox in a cell. */
+export interface Checkbox {
   label: string;
   checked: boolean;
-  changed: (checked: boolean) => void;
+  onChange: (checked: boolean) => void;
 }
 
-/** tick puts a box into a cell, or changes the one that is there: it may have the focus. */
-function tick(td: HTMLTableCellElement, b: Box): void {
+/** setCheckbox adds a checkbox to a cell or updates the existing checkbox, which may have the focus. */
+function setCheckbox(td: HTMLTableCellElement, b: Checkbox): void {
   let input = td.firstElementChild as HTMLInputElement | null;
   if (!input) {
     input = el("input");
@@ -26,10 +26,10 @@ function tick(td: HTMLTableCellElement, b: Box): void {
   input.checked = b.checked;
   input.setAttribute("aria-label", b.label);
   const now = input;
-  input.onchange = () => b.changed(now.checked);
+  input.onchange = () => b.onChange(now.checked);
 }
 
-/** A Grid is a table whose cells are written in place, so that what is selected or focused in it stays. */
+/** Grid is a table with cells that are updated in place, so that selections and the keyboard focus survive an update. */
 export class Grid {
   readonly root = el("div", "scroll");
   private readonly body = el("tbody");
@@ -42,7 +42,7 @@ export class Grid {
       row.append(th);
     }
     const table = el("table", "", "", el("caption", "unseen", name), el("thead", "", "", row), this.body);
-    this.root.tabIndex = 0; // it scrolls with the arrow keys
+    this.root.tabIndex = 0; // for scrolling with the arrow keys
     this.root.setAttribute("role", "region");
     this.root.setAttribute("aria-label", name);
     this.root.append(table);
@@ -57,7 +57,7 @@ export class Grid {
         const td = row.cells[k] ?? row.insertCell();
         const name = (c.left ? "l" : "") + (c.strong ? " strong" : "");
         if (td.className !== name) td.className = name;
-        if (c.box) tick(td, c.box);
+        if (c.box) setCheckbox(td, c.box);
         else write(td, c.text);
       });
     });

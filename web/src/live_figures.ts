@@ -1,14 +1,14 @@
-// The plots against time, made anew each second from the columns that grew. The
-// columns themselves are handed on, not copied.
+// The plots against time, rebuilt each second from the grown columns. The columns are
+// shared, not copied.
 import type { Figure, Line, Zone } from "./figure";
 import { bits as showBits, count, percent as showPercent, seconds } from "./format";
 import { bits, decimal, durations, least, linear, most, percent, scaled, time } from "./live_axes";
-import type { Data, Numbers } from "./live_data";
+import type { RunData, Numbers } from "./live_data";
 
-const measure = 2; // number of the phase, as the server counts them
+const measure = 2; // the server's number of the measuring phase
 
-/** zones are the stretches in which a load was held, named by it. */
-export function zones(d: Data): Zone[] {
+/** zones returns the time ranges with a constant load, with the load as their name. */
+export function zones(d: RunData): Zone[] {
   const [at, steps, phases, spans] = [d.rows.at, d.rows.col("step"), d.rows.col("phase"), d.rows.col("seconds")];
   const all: Zone[] = [];
   let step: number | null = null;
@@ -24,7 +24,7 @@ export function zones(d: Data): Zone[] {
   return all;
 }
 
-function load(d: Data, step: number): string {
+function load(d: RunData, step: number): string {
   const s = d.steps.get(step);
   if (!s) return "";
   return s.rate ? count(s.rate) + "/s" : String(s.clients);
@@ -38,15 +38,15 @@ interface Shape {
   desc: string;
 }
 
-/** A Frame is what all plots of one moment share. */
+/** Frame holds the common parts of all plots of one moment. */
 export interface Frame {
-  d: Data;
-  now: string; // what the newest second is called
+  d: RunData;
+  now: string; // name of the newest second in descriptions
   x: Figure["x"];
   zones: Zone[];
 }
 
-export const frame = (d: Data): Frame => ({
+export const frame = (d: RunData): Frame => ({
   d, x: time(d.now?.time ?? 0), zones: zones(d), now: d.now?.state === "running" ? "now" : "in the last second",
 });
 
@@ -54,10 +54,10 @@ const figure = (f: Frame, s: Shape): Figure => ({ ...s, x: f.x, zones: f.zones }
 
 const line = (name: string, color: number, x: number[], y: Numbers, dash = false): Line => ({ name, color: color % 6, x, y, ...(dash ? { dash } : {}) });
 
-/** A Maker makes a plot, or null while there is nothing to see on it. */
-export type Maker = (f: Frame) => Figure | null;
+/** FigureBuilder returns a plot, or null if it has no data yet. */
+export type FigureBuilder = (f: Frame) => Figure | null;
 
-export const throughput: Maker = (f) => {
+export const throughput: FigureBuilder = (f) => {
   const y = f.d.rows.col("throughput");
   const top = most(y);
   if (top === 0) return null;
@@ -70,13 +70,13 @@ export const throughput: Maker = (f) => {
   });
 };
 
-/** populations are the columns of the populations of clients, none where all clients do the same. */
-function populations(d: Data, of: "moved" | "done"): { name: string; y: Numbers }[] {
-  return d.named(of).map((n) => ({ name: n.slice(of.length + 1), y: d.rows.col(n) }));
+/** populations returns the columns of the populations of clients; it is empty if all clients have the same workload. */
+function populations(d: RunData, of: "moved" | "done"): { name: string; y: Numbers }[] {
+  return d.columnsOf(of).map((n) => ({ name: n.slice(of.length + 1), y: d.rows.col(n) }));
 }
 
-/** rates are the operations of each population. */
-export const rates: Maker = (f) => {
+/** rates plots the operations of each population. */
+export const rates: FigureBuilder = (f) => {
   const each = populations(f.d, "done");
   const top = most(...each.map((p) => p.y));
   if (top === 0) return null;
@@ -87,24 +87,24 @@ export const rates: Maker = (f) => {
   });
 };
 
-export const operations: Maker = (f) => {
-  const kinds = f.d.named("kind");
+export const operations: FigureBuilder = (f) => {
+  const kinds = f.d.columnsOf("kind");
   if (kinds.length === 0) return null;
   const cols = kinds.map((k) => f.d.rows.col(k));
   const names = kinds.map((k) => k.slice("kind ".length));
   const files = names.every((n) => n === "read" || n === "write");
-  const requests = files && f.d.named("job").length > 0; // of jobs
-  const what = requests ? "Requests" : files ? "Files" : "Operations";
+  const requests = files && f.d.columnsOf("job").length > 0; // of jobs
+  const noun = requests ? "Requests" : files ? "Files" : "Operations";
   const unit = requests ? "requests/s" : files ? "files/s" : "ops/s";
   const top = most(...cols);
   return figure(f, {
-    id: "operations", title: files ? what : "Operations of each kind", y: scaled(decimal(top, " " + unit), top),
+    id: "operations", title: files ? noun : "Operations of each kind", y: scaled(decimal(top, " " + unit), top),
     lines: names.map((n, i) => line(n, i, f.d.middles, cols[i]!)),
-    desc: `${what} that ended each second: ${f.now} ` + names.map((n, i) => `${n} ${count(cols[i]!.at(-1) ?? 0)}/s`).join(", ") + ".",
+    desc: `${noun} that ended each second: ${f.now} ` + names.map((n, i) => `${n} ${count(cols[i]!.at(-1) ?? 0)}/s`).join(", ") + ".",
   });
 };
 
-export const clients: Maker = (f) => {
+export const clients: FigureBuilder = (f) => {
   const y = f.d.rows.col("clients");
   const top = most(y);
   const scale = decimal(top, " clients");
@@ -114,9 +114,9 @@ export const clients: Maker = (f) => {
   });
 };
 
-/** jobs are those that run, and how many of them compute; none in runs without jobs. */
-export const jobs: Maker = (f) => {
-  if (!f.d.named("job").includes("job running")) return null;
+/** jobs plots the running and the computing jobs, in runs with jobs. */
+export const jobs: FigureBuilder = (f) => {
+  if (!f.d.columnsOf("job").includes("job running")) return null;
   const [running, computing] = [f.d.rows.col("job running"), f.d.rows.col("job computing")];
   const top = most(running, computing);
   if (top === 0) return null;
@@ -129,34 +129,34 @@ export const jobs: Maker = (f) => {
   });
 };
 
-/** outcomes are how many jobs came to their end, and how many crashed or failed. */
-export const outcomes: Maker = (f) => {
-  if (!f.d.named("job").includes("job running")) return null;
+/** outcomes plots the number of completed jobs, and of crashed or failed jobs. */
+export const outcomes: FigureBuilder = (f) => {
+  if (!f.d.columnsOf("job").includes("job running")) return null;
   const [done, lost] = [f.d.rows.col("job done"), f.d.rows.col("job lost")];
   const top = most(done, lost);
   if (top === 0) return null;
   return figure(f, {
     id: "outcomes", title: "Jobs that ended", y: scaled(decimal(top, " jobs/s"), top),
-    lines: [line("came to their end", 0, f.d.middles, done), line("crashed or failed", 1, f.d.middles, lost)],
-    desc: `Jobs that ended each second: ${f.now} ${count(done.at(-1) ?? 0)}/s came to their end, ${count(lost.at(-1) ?? 0)}/s crashed or failed, at most ${count(most(lost))}/s.`,
+    lines: [line("completed", 0, f.d.middles, done), line("crashed or failed", 1, f.d.middles, lost)],
+    desc: `Jobs that ended each second: ${f.now} ${count(done.at(-1) ?? 0)}/s completed, ${count(lost.at(-1) ?? 0)}/s crashed or failed, at most ${count(most(lost))}/s.`,
   });
 };
 
-export const latency: Maker = (f) => {
+export const latency: FigureBuilder = (f) => {
   const cols = ["p50", "p90", "p99"].map((n) => f.d.rows.col(n));
   const top = most(...cols);
   if (top === 0) return null;
-  const said = (i: number): string | null => { const x = cols[i]!.at(-1); return x === null || x === undefined ? null : seconds(x); };
+  const last = (i: number): string | null => { const x = cols[i]!.at(-1); return x === null || x === undefined ? null : seconds(x); };
   return figure(f, {
     id: "latency", title: "Latency", y: durations("latency", least(...cols), top),
     lines: [line("p50", 0, f.d.middles, cols[0]!), line("p90", 1, f.d.middles, cols[1]!), line("p99", 2, f.d.middles, cols[2]!)],
-    desc: `How long operations took that ended in each second. ${f.now === "now" ? "Now" : "In the last one"}` +
-      (said(0) === null ? " none ended well." : `: half of them at most ${said(0)}, 90% at most ${said(1)}, 99% at most ${said(2)}.`),
+    desc: `Duration of the operations that ended in each second. ${f.now === "now" ? "Now" : "In the last second"}` +
+      (last(0) === null ? ": no successful operation." : `: median ${last(0)}, 90% at most ${last(1)}, 99% at most ${last(2)}.`),
   });
 };
 
-export const errors: Maker = (f) => {
-  const classes = f.d.named("class");
+export const errors: FigureBuilder = (f) => {
+  const classes = f.d.columnsOf("class");
   if (classes.length === 0) return null;
   const cols = classes.map((c) => f.d.rows.col(c));
   const top = most(...cols);
@@ -167,10 +167,10 @@ export const errors: Maker = (f) => {
   });
 };
 
-/** storeName is a data server's name for people. */
+/** storeName returns the display name of a data server. */
 export const storeName = (name: string): string => (name === "" ? "the target itself" : name);
 
-export const stores: Maker = (f) => {
+export const stores: FigureBuilder = (f) => {
   if (f.d.storeList.length < 2) return null;
   const shown = f.d.storeList.filter((s) => f.d.stores.has(s.name));
   const tables = shown.map((s) => f.d.stores.get(s.name)!);
@@ -180,41 +180,41 @@ export const stores: Maker = (f) => {
   return figure(f, {
     id: "stores", title: "Data servers", y: scaled(bits(top), top),
     lines: shown.map((s, i) => line(storeName(s.name), i, tables[i]!.at, cols[i]!)),
-    desc: `Payload of ${shown.length === f.d.storeList.length ? "each data server" : `the ${shown.length} of ${f.d.storeList.length} data servers that moved most`}; the busiest moved ${showPercent(shown[0]?.of ?? 0)} of all.`,
+    desc: `Payload of ${shown.length === f.d.storeList.length ? "each data server" : `the ${shown.length} of ${f.d.storeList.length} busiest data servers`}; the busiest server moved ${showPercent(shown[0]?.of ?? 0)} of all.`,
   });
 };
 
-export const cpu: Maker = (f) => {
+export const cpu: FigureBuilder = (f) => {
   const { sides } = f.d;
   const lines: Line[] = [];
-  const said: string[] = [];
+  const latest: string[] = [];
   for (const [name, color] of [["server", 1], ["client", 0]] as const) {
     const y = sides.col(name);
     if (y.every((v) => v === null)) continue;
     lines.push(line(name + " processes", color, sides.at, y));
     const now = y.at(-1) ?? y.at(-2);
-    if (now !== null && now !== undefined) said.push(`${name} processes ${showPercent(now)}`);
+    if (now !== null && now !== undefined) latest.push(`${name} processes ${showPercent(now)}`);
   }
   hostLines(f.d, "cpu", lines, 2, true, "");
   if (lines.length === 0) return null;
   return figure(f, {
     id: "cpu", title: "CPU", lines, y: linear("% of the machine's cores", percent, 1),
-    desc: "Share of all cores of the machines: what the processes of each side use on all their hosts together, and, dashed, whole hosts." + (said.length ? " Of late: " + said.join(", ") + "." : ""),
+    desc: "Share of all cores of the machines: the processes of each side on all of its hosts and, dashed, whole hosts." + (latest.length ? " Latest: " + latest.join(", ") + "." : ""),
   });
 };
 
-/** hostLines appends a line for each host that is drawn and has something to show. */
-function hostLines(d: Data, column: string, lines: Line[], color: number, dash: boolean, suffix: string): void {
+/** hostLines appends a line for each selected host with data. */
+function hostLines(d: RunData, column: string, lines: Line[], color: number, dash: boolean, suffix: string): void {
   let i = 0;
   for (const [name, t] of d.hosts) {
     const y = t.col(column);
-    if (y.some((v) => v !== null && v > 0)) lines.push(line(name + suffix, color + i, d.sides.at, onto(d.sides.at, t.at, y), dash));
+    if (y.some((v) => v !== null && v > 0)) lines.push(line(name + suffix, color + i, d.sides.at, alignTo(d.sides.at, t.at, y), dash));
     i++;
   }
 }
 
-/** onto puts the samples of a host, which come at a moment of their own in each second, onto the seconds that all hosts share: lines with the same places are drawn ten times as fast. A second without a sample is left out of the line. */
-function onto(grid: number[], at: number[], y: Numbers): Numbers {
+/** alignTo moves the samples of a host from their own moments to the common seconds of all hosts: lines with the same x values are drawn ten times as fast. A second without a sample is a gap in the line. */
+function alignTo(grid: number[], at: number[], y: Numbers): Numbers {
   const out: Numbers = new Array<null>(grid.length);
   for (let i = 0, k = 0; i < at.length && k < grid.length; i++) {
     while (k + 1 < grid.length && grid[k + 1]! <= at[i]!) k++;
@@ -223,11 +223,11 @@ function onto(grid: number[], at: number[], y: Numbers): Numbers {
   return out;
 }
 
-/** device plots two directions of a host, or the sum of both for each of several hosts. */
+/** device plots both directions of a single host, or the sum of both directions for each of several hosts. */
 function device(f: Frame, id: string, title: string, [one, two]: [string, string], names: [string, string], desc: string): Figure | null {
   const lines: Line[] = [];
-  const alone = f.d.hosts.size === 1;
-  if (alone) {
+  const single = f.d.hosts.size === 1;
+  if (single) {
     hostLines(f.d, one, lines, 0, false, ": " + names[0]);
     hostLines(f.d, two, lines, 0, true, ": " + names[1]);
   } else {
@@ -235,16 +235,16 @@ function device(f: Frame, id: string, title: string, [one, two]: [string, string
     for (const [name, t] of f.d.hosts) {
       const other = t.col(two);
       const y = t.col(one).map((v, k) => (v === null ? null : v + (other[k] ?? 0)));
-      if (most(y) > 0) lines.push(line(name, i, f.d.sides.at, onto(f.d.sides.at, t.at, y)));
+      if (most(y) > 0) lines.push(line(name, i, f.d.sides.at, alignTo(f.d.sides.at, t.at, y)));
       i++;
     }
   }
   if (lines.length === 0) return null;
   const top = most(...lines.map((l) => l.y));
-  const some = f.d.hosts.size < f.d.hostCount ? ` ${f.d.hosts.size} of ${f.d.hostCount} hosts are drawn; others can be chosen in the table of hosts.` : "";
-  return figure(f, { id, title, lines, y: scaled(decimal(top, "B/s"), top), desc: `Bytes ${names[0]}${alone ? " (solid)" : ""} and ${names[1]}${alone ? " (dashed)" : ", together,"} ${desc} each second.` + some });
+  const some = f.d.hosts.size < f.d.hostCount ? ` ${f.d.hosts.size} of ${f.d.hostCount} hosts are drawn; select other hosts in the table of hosts.` : "";
+  return figure(f, { id, title, lines, y: scaled(decimal(top, "B/s"), top), desc: `Bytes ${names[0]}${single ? " (solid)" : ""} and ${names[1]}${single ? " (dashed)" : ", together,"} ${desc} each second.` + some });
 }
 
-export const disks: Maker = (f) => device(f, "disks", "Disks", ["read", "write"], ["read", "written"], "by all disks of a host");
+export const disks: FigureBuilder = (f) => device(f, "disks", "Disks", ["read", "write"], ["read", "written"], "by all disks of a host");
 
-export const network: Maker = (f) => device(f, "network", "Network", ["received", "sent"], ["received", "sent"], "by all interfaces of a host (through its loopback interface, if that carried more)");
+export const network: FigureBuilder = (f) => device(f, "network", "Network", ["received", "sent"], ["received", "sent"], "by all interfaces of a host (through its loopback interface, if that carried more)");

@@ -1,8 +1,8 @@
-// What the page shows of a run.
+// The elements of the live page and the text of each.
 import { bits, count, percent, seconds } from "./format";
 import { Group } from "./group";
 import { Charts } from "./live_charts";
-import type { Data, Entry, Found, Now } from "./live_data";
+import type { RunData, Entry, Found, Now } from "./live_data";
 import { el, write } from "./dom";
 import { Grid } from "./live_dom";
 import * as figures from "./live_figures";
@@ -11,13 +11,13 @@ import * as tables from "./live_tables";
 const fewHosts = 10;
 const someEvents = 100;
 
-/** A Chooser is told what somebody wants to see. */
-export interface Chooser {
+/** Selection receives the user's choice of a run and of hosts. */
+export interface Selection {
   run(key: string): void;
   host(name: string, drawn: boolean): void;
 }
 
-/** A Page is the elements of the live page. */
+/** Page holds the elements of the live page. */
 export class Page {
   private readonly name = el("h1");
   private readonly about = el("p", "meta");
@@ -33,7 +33,7 @@ export class Page {
   private readonly verdict = el("p", "verdict", "", this.stamp, this.sentence);
   private readonly facts = el("ul", "facts");
   private readonly search = el("p", "meta");
-  private readonly report = el("a", "report", "The report");
+  private readonly report = el("a", "report", "Report");
   private readonly cards = el("div", "cards");
   private readonly judged = el("ul", "thresholds");
   private readonly limits = el("div", "limits");
@@ -57,10 +57,10 @@ export class Page {
   private readonly storePart: HTMLElement;
   private readonly errorPart: HTMLElement;
   private allHosts = false;
-  private found: Found | null | undefined; // what is shown; undefined: that of another run, or nothing yet
-  private awaited = "";
+  private found: Found | null | undefined; // the displayed verdict; undefined: a verdict of another run, or nothing yet
+  private awaitedRun = "";
 
-  constructor(root: HTMLElement, private readonly chooser: Chooser) {
+  constructor(root: HTMLElement, private readonly selection: Selection) {
     this.wire.setAttribute("role", "status");
     this.state.setAttribute("aria-live", "off");
     this.problem.setAttribute("role", "alert");
@@ -69,32 +69,32 @@ export class Page {
     this.bar.setAttribute("aria-label", "Progress of the run");
     this.report.target = "_blank";
     this.report.rel = "noopener";
-    this.pick.addEventListener("change", () => this.chooser.run(this.pick.value));
+    this.pick.addEventListener("change", () => this.selection.run(this.pick.value));
     this.more.type = "button";
     this.more.addEventListener("click", () => { this.allHosts = !this.allHosts; this.moreHosts(null); });
     const head = el("header", "", "", el("div", "head", "", el("div", "", "", this.name, this.about), el("div", "head-right", "", this.picker, this.wire)), this.state, this.bar, this.problem);
-    const says = el("section", "says", "", el("div", "", "", this.of, this.verdict, this.facts, this.search, this.judged, this.limits, this.checked, this.report), this.curve.root);
-    says.setAttribute("aria-label", "Verdict");
+    const results = el("section", "says", "", el("div", "", "", this.of, this.verdict, this.facts, this.search, this.judged, this.limits, this.checked, this.report), this.curve.root);
+    results.setAttribute("aria-label", "Verdict");
     this.hostPart = part("Hosts", this.hosts.root, this.more);
     this.storePart = part("Data servers", this.stores.root);
     this.errorPart = part("Errors", this.errors.root);
     this.secondPart = part("Seconds", this.time.root);
     this.stepPart = part("Steps", this.steps.root, this.against);
     this.eventPart = part("Events", this.events.root);
-    root.replaceChildren(head, el("main", "", "", this.cards, says, this.secondPart, this.stepPart, this.errorPart, this.storePart, this.hostPart, this.eventPart));
+    root.replaceChildren(head, el("main", "", "", this.cards, results, this.secondPart, this.stepPart, this.errorPart, this.storePart, this.hostPart, this.eventPart));
   }
 
-  /** connection says how the connection is. */
+  /** connection shows the state of the connection. */
   connection(text: string, good: boolean): void {
     write(this.wire, good ? "● " + text : "○ " + text);
     this.wire.classList.toggle("lost", !good);
   }
 
-  /** runs lists what can be chosen. */
+  /** runs updates the list of runs. */
   runs(all: Entry[], shown: string, chosen: string): void {
-    this.awaited = all.find((e) => e.key === shown)?.name ?? "";
+    this.awaitedRun = all.find((e) => e.key === shown)?.name ?? "";
     this.picker.hidden = all.length < 2;
-    const newest = el("option", "", "the newest" + (chosen === "" ? ": " + (all.find((e) => e.key === shown)?.name ?? "") : ""));
+    const newest = el("option", "", "newest run" + (chosen === "" ? ": " + (all.find((e) => e.key === shown)?.name ?? "") : ""));
     newest.value = "";
     const options = all.map((e) => {
       const o = el("option", "", e.name);
@@ -105,25 +105,25 @@ export class Page {
     this.pick.value = chosen;
   }
 
-  /** fresh forgets what was zoomed and hidden: another run is shown. */
-  fresh(): void {
+  /** reset discards zoom, hidden lines and the verdict before another run is shown. */
+  reset(): void {
     for (const charts of [this.curve, this.load, this.time]) charts.show([]);
     this.seconds.range = null;
     this.found = undefined;
   }
 
-  /** title names the page, also where only its tab is seen. */
-  title(d: Data): void {
+  /** title sets the title of the page, also while its tab is in the background. */
+  title(d: RunData): void {
     if (d.now) document.title = (d.about ? d.about.name + " · " : "") + short(d.now) + " · weir";
   }
 
-  /** show draws what d knows. */
-  show(d: Data, run: string): void {
+  /** show draws the data of a run. */
+  show(d: RunData, run: string): void {
     const now = d.now;
     if (!now) return;
     this.title(d);
     write(this.name, d.about?.name ?? "weir");
-    write(this.about, d.about ? [d.about.target, d.about.work, d.about.dir].join(" · ") : this.awaited);
+    write(this.about, d.about ? [d.about.target, d.about.work, d.about.dir].join(" · ") : this.awaitedRun);
     this.progress(now);
     this.verdicts(d, now);
     this.report.hidden = !now.report;
@@ -143,49 +143,49 @@ export class Page {
     this.moreHosts(d);
   }
 
-  private shownHosts: Data | null = null;
+  private shownHosts: RunData | null = null;
 
-  /** moreHosts shows the busiest hosts, or all. */
-  private moreHosts(d: Data | null): void {
+  /** moreHosts shows the busiest hosts, or all hosts. */
+  private moreHosts(d: RunData | null): void {
     d = d ?? this.shownHosts;
     if (!d) return;
     this.shownHosts = d;
     this.hostPart.hidden = d.hostList.length === 0;
     this.more.hidden = d.hostList.length <= fewHosts;
-    write(this.more, this.allHosts ? `Only the ${fewHosts} busiest` : d.hostList.length < d.hostCount ? `The ${d.hostList.length} busiest of ${d.hostCount} hosts` : `All ${d.hostCount} hosts`);
+    write(this.more, this.allHosts ? `Only the ${fewHosts} busiest hosts` : d.hostList.length < d.hostCount ? `The ${d.hostList.length} busiest of ${d.hostCount} hosts` : `All ${d.hostCount} hosts`);
     const list = this.allHosts ? d.hostList : d.hostList.slice(0, fewHosts);
-    this.hosts.show(tables.hosts(list, new Set(d.hosts.keys()), (name, drawn) => this.chooser.host(name, drawn)));
+    this.hosts.show(tables.hosts(list, new Set(d.hosts.keys()), (name, drawn) => this.selection.host(name, drawn)));
   }
 
   private progress(now: Now): void {
-    write(this.state, words(now));
+    write(this.state, statusText(now));
     write(this.problem, now.problem ?? "");
     this.problem.hidden = !now.problem;
     const share = Math.round(100 * now.share);
     this.bar.hidden = now.state === "waiting" || now.state === "preparing";
     (this.bar.firstElementChild as HTMLElement).style.width = share + "%";
     this.bar.setAttribute("aria-valuenow", String(share));
-    this.bar.setAttribute("aria-valuetext", words(now));
+    this.bar.setAttribute("aria-valuetext", statusText(now));
     this.bar.classList.toggle("over", now.state === "ended" || now.state === "broken");
   }
 
-  /** verdicts is told once for each analysis, but for the words that say of when it is. */
-  private verdicts(d: Data, now: Now): void {
+  /** verdicts updates the verdict once for each analysis, and the text about its age each time. */
+  private verdicts(d: RunData, now: Now): void {
     const f = d.found;
     const over = now.state === "ended" || now.state === "broken";
-    write(this.of, !f ? (over ? "The result is being calculated." : "No verdict yet.") : f.final ? "The result:" : `Of what was seen in the first ${seconds(f.until)}; ${over ? "the result follows." : "the run goes on, and this may change."}`);
+    write(this.of, !f ? (over ? "The result is being calculated." : "No verdict yet.") : f.final ? "The result:" : `Based on the first ${seconds(f.until)}; ${over ? "the result follows." : "the run continues and the result may change."}`);
     if (f === this.found) return;
     this.found = f;
     write(this.stamp, f && !f.problem ? f.status : "");
     this.stamp.className = "stamp " + (f?.status ?? "");
     this.stamp.hidden = !f || !!f.problem;
-    write(this.sentence, !f ? "" : f.problem ? "The run can not be analyzed: " + f.problem : f.headline);
+    write(this.sentence, !f ? "" : f.problem ? "The run cannot be analyzed: " + f.problem : f.headline);
     this.facts.replaceChildren(...(f?.problem ? [] : f?.facts ?? []).map((text) => el("li", "", text)));
     write(this.search, f?.search ? "Search: " + f.search : "");
     list(this.judged, (f?.thresholds ?? []).map((t) => [t.met ? "ok" : "fail", (t.met ? "met" : "not met") + (f?.final ? "" : " so far"), t.threshold + ": " + t.detail]));
     this.limits.replaceChildren(...(f?.bottleneck ?? []).map((b) => {
       const from = `from ${count(b.from)} ${b.from === 1 ? "client" : "clients"} on`;
-      const head = el("summary", "", b.resource === "none" ? "No limit was found" : `Limit ${from}: ${b.resource}${b.host ? ", " + b.host : ""}`);
+      const head = el("summary", "", b.resource === "none" ? "No limit found" : `Limit ${from}: ${b.resource}${b.host ? ", " + b.host : ""}`);
       return el("details", "", "", head, el("p", "meta", (b.evidence ?? []).join(" ")));
     }));
     list(this.checks, [...(f?.checks ?? []).map((c): [string, string, string] => [c.status, c.status, c.name + ": " + c.detail]), ...(f?.notes ?? []).map((n): [string, string, string] => ["skipped", "not checked", n.check + ": " + n.text]), ...(f?.warnings ?? []).map((w): [string, string, string] => ["warn", "note", w])]);
@@ -196,10 +196,10 @@ export class Page {
     this.against.hidden = rest.length === 0;
   }
 
-  /** figuresNow are the figures of the newest second. */
-  private figuresNow(d: Data, now: Now): void {
+  /** figuresNow shows the key figures of the newest second. */
+  private figuresNow(d: RunData, now: Now): void {
     const side = (name: string): number | null => d.sides.col(name).at(-1) ?? d.sides.col(name).at(-2) ?? null;
-    const known = (x: number | null, say: (x: number) => string): string => (x === null ? "–" : say(x));
+    const known = (x: number | null, format: (x: number) => string): string => (x === null ? "–" : format(x));
     const failed = [...d.errors.values()].reduce((sum, e) => sum + e.count, 0);
     const cards: [string, string][] = [
       ["throughput", known(d.last("throughput"), bits)], ["operations", known(d.last("operations"), (x) => count(x) + "/s")],
@@ -217,26 +217,28 @@ export class Page {
   }
 }
 
+/** part returns a section with a heading. */
 function part(title: string, ...children: Node[]): HTMLElement {
   return el("section", "", "", el("h2", "", title), ...children);
 }
 
+/** list fills a list with items of a CSS class, a keyword and a text. */
 function list(ul: HTMLElement, items: [string, string, string][]): void {
   ul.replaceChildren(...items.map(([kind, word, text]) => el("li", "", "", el("b", kind, word), document.createTextNode(" " + text))));
   ul.hidden = items.length === 0;
 }
 
-/** words says how far the run is, and on how many machines. */
-function words(now: Now): string {
+/** statusText describes the progress of the run and its workers. */
+function statusText(now: Now): string {
   return progress(now) + (now.workers ? " " + now.workers + "." : "");
 }
 
 function progress(now: Now): string {
   switch (now.state) {
     case "waiting": return "Waiting for the run to begin.";
-    case "preparing": return "The run is being prepared: there is no load yet.";
+    case "preparing": return "Preparing the run; no load yet.";
     case "ended": return "The run is over" + (now.last ? ": " + now.last : "") + ".";
-    case "broken": return "The run was aborted: it is not written any more, and has no end.";
+    case "broken": return "The run was aborted before its end.";
     case "running": break;
   }
   const step = now.of > 0 ? `Step ${now.place} of ${now.of}` : `Step ${now.step}`;
@@ -245,12 +247,12 @@ function progress(now: Now): string {
 }
 
 function short(now: Now): string {
-  return now.state === "running" ? Math.round(100 * now.share) + "%" : now.state === "ended" ? "over" : now.state === "broken" ? "broken off" : now.state;
+  return now.state === "running" ? Math.round(100 * now.share) + "%" : now.state === "ended" ? "over" : now.state === "broken" ? "aborted" : now.state;
 }
 
-/** jobFacts are what runs with jobs show beside the rest. */
-function jobFacts(d: Data): [string, string][] {
-  if (!d.named("job").includes("job running")) return [];
+/** jobFacts returns the additional key figures of runs with jobs. */
+function jobFacts(d: RunData): [string, string][] {
+  if (!d.columnsOf("job").includes("job running")) return [];
   const [running, computing] = [d.last("job running"), d.last("job computing")];
   return [
     ["jobs running", count(Math.round(running ?? 0))],

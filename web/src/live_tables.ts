@@ -1,6 +1,6 @@
-// The tables and lists of the page.
+// The contents of the tables of the page.
 import { bits, bytes, count, percent, seconds } from "./format";
-import type { Data, HostNow, Numbers } from "./live_data";
+import type { RunData, HostNow, Numbers } from "./live_data";
 import { hostColumns } from "./live_data";
 import type { Cell } from "./live_dom";
 import { storeName } from "./live_figures";
@@ -11,15 +11,15 @@ const known = (x: number | null | undefined, say: (x: number) => string): string
 
 export const stepHeads = ["step", "load", "throughput", "95% interval", "operations", "p50", "p90", "p99", "errors", "server CPU", "clients' CPU", "held", "<"];
 
-/** steps are those that have begun. What only the analysis knows comes a little later. */
-export function steps(d: Data): Cell[][] {
+/** steps returns the rows of the started steps. Results of the analysis follow a little later. */
+export function steps(d: RunData): Cell[][] {
   const found = new Map((d.found?.steps ?? []).map((s) => [s.step, s]));
   const payload = [...d.steps.values()].some((s) => s.moved > 0);
   return [...d.steps.values()].map((s) => {
     const f = found.get(s.step);
     const per = (n: number): number => (s.held > 0 ? n / s.held : 0);
     const show = payload ? bits : (x: number): string => count(x) + "/s";
-    const notes = [f?.best ? (d.found?.final ? "best" : "best so far") : "", f && f.steady === false ? "not steady" : "", s.broken ? "broken off, held again" : ""].filter((t) => t !== "");
+    const notes = [f?.best ? (d.found?.final ? "best" : "best so far") : "", f && f.steady === false ? "not steady" : "", s.broken ? "aborted, repeated" : ""].filter((t) => t !== "");
     const now = s.step === d.now?.step && d.now.state === "running";
     if (now) notes.unshift("now");
     const failing = now && s.failing ? `, ${percent(s.failing)} in the last second` : "";
@@ -35,7 +35,7 @@ export function steps(d: Data): Cell[][] {
 
 export const hostHeads = ["<host", "<role", "cores", "CPU", "server processes", "client processes", "I/O wait", "disk busy", "disk read", "disk written", "received", "sent", "<drawn"];
 
-/** hosts are those that are watched, the busiest first; draw is called when somebody wants one drawn, or not. */
+/** hosts returns the rows of the monitored hosts, busiest first; draw is called when the user selects or deselects a host for the plots. */
 export function hosts(all: HostNow[], drawn: ReadonlySet<string>, draw: (name: string, drawn: boolean) => void): Cell[][] {
   const share = ["cpu", "server", "client", "iowait", "disk_busy"];
   const rate = ["read", "write", "received", "sent"];
@@ -43,19 +43,21 @@ export function hosts(all: HostNow[], drawn: ReadonlySet<string>, draw: (name: s
   return all.map((h) => [
     word(h.name), word(h.role), cell(h.cores > 0 ? String(h.cores) : "–"),
     ...share.map((c) => cell(known(at(h.now, c), percent))), ...rate.map((c) => cell(known(at(h.now, c), (x) => bytes(x) + "/s"))),
-    { ...word(""), box: { label: "draw " + h.name, checked: drawn.has(h.name), changed: (is) => draw(h.name, is) } },
+    { ...word(""), box: { label: "draw " + h.name, checked: drawn.has(h.name), onChange: (checked) => draw(h.name, checked) } },
   ]);
 }
 
 export const storeHeads = ["<data server", "now", "share of all", "moved", "operations"];
 
-export function stores(d: Data): Cell[][] {
+/** stores returns the rows of the data servers. */
+export function stores(d: RunData): Cell[][] {
   return d.storeList.map((s) => [word(storeName(s.name)), cell(bits(s.now)), cell(percent(s.of)), cell(bytes(s.moved)), cell(count(s.done))]);
 }
 
-export const errorHeads = ["<class", "operations", "<newest", "<what it said"];
+export const errorHeads = ["<class", "operations", "<newest", "<message"];
 
-export function errors(d: Data): Cell[][] {
+/** errors returns the rows of the error classes with their newest texts. */
+export function errors(d: RunData): Cell[][] {
   const all = [...d.errors.values()].sort((a, b) => b.count - a.count);
   return all.flatMap((e) => {
     const texts = e.texts.length > 0 ? e.texts : [{ time: "", text: "(no text)" }];
@@ -63,14 +65,14 @@ export function errors(d: Data): Cell[][] {
   });
 }
 
-export const eventHeads = ["<time", "<event", "<what happened"];
+export const eventHeads = ["<time", "<event", "<details"];
 
-/** events are the newest ones, the newest first. */
-export function events(d: Data, most: number): Cell[][] {
+/** events returns the rows of the newest events, newest first. */
+export function events(d: RunData, most: number): Cell[][] {
   return d.events.slice(-most).reverse().map((e) => [word(clock(e.time)), word(e.event), word(e.text)]);
 }
 
-/** clock writes the time of day here. */
+/** clock formats the local time of day. */
 export function clock(time: string): string {
   const t = new Date(time);
   return time === "" || Number.isNaN(t.getTime()) ? "" : t.toLocaleTimeString([], { hour12: false });

@@ -41,7 +41,7 @@ func TestPageInBrowser(t *testing.T) {
 	p.Wait(points("throughput", 12))
 	p.Wait(`document.querySelectorAll("#time-stores, #time-errors, #time-cpu, #time-network").length === 4`)
 	p.Wait(`document.querySelector(".verdict").textContent.length > 30 && document.querySelector(".says figure")`)
-	p.Wait(`document.querySelector(".says .meta").textContent.startsWith("Of what was seen in the first")`)
+	p.Wait(`document.querySelector(".says .meta").textContent.startsWith("Based on the first")`)
 	for _, name := range []string{"Hosts", "Data servers", "Errors", "Events"} {
 		var text string
 		if p.Eval(`document.querySelector("[role=region][aria-label='`+name+`']").textContent`, &text); !strings.Contains(text, "<img src=x") {
@@ -63,7 +63,7 @@ func TestPageInBrowser(t *testing.T) {
 
 	at := s.listener.Addr().String()
 	require.NoError(t, s.Close())
-	p.Wait(`document.querySelector(".wire.lost")?.textContent.includes("connection lost, trying again")`)
+	p.Wait(`document.querySelector(".wire.lost")?.textContent.includes("connection lost, retrying")`)
 	hostile(run, 13)
 	conf.Listen = at
 	if s, err = Open(t.Context(), conf, nil); err != nil {

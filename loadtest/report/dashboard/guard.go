@@ -37,7 +37,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		case g.loopback && !pages.Local(r.Host):
 			refuse(w, http.StatusForbidden, "This page is for browsers on this machine: open it as localhost or 127.0.0.1, not under another name.")
 		case pages.Foreign(r):
-			refuse(w, http.StatusForbidden, "This page can not be asked from another site.")
+			refuse(w, http.StatusForbidden, "Cross-site request refused.")
 		case g.token == "":
 			next.ServeHTTP(w, r)
 		case r.URL.Path == "/" && r.URL.Query().Has(tokenQuery):

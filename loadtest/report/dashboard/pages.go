@@ -132,7 +132,7 @@ func (t *stepTally) plain(now bool) plainStep {
 		p.Errors += ", " + unit.Percent(t.Failing) + " in the last second"
 	}
 	if t.Broken {
-		p.Held += ", broken off"
+		p.Held += ", aborted"
 	}
 	return p
 }
@@ -150,13 +150,13 @@ func (n *now) progress() string {
 	case waiting:
 		return "Waiting for the run to begin."
 	case preparing:
-		return "The run is being prepared: there is no load yet."
+		return "Preparing the run; no load yet."
 	case ended:
 		return "The run is over."
 	case broken:
-		return "The run was aborted: it is not written any more, and has no end."
+		return "The run was aborted before its end."
 	}
-	text := fmt.Sprintf("The run goes on: step %d", n.Step)
+	text := fmt.Sprintf("Running: step %d", n.Step)
 	if n.Of > 0 {
 		text += fmt.Sprintf(" (%d of %d)", n.Place, n.Of)
 	}
@@ -197,8 +197,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	defer run.leave()
 	b, err := readReport(run.dir)
 	if err != nil {
-		refuse(w, http.StatusNotFound, "There is no report yet: it is written when the run is over. Of a run that was broken off, "+
-			"`weir report` makes one.")
+		refuse(w, http.StatusNotFound, "No report yet: it is written at the end of the run. For an aborted run, create it with `weir report`.")
 		return
 	}
 	w.Header().Set("Content-Security-Policy", reportPolicy)
