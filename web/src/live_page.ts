@@ -9,7 +9,7 @@ import * as figures from "./live_figures";
 import * as tables from "./live_tables";
 
 const fewHosts = 10;
-const someEvents = 100;
+const maxEvents = 100;
 
 /** Selection receives the user's choice of a run and of hosts. */
 export interface Selection {
@@ -21,7 +21,7 @@ export interface Selection {
 export class Page {
   private readonly name = el("h1");
   private readonly about = el("p", "meta");
-  private readonly wire = el("p", "wire");
+  private readonly connectionState = el("p", "wire");
   private readonly state = el("p", "state");
   private readonly problem = el("p", "fail");
   private readonly bar = el("div", "bar", "", el("div", "bar-full"));
@@ -29,13 +29,13 @@ export class Page {
   private readonly picker = el("label", "picker", "Run ", this.pick);
   private readonly stamp = el("span", "stamp");
   private readonly sentence = el("span");
-  private readonly of = el("p", "meta");
+  private readonly basis = el("p", "meta");
   private readonly verdict = el("p", "verdict", "", this.stamp, this.sentence);
   private readonly facts = el("ul", "facts");
   private readonly search = el("p", "meta");
   private readonly report = el("a", "report", "Report");
   private readonly cards = el("div", "cards");
-  private readonly judged = el("ul", "thresholds");
+  private readonly thresholds = el("ul", "thresholds");
   private readonly limits = el("div", "limits");
   private readonly checks = el("ul", "checks");
   private readonly checked = el("details", "", "", el("summary", "", "Checks"), this.checks);
@@ -43,7 +43,7 @@ export class Page {
   private readonly load = new Charts("load-");
   private readonly seconds = new Group();
   private readonly time = new Charts("time-", this.seconds);
-  private readonly against = el("details", "", "", el("summary", "", "More against the load"), this.load.root);
+  private readonly loadPart = el("details", "", "", el("summary", "", "More against the load"), this.load.root);
   private readonly steps = new Grid(tables.stepHeads, "Steps");
   private readonly hosts = new Grid(tables.hostHeads, "Hosts");
   private readonly stores = new Grid(tables.storeHeads, "Data servers");
@@ -61,7 +61,7 @@ export class Page {
   private awaitedRun = "";
 
   constructor(root: HTMLElement, private readonly selection: Selection) {
-    this.wire.setAttribute("role", "status");
+    this.connectionState.setAttribute("role", "status");
     this.state.setAttribute("aria-live", "off");
     this.problem.setAttribute("role", "alert");
     this.verdict.setAttribute("aria-live", "polite");
@@ -72,22 +72,22 @@ export class Page {
     this.pick.addEventListener("change", () => this.selection.run(this.pick.value));
     this.more.type = "button";
     this.more.addEventListener("click", () => { this.allHosts = !this.allHosts; this.moreHosts(null); });
-    const head = el("header", "", "", el("div", "head", "", el("div", "", "", this.name, this.about), el("div", "head-right", "", this.picker, this.wire)), this.state, this.bar, this.problem);
-    const results = el("section", "says", "", el("div", "", "", this.of, this.verdict, this.facts, this.search, this.judged, this.limits, this.checked, this.report), this.curve.root);
+    const head = el("header", "", "", el("div", "head", "", el("div", "", "", this.name, this.about), el("div", "head-right", "", this.picker, this.connectionState)), this.state, this.bar, this.problem);
+    const results = el("section", "says", "", el("div", "", "", this.basis, this.verdict, this.facts, this.search, this.thresholds, this.limits, this.checked, this.report), this.curve.root);
     results.setAttribute("aria-label", "Verdict");
     this.hostPart = part("Hosts", this.hosts.root, this.more);
     this.storePart = part("Data servers", this.stores.root);
     this.errorPart = part("Errors", this.errors.root);
     this.secondPart = part("Seconds", this.time.root);
-    this.stepPart = part("Steps", this.steps.root, this.against);
+    this.stepPart = part("Steps", this.steps.root, this.loadPart);
     this.eventPart = part("Events", this.events.root);
     root.replaceChildren(head, el("main", "", "", this.cards, results, this.secondPart, this.stepPart, this.errorPart, this.storePart, this.hostPart, this.eventPart));
   }
 
   /** connection shows the state of the connection. */
   connection(text: string, good: boolean): void {
-    write(this.wire, good ? "● " + text : "○ " + text);
-    this.wire.classList.toggle("lost", !good);
+    write(this.connectionState, good ? "● " + text : "○ " + text);
+    this.connectionState.classList.toggle("lost", !good);
   }
 
   /** runs updates the list of runs. */
@@ -135,7 +135,7 @@ export class Page {
     this.stepPart.hidden = d.steps.size === 0;
     this.steps.show(tables.steps(d));
     this.eventPart.hidden = d.events.length === 0;
-    this.events.show(tables.events(d, someEvents));
+    this.events.show(tables.events(d, maxEvents));
     this.errorPart.hidden = d.errors.size === 0;
     this.errors.show(tables.errors(d));
     this.storePart.hidden = d.storeList.length < 2;
@@ -173,7 +173,7 @@ export class Page {
   private verdicts(d: RunData, now: Now): void {
     const f = d.found;
     const over = now.state === "ended" || now.state === "broken";
-    write(this.of, !f ? (over ? "The result is being calculated." : "No verdict yet.") : f.final ? "The result:" : `Based on the first ${seconds(f.until)}; ${over ? "the result follows." : "the run continues and the result may change."}`);
+    write(this.basis, !f ? (over ? "The result is being calculated." : "No verdict yet.") : f.final ? "The result:" : `Based on the first ${seconds(f.until)}; ${over ? "the result follows." : "the run continues and the result may change."}`);
     if (f === this.found) return;
     this.found = f;
     write(this.stamp, f && !f.problem ? f.status : "");
@@ -182,7 +182,7 @@ export class Page {
     write(this.sentence, !f ? "" : f.problem ? "The run cannot be analyzed: " + f.problem : f.headline);
     this.facts.replaceChildren(...(f?.problem ? [] : f?.facts ?? []).map((text) => el("li", "", text)));
     write(this.search, f?.search ? "Search: " + f.search : "");
-    list(this.judged, (f?.thresholds ?? []).map((t) => [t.met ? "ok" : "fail", (t.met ? "met" : "not met") + (f?.final ? "" : " so far"), t.threshold + ": " + t.detail]));
+    list(this.thresholds, (f?.thresholds ?? []).map((t) => [t.met ? "ok" : "fail", (t.met ? "met" : "not met") + (f?.final ? "" : " so far"), t.threshold + ": " + t.detail]));
     this.limits.replaceChildren(...(f?.bottleneck ?? []).map((b) => {
       const from = `from ${count(b.from)} ${b.from === 1 ? "client" : "clients"} on`;
       const head = el("summary", "", b.resource === "none" ? "No limit found" : `Limit ${from}: ${b.resource}${b.host ? ", " + b.host : ""}`);
@@ -193,7 +193,7 @@ export class Page {
     const [first, ...rest] = f?.curve ?? [];
     this.curve.show([first ?? null]);
     this.load.show(rest);
-    this.against.hidden = rest.length === 0;
+    this.loadPart.hidden = rest.length === 0;
   }
 
   /** figuresNow shows the key figures of the newest second. */

@@ -7,7 +7,7 @@ import { storeName } from "./live_figures";
 
 const cell = (text: string): Cell => ({ text });
 const word = (text: string): Cell => ({ text, left: true });
-const known = (x: number | null | undefined, say: (x: number) => string): string => (x === null || x === undefined ? "–" : say(x));
+const known = (x: number | null | undefined, format: (x: number) => string): string => (x === null || x === undefined ? "–" : format(x));
 
 export const stepHeads = ["step", "load", "throughput", "95% interval", "operations", "p50", "p90", "p99", "errors", "server CPU", "clients' CPU", "held", "<"];
 
