@@ -96,11 +96,20 @@ func literal(e ast.Expr) string {
 	return text
 }
 
+// placeholders returns the names of the values that a template has.
 func placeholders(template string) []string {
 	names := []string{}
 	for _, m := range fact.Placeholder.FindAllStringSubmatch(template, -1) {
 		names = append(names, m[1])
-		if format := m[2]; format != "" && fact.Formats[format] == nil && !strings.HasPrefix(format, "plural ") &&
+		format, interval, _ := strings.Cut(m[2], ", ")
+		if low, high, ok := strings.Cut(interval, " to "); ok {
+			names = append(names, low, high)
+		}
+		if of, ok := strings.CutPrefix(format, "in "); ok {
+			names = append(names, of)
+			continue
+		}
+		if format != "" && fact.Formats[format] == nil && fact.TextFormats[format] == nil && !strings.HasPrefix(format, "plural ") &&
 			!strings.ContainsAny(format, "dfgqsv") {
 			names = append(names, "unknown format "+format)
 		}

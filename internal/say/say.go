@@ -8,13 +8,15 @@ import (
 	"unicode"
 )
 
-// Plural counts things: "1 step", "3 steps", "2 retries".
+// Plural counts things: "1 step", "3 steps", "2 retries", "2 processes".
 func Plural(n int, what string) string {
 	switch {
 	case n == 1:
 		return "1 " + what
 	case strings.HasSuffix(what, "y"):
 		return strconv.Itoa(n) + " " + strings.TrimSuffix(what, "y") + "ies"
+	case strings.HasSuffix(what, "s"):
+		return strconv.Itoa(n) + " " + what + "es"
 	}
 	return strconv.Itoa(n) + " " + what + "s"
 }

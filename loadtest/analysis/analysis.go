@@ -195,7 +195,7 @@ func (d *data) findings() *Findings {
 	f.addWarnings(d.backends.Unnamed(f.Balance)...)
 	f.Curve = steps.Document(c.Steps)
 	if f.Transfers != nil {
-		f.Headline, f.Verdict = f.Transfers.Text(), f.transferVerdict()
+		f.concludeTransfers()
 	}
 	f.Search = r.Search()
 	return f
@@ -209,8 +209,7 @@ func (d *data) capacity(f *Findings, c *steps.Curve) (best, left int) {
 	at := g.best()
 	g.Bottleneck = limits.Bottlenecks(g.c, g.resources, at)
 	g.Boundaries = g.boundaries(d.run.Plan.Boundaries)
-	g.Headline = g.headline()
-	g.Verdict = g.verdict()
+	g.conclude()
 	best, left = at, len(g.c.Steps)
 	if at >= 0 {
 		best = c.IndexOf(g.c.Steps[at].Step)

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/fit"
 )
 
@@ -70,7 +71,9 @@ type Collapse struct {
 	Step    int     `json:"step"`
 	Clients int     `json:"clients"`
 	Left    float64 `json:"throughput_left_ratio"` // of the best step's
-	Detail  string  `json:"detail"`
+	Detail  string  `json:"detail"`                // the texts of Facts
+
+	Facts []fact.Fact `json:"facts,omitempty"`
 }
 
 // Hysteresis compares steps of the same load on the way up and on the way down.
@@ -90,7 +93,13 @@ type Boundary struct {
 	To        *float64 `json:"to_clients"`       // nil: at no tested load
 	Next      *float64 `json:"broken_clients"`   // first tested load at which it does not hold; nil: none
 	Crossing  *float64 `json:"crossing_clients"` // in between, by linear interpolation
-	Detail    string   `json:"detail"`
+	Again     *float64 `json:"again_clients"`    // a load beyond Next at which it holds again; nil: none
+	// Above is set if the condition holds above the lightest load only, as a least throughput does.
+	Above      bool   `json:"above_lightest,omitempty"`
+	Unmeasured bool   `json:"unmeasured,omitempty"` // no step has the quantity
+	Detail     string `json:"detail"`               // the texts of Facts
+
+	Facts []fact.Fact `json:"facts,omitempty"`
 }
 
 // PartFits are fourth-order functions through the four parts of all steps: what all active clients got, and what each

@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/require"
 	"weir/internal/tier"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/steps"
@@ -114,7 +115,7 @@ func TestBottleneck(t *testing.T) {
 	for name, c := range map[string]struct {
 		station
 		want     []string // resource, host, side and first step of each
-		evidence []string // of the first
+		evidence []string // of the first: codes of facts, or parts of its text
 	}{
 		"server CPU": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.97*rate/most) })),
 			[]string{"cpu store.example.org server 64"},
@@ -230,25 +231,25 @@ func TestBottleneck(t *testing.T) {
 				busy(x, 0.93*rate/most)
 			}
 		}), []string{"generator load.example.org client 64", "cpu load.example.org client 64"},
-			[]string{"the load generator on load.example.org is saturated: it used 3.72 of 4 cores", "This limit is on the client side",
+			[]string{"the load generator on load.example.org is saturated: it used 3.72 of 4 cores", "limit.side.client",
 				"Also saturated from 64 clients on: the CPU of load.example.org"}},
 		"a machine for both": {limit(func(x *monitor.Sample, _, rate float64) { both(x, rate/most, 0.7*rate/most, 0.25*rate/most) }),
 			[]string{"cpu one.example.org both 64"},
 			[]string{"97.5% busy, 1.95 of 2 cores: the service's processes 1.00, the clients 0.70, interrupts 0.25",
-				"Clients and service share this machine"}},
+				"limit.side.both"}},
 		"latency": {station{clients: []int{1, 8, 64, 256}, latency: 0.05, think: 0.45, most: 1e9},
 			[]string{"latency   256"}, []string{"Throughput grows in proportion to the clients: each gives 16.8 Mbit/s at 1 client and 16.8 " +
 				"Mbit/s at 256 clients",
 				"An operation takes 50 ms and the pause after it 450 ms: N/(R+Z) for 256 clients is 512 operations/s; measured: 512.",
-				"The most used resource"}},
+				"limit.most"}},
 		"inside the server": {limit(onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.4*rate/most) })),
 			[]string{"inside the server  server 64"}, []string{"An operation takes 160 ms there and 640 ms at 256 clients: " +
 				"additional clients only wait",
-				"The most used resource that was monitored is the CPU of store.example.org: 40% busy", "a lock, for a limit"}},
+				"The most used resource that was monitored is the CPU of store.example.org: 40% busy", "limit.inside.waits"}},
 		"unwatched": {limit(onServer(func(x *monitor.Sample, _, _ float64) {
 			x.Host, x.Role, x.CPU, x.Procs, x.Nets, x.Cores = "other.example.org", "other", nil, nil, nil, 0
 		})),
-			[]string{"unknown   64"}, []string{"No machine of the service was monitored", "role: server"}},
+			[]string{"unknown   64"}, []string{"limit.unwatched.service"}},
 		"one after the other": {limit(onServer(func(x *monitor.Sample, n, rate float64) {
 			busy(x, 0.96*rate/most)
 			x.Disks = []monitor.Disk{{Name: "sda", Read: 1e6 * rate, Busy: min(1, n/250), Queue: n / 10}}
@@ -289,10 +290,10 @@ func TestBottleneck(t *testing.T) {
 				"but throughput grew 40-fold after that."}},
 		"full at the last step, as the curve bends": {station{clients: []int{1, 2, 4, 8, 16, 32, 64}, latency: 0.1, most: 400,
 			sample: onServer(func(x *monitor.Sample, _, rate float64) { busy(x, 0.97*rate/most) })},
-			[]string{"cpu store.example.org server 64"}, []string{"It is the heaviest load tested"}},
+			[]string{"cpu store.example.org server 64"}, []string{"limit.heaviest"}},
 		"full at the last step of a straight curve": {station{clients: []int{1, 2, 4, 8, 16, 32}, latency: 0.1, most: 400,
 			sample: onServer(func(x *monitor.Sample, n, _ float64) { busy(x, 0.97*min(1, n/32)) })},
-			[]string{"cpu store.example.org server 32"}, []string{"It is the heaviest load tested"}},
+			[]string{"cpu store.example.org server 32"}, []string{"limit.heaviest"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := of(t, c.service())
@@ -308,7 +309,7 @@ func TestBottleneck(t *testing.T) {
 				t.Errorf("%q, want %q; evidence:\n%s", got, c.want, said)
 			}
 			for _, want := range c.evidence {
-				if !strings.Contains(said, want) {
+				if !strings.Contains(said, want) && fact.Find(f.Bottleneck[0].Facts, want).Code == "" {
 					t.Errorf("evidence lacks %q:\n%s", want, said)
 				}
 			}
@@ -371,8 +372,8 @@ func TestCPUOfACollapse(t *testing.T) {
 	if len(f.Bottleneck) == 0 || f.Bottleneck[0].Resource != ResourceCPU || f.Bottleneck[0].From != 64 {
 		t.Fatalf("%+v", f.Bottleneck)
 	}
-	if said := strings.Join(f.Bottleneck[0].Evidence, "\n"); !strings.Contains(said, "At 512 clients, where throughput has fallen, only ") {
-		t.Error(said)
+	if fact.Find(f.Bottleneck[0].Facts, "limit.let").Values["load"] != "512 clients" {
+		t.Error(f.Bottleneck[0].Evidence)
 	}
 }
 
@@ -392,7 +393,7 @@ func TestOthersBesideAFolder(t *testing.T) {
 		g := &conclusion{Findings: &Findings{Optimum: &Optimum{Step: 4, Equals: []int{4}}}, c: curve,
 			resources: limits.ResourcesOf(&steps.Run{}, curve)}
 		g.Bottleneck = limits.Bottlenecks(curve, g.resources, 3)
-		if got := g.headline(); got != want {
+		if got, _ := g.headline(); got != want {
 			t.Errorf("clients use %.2f cores: %q", own, got)
 		}
 	}

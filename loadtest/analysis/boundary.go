@@ -1,12 +1,13 @@
 package analysis
 
 import (
-	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"weir/internal/stats"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/shape"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/scenario"
@@ -52,23 +53,31 @@ func (f *conclusion) seek(b *Boundary, c scenario.Boundary) (known bool) {
 		}
 	}
 	if lightest < 0 {
-		b.Detail = c.Measure.Name + " was not measured"
+		b.Unmeasured = true
+		b.state([]fact.Fact{fact.New("verdict.boundary.unmeasured", "quantity", c.Measure.Name)}, nil)
 		return false
 	}
 	b.Limit = c.Value
-	limit := ""
+	var notes []fact.Fact
+	first := c.Measure.Format(values[lightest])
 	if c.Single {
 		b.Limit = stats.OrZero(c.Value * values[lightest])
-		limit = fmt.Sprintf("; the limit is %s, %s x %s at %s", c.Measure.Format(b.Limit),
-			strconv.FormatFloat(c.Value, 'g', -1, 64), c.Measure.Format(values[lightest]), f.c.At(f.c.Steps[lightest]))
+		notes = append(notes, fact.New("verdict.boundary.limit", "limit", c.Measure.Format(b.Limit), "factor", c.Value, "value", first,
+			"load", f.c.At(f.c.Steps[lightest])))
+	}
+	if estimated {
+		notes = append(notes, fact.New("verdict.boundary.estimated"))
 	}
 	r := shape.Within(loads, values, shape.Limit{Sign: c.Sign, Value: b.Limit})
-	b.From, b.To, b.Next, b.Crossing = r.From, r.To, r.Broken, r.Crossing
-	b.Detail = f.rangeText(&r, c.Measure.Format(values[lightest]), loads[lightest]) + limit
-	if estimated {
-		b.Detail += "; estimated where no job was completed"
-	}
+	b.From, b.To, b.Next, b.Crossing, b.Again, b.Above = r.From, r.To, r.Broken, r.Crossing, r.Again, r.To != nil && !r.Lightest
+	b.state(f.rangeFacts(&r, first, loads[lightest]), notes)
 	return true
+}
+
+// state fills in the facts of the range of loads, and notes on it.
+func (b *Boundary) state(loads, notes []fact.Fact) {
+	b.Facts = slices.Concat(loads, notes)
+	b.Detail = strings.Join(append([]string{strings.Join(fact.Texts(loads), ", ")}, fact.Texts(notes)...), "; ")
 }
 
 // jobMean is the quantity that is estimated where it was not measured.
@@ -101,29 +110,31 @@ func (f *conclusion) boundaryValue(s *steps.Working, measure string) (value floa
 	return 0, false
 }
 
-// rangeText says at which loads a condition holds.
-func (f *conclusion) rangeText(r *shape.Range, first string, lightest float64) string {
-	if r.To == nil {
-		return fmt.Sprintf("not acceptable at any tested load: already %s at %s", first, f.loadText(lightest))
-	}
-	text := "holds at " + f.loadText(*r.From)
-	if *r.To > *r.From {
-		text = fmt.Sprintf("holds from %s to %s", bare(*r.From), f.loadText(*r.To))
+// rangeFacts returns the loads at which a condition holds.
+func (f *conclusion) rangeFacts(r *shape.Range, first string, lightest float64) (all []fact.Fact) {
+	switch {
+	case r.To == nil:
+		return []fact.Fact{fact.New("verdict.boundary.never", "value", first, "load", f.loadText(lightest))}
+	case *r.To > *r.From:
+		all = append(all, fact.New("verdict.boundary.range", "from", bare(*r.From), "to", f.loadText(*r.To)))
+	default:
+		all = append(all, fact.New("verdict.boundary.single", "load", f.loadText(*r.From)))
 	}
 	if !r.Lightest {
-		text += fmt.Sprintf(", not below: %s at %s", first, f.loadText(lightest))
+		all = append(all, fact.New("verdict.boundary.below", "value", first, "load", f.loadText(lightest)))
 	}
-	if r.Broken == nil {
-		return text + ", the heaviest load tested"
-	}
-	text += ", but not at " + f.loadText(*r.Broken)
-	if r.Crossing != nil && *r.Crossing > *r.To && *r.Crossing < *r.Broken {
-		text += fmt.Sprintf(" (crossed at about %s)", bare(*r.Crossing))
+	switch {
+	case r.Broken == nil:
+		return append(all, fact.New("verdict.boundary.heaviest"))
+	case r.Crossing != nil && *r.Crossing > *r.To && *r.Crossing < *r.Broken:
+		all = append(all, fact.New("verdict.boundary.crossed", "load", f.loadText(*r.Broken), "crossing", bare(*r.Crossing)))
+	default:
+		all = append(all, fact.New("verdict.boundary.broken", "load", f.loadText(*r.Broken)))
 	}
 	if r.Again != nil {
-		text += fmt.Sprintf(", but again at %s", f.loadText(*r.Again))
+		all = append(all, fact.New("verdict.boundary.again", "load", f.loadText(*r.Again)))
 	}
-	return text
+	return all
 }
 
 // loadText names a load as at names a step.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/loadtest/analysis/fact"
+	"weir/loadtest/analysis/limits"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
 	"weir/storage"
@@ -88,7 +89,7 @@ func TestBrokenServiceOnTheWayDown(t *testing.T) {
 	if o := f.Optimum; o == nil || o.Clients != 16 || !o.Inside || f.Fits == nil || len(f.Curve) != 8 {
 		t.Errorf("%+v of %d steps, fits %+v", o, len(f.Curve), f.Fits)
 	}
-	if r := concluding(f).returned(); r == nil || r.Change > -0.85 || !strings.Contains(f.Verdict, "On the way down") {
+	if r := concluding(f).returned(); r == nil || r.Change > -0.85 || fact.Find(f.Facts, "verdict.down").Code == "" {
 		t.Errorf("%+v\n%s", f.Hysteresis, f.Verdict)
 	}
 }
@@ -141,7 +142,7 @@ func TestLoadsThatFailAreNotSaidToGiveLess(t *testing.T) {
 			iv.Failed = map[storage.Class]int64{storage.Timeout: iv.Done / 4}
 		}
 	}
-	if f := of(t, s); strings.Contains(f.Verdict, "more clients give less") || !strings.Contains(f.Verdict, "too many operations fail") {
+	if f := of(t, s); fact.Find(f.Facts, "verdict.less.above").Code != "" || fact.Find(f.Facts, "verdict.beyond.fails").Code == "" {
 		t.Error(f.Verdict)
 	}
 }
@@ -151,7 +152,7 @@ func TestWhatGrowsDoesNotLevelOff(t *testing.T) {
 	s := flat()
 	s.Clients, s.Sigma, s.Kappa = []int{2, 32}, 0.1, 0
 	f := of(t, s)
-	if !strings.Contains(f.Headline, "still growing") || strings.Contains(f.LimitText(), "levels off") {
+	if f.Facts[0].Code != "verdict.peak.growing" || fact.Find(limits.LimitFacts(f.curve(), f.Bottleneck), "limit.levels").Code != "" {
 		t.Errorf("%s\n%s", f.Verdict, f.LimitText())
 	}
 }

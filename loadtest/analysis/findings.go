@@ -33,6 +33,7 @@ type Findings struct {
 	// the result in one line of at most 100 letters where its numbers allow: value with interval, load, limit
 	Headline string            `json:"headline"`
 	Verdict  string            `json:"verdict"`          // begins with Headline; one fact a line
+	Facts    []fact.Fact       `json:"facts"`            // of Verdict
 	Search   string            `json:"search,omitempty"` // of a run that searched: its last decision, how it ended that is
 	Validity validity.Validity `json:"validity"`
 	Curve    []steps.Figures   `json:"curve"`

@@ -102,14 +102,14 @@ func TestGateJudgesStepsWhenTheyEnd(t *testing.T) {
 func TestGateEndsWithTheStep(t *testing.T) {
 	g := gateOf(t, "rate > 5/s or stop")
 	if said := g.End(); said != nil {
-		t.Errorf("before any step: %q", said)
+		t.Errorf("before any step: %+v", said)
 	}
 	begin := time.Unix(1000, 0)
 	for i := range 3 {
 		feed(g, begin.Add(time.Duration(i)*time.Second), 1, measure.Measured, made{done: 6})
 	}
 	if said := g.End(); said != nil {
-		t.Errorf("6/s is %q", said)
+		t.Errorf("6/s is %+v", said)
 	}
 	late := feed(g, begin.Add(3*time.Second), 1, measure.Measured, made{done: 1})
 	if late += feed(g, begin.Add(4*time.Second), 2, measure.Ramp, made{}); late != "" {

@@ -1,14 +1,12 @@
 package analysis
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"weir/internal/say"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/analysis/validity"
@@ -17,49 +15,56 @@ import (
 // longest is how many letters a headline has at most, where its numbers allow.
 const longest = 100
 
-// headline says in one line what the optimum gave, with its interval, at which load, and what limits it. What does not
-// fit is left out: first where the limit is, then all of the limit.
-func (f *conclusion) headline() string {
+// headline returns one line on the yield of the optimum, with its interval, its load and the limit, and the facts of
+// it. If it is too long, first the host of the limit is left out, then all of the limit; not so in the facts.
+func (f *conclusion) headline() (string, []fact.Fact) {
 	if f.best() < 0 {
 		return f.nothing()
 	}
-	peak := f.peakPhrase()
-	limit, short := limits.LimitPhrase(f.Bottleneck)
-	others, host := f.resources.OthersOfCPU(f.c.Steps[f.best()])
-	switch {
-	case others == "":
-		return fitting(clauses(peak, limit), clauses(peak, short), peak)
-	case limits.OthersNamed(f.Bottleneck): // the limit has the reason
-		return fitting(clauses(peak, limit), clauses(peak, others))
+	facts := f.peakFacts()
+	peak := strings.Join(fact.Texts(facts), " ")
+	limit, short, judged := limits.LimitPhrase(f.Bottleneck)
+	if judged {
+		facts = append(facts, limit)
 	}
-	return fitting(clauses(peak, limit, others+" of "+host), clauses(peak, short, others), clauses(peak, others))
+	others, program, used := f.resources.OthersOfCPU(f.c.Steps[f.best()])
+	switch {
+	case !used:
+		return fitting(clauses(peak, limit.Text), clauses(peak, short.Text), peak), facts
+	case limits.OthersNamed(f.Bottleneck): // the limit has the reason
+		return fitting(clauses(peak, limit.Text), clauses(peak, program.Text)), facts
+	}
+	return fitting(clauses(peak, limit.Text, others.Text), clauses(peak, short.Text, program.Text), clauses(peak, program.Text)),
+		append(facts, others)
 }
 
-// peakPhrase names the optimum: "Peak 8.32 Gbit/s (8.10 to 8.52) at 16 clients".
-func (f *conclusion) peakPhrase() string {
+// peakFacts name the optimum: "Peak 8.32 Gbit/s (8.10 to 8.52) at 16 clients", and how much failed there.
+func (f *conclusion) peakFacts() []fact.Fact {
+	peak := f.peakFact()
+	if lost := f.c.Steps[f.best()].Unwell(); lost >= 0.01 {
+		return []fact.Fact{peak, fact.New("verdict.peak.failed", "share", lost)}
+	}
+	return []fact.Fact{peak}
+}
+
+func (f *conclusion) peakFact() fact.Fact {
 	o, s := f.Optimum, f.c.Steps[f.best()]
-	gave := f.c.Show(f.c.Mean(s)) + f.c.Between(s) + " at " + f.c.At(s)
+	yield, low, high := f.c.Yield(s)
+	load, unit := f.c.At(s), f.c.Unit()
 	atEnd := len(o.Equals) == 1 && f.c.LoadOf(s) == f.c.LoadOf(f.c.Steps[f.c.Heaviest()])
-	switch _, low, _ := f.c.Yield(s); {
+	switch {
 	case o.Unclear && f.c.OneLoad():
-		gave = "No peak can be named: " + gave + ", the only load"
+		return fact.New("verdict.peak.unclear.only", "yield", yield, "unit", unit, "low", low, "high", high, "load", load)
 	case o.Unclear:
-		gave = "No peak can be named: " + gave
+		return fact.New("verdict.peak.unclear", "yield", yield, "unit", unit, "low", low, "high", high, "load", load)
 	case f.c.OneLoad():
-		gave += ", the only load tested"
-	case atEnd && s.LinkFull():
-		gave = "Peak " + gave
-	case atEnd && low != nil:
-		gave = "At least " + gave + ", still growing"
-	case atEnd:
-		gave = "At least " + gave + ", the heaviest load tested"
-	default:
-		gave = "Peak " + gave
+		return fact.New("verdict.peak.only", "yield", yield, "unit", unit, "low", low, "high", high, "load", load)
+	case atEnd && s.LinkFull(), !atEnd:
+		return fact.New("verdict.peak", "yield", yield, "unit", unit, "low", low, "high", high, "load", load)
+	case low != nil:
+		return fact.New("verdict.peak.growing", "yield", yield, "unit", unit, "low", low, "high", high, "load", load)
 	}
-	if lost := s.Unwell(); lost >= 0.01 {
-		gave += fmt.Sprintf(" (%s failed)", unit.Percent(lost))
-	}
-	return gave
+	return fact.New("verdict.peak.heaviest", "yield", yield, "unit", unit, "low", low, "high", high, "load", load)
 }
 
 // unclear reports whether the interval of what step s gave contains zero, or is as wide as twice the mean.
@@ -69,20 +74,24 @@ func (f *conclusion) unclear(s *steps.Working) bool {
 	return high > low && (low <= 0 || high-mean >= mean)
 }
 
-// nothing says why there is no optimum.
-func (f *conclusion) nothing() string {
+// nothing returns the reason for which there is no optimum.
+func (f *conclusion) nothing() (string, []fact.Fact) {
 	right, bad, by := f.c.Counts()
+	var why fact.Fact
 	switch {
 	case len(f.c.Steps) == 0:
-		return "Nothing was measured: no step reached its measurement time"
+		why = fact.New("verdict.nothing.measured")
 	case right == 0 && bad > 0:
-		return fitting(fmt.Sprintf("All %d operations failed (%s)", bad, steps.Classes(by)), fmt.Sprintf("All %d operations failed", bad))
+		why = fact.New("verdict.failed.classes", "failed", bad, "classes", steps.Classes(by))
+		return fitting(why.Text, fact.New("verdict.failed", "failed", bad).Text), []fact.Fact{why}
 	case f.c.OfJobs():
-		return "No job was completed"
+		why = fact.New("verdict.nothing.jobs")
 	case bad > 0:
-		return fmt.Sprintf("No step has a result: %d of %d operations failed", bad, right+bad)
+		why = fact.New("verdict.nothing.left", "failed", bad, "ended", right+bad)
+	default:
+		why = fact.New("verdict.nothing")
 	}
-	return "No operation was completed and no payload was transferred during the measurement"
+	return why.Text, []fact.Fact{why}
 }
 
 // fitting returns the first of texts that is no longer than a headline may be, the last one if there is none.
@@ -102,47 +111,54 @@ func clauses(parts ...string) string {
 // reportOutages puts what was not available in front of the headline and the verdict of the steps that count, of which
 // there are left, and adds what pauses after errors did.
 func (f *conclusion) reportOutages(left int) {
-	lines := []string{f.Verdict}
-	if away := f.outageHeadline(left); away != "" {
+	texts, facts := []string{f.Verdict}, f.Facts
+	if away, why := f.outageHeadline(left); away != "" {
 		f.Headline = away
-		lines = []string{away}
-		if left > 0 {
-			lines = append(lines, say.Capital(validity.Exclusions(f.c))+".", f.Verdict)
+		if left == 0 {
+			texts, facts = nil, nil
+		} else {
+			excluded := fact.New("verdict.excluded", "steps", validity.Exclusions(f.c))
+			texts, facts = append([]string{excluded.Text}, texts...), append([]fact.Fact{excluded}, facts...)
 		}
+		texts, facts = append([]string{away}, texts...), append([]fact.Fact{why}, facts...)
 	}
-	if paused := validity.PauseText(f.c); paused != "" {
-		lines = append(lines, paused)
+	var pauses []fact.Fact
+	if text := validity.PauseText(f.c); text != "" {
+		pauses = append(pauses, fact.New("verdict.paused", "pauses", text))
 	}
-	if asked := validity.AskedText(f.c); asked != "" {
-		lines = append(lines, asked)
+	if text := validity.AskedText(f.c); text != "" {
+		pauses = append(pauses, fact.New("verdict.asked", "pauses", text))
 	}
-	f.Verdict = strings.Join(lines, "\n")
+	f.Verdict, f.Facts = strings.Join(append(texts, fact.Texts(pauses)...), "\n"), append(facts, pauses...)
 }
 
-// outageHeadline is the headline of a run in which steps do not count, "" if all do. left is how many count.
-func (f *conclusion) outageHeadline(left int) string {
+// outageHeadline returns the headline of a run in which steps do not count, "" if all do, and the fact of it. left is
+// the number of steps that count.
+func (f *conclusion) outageHeadline(left int) (string, fact.Fact) {
 	if len(f.c.Excluded()) == 0 {
-		return ""
+		return "", fact.Fact{}
 	}
-	const none = "no capacity can be stated"
 	if right, bad, by := f.c.Counts(); right == 0 && bad > 0 {
-		return fitting(fmt.Sprintf("All %d operations failed (%s): %s", bad, steps.Classes(by), none),
-			fmt.Sprintf("All %d operations failed: %s", bad, none))
+		all := fact.New("verdict.outage.failed.classes", "failed", bad, "classes", steps.Classes(by))
+		return fitting(all.Text, fact.New("verdict.outage.failed", "failed", bad).Text), all
 	}
 	why := f.firstExclusion()
+	short := fact.New("verdict.outage", "reason", why)
 	if left == 0 {
-		return fitting(why+": "+none, why)
+		all := fact.New("verdict.outage.whole", "reason", why)
+		return fitting(all.Text, short.Text), all
 	}
-	return fitting(why+": "+validity.Exclusions(f.c), why)
+	some := fact.New("verdict.outage.steps", "reason", why, "steps", validity.Exclusions(f.c))
+	return fitting(some.Text, short.Text), some
 }
 
-// firstExclusion says why the first step that does not count does not: with the moments of an outage, if there was
-// one in which operations failed.
+// firstExclusion returns the reason for which the first excluded step does not count: with the moments of an outage, if
+// there was one in which operations failed.
 func (f *conclusion) firstExclusion() string {
 	for o := range basics.Each(f.Outages) {
 		if o.Kind == validity.OutageFailed {
-			return say.Capital(o.Text())
+			return o.Text()
 		}
 	}
-	return say.Capital(f.c.Excluded()[0].Excluded)
+	return f.c.Excluded()[0].Excluded
 }

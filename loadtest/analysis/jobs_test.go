@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
@@ -152,7 +153,7 @@ func TestBurnedCPU(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if b := f.Bottleneck[0]; b.Resource != ResourceCPU || b.Host != "load.example.org" || b.Side != hosts.Client ||
-		!strings.Contains(strings.Join(b.Evidence, " "), "The jobs themselves compute with it") {
+		fact.Find(b.Facts, "limit.side.jobs").Code == "" {
 		t.Errorf("%+v", b)
 	}
 	if f.Validity.Status == Invalid {
@@ -249,10 +250,10 @@ func TestJobsVerdict(t *testing.T) {
 	s.Duration = 30
 	s.Jobs.Crashed = func(n int) float64 { return max(0, float64(n-20)/100) }
 	f := of(t, s)
-	for _, want := range []string{"at 20 jobs", "7", "At 20 jobs the CPU efficiency is ", "% to ", "the cluster throughput ",
-		" jobs, a job takes ", " jobs crashed (", "the first at 40 jobs; at 80 jobs "} {
-		if !strings.Contains(f.Verdict, want) {
-			t.Errorf("%q is not in %q", want, f.Verdict)
+	for code, want := range map[string]string{"verdict.peak": " at 20 jobs", "verdict.jobs.efficiency": "% to ",
+		"verdict.jobs.time": "At 20 jobs ", "verdict.jobs.lost": "the first at 40 jobs; at 80 jobs "} {
+		if got := fact.Find(f.Facts, code).Text; !strings.Contains(got, want) || !strings.Contains(f.Verdict, got) {
+			t.Errorf("%s: %q is not in %q of %q", code, want, got, f.Verdict)
 		}
 	}
 	if c := checkNamed(t, f, "jobs"); c.Status != Warn {

@@ -1,10 +1,10 @@
 package analysis
 
 import (
-	"strings"
 	"testing"
 	"time"
 
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/results/resultstest"
 	"weir/monitor"
 )
@@ -15,7 +15,7 @@ func TestHeaviestLoadFillsTheLink(t *testing.T) {
 	for _, c := range []struct {
 		busy, other float64
 		want        string
-	}{{0.99, 0.99, "Peak "}, {0.9, 0.9, "At least "}, {0.99, 0.2, "At least "}} {
+	}{{0.99, 0.99, "verdict.peak"}, {0.9, 0.9, "verdict.peak.growing"}, {0.99, 0.2, "verdict.peak.growing"}} {
 		s := resultstest.Typical()
 		s.Clients = []int{1, 4}
 		s.MoreSamples = func(end time.Time, step int) []*monitor.Sample {
@@ -25,7 +25,8 @@ func TestHeaviestLoadFillsTheLink(t *testing.T) {
 			}
 		}
 		f := of(t, s)
-		if grows := strings.Contains(f.Verdict, "still grows"); !strings.HasPrefix(f.Headline, c.want) || grows != (c.want == "At least ") {
+		grows := fact.Find(f.Facts, "verdict.beyond.grows").Code != ""
+		if f.Facts[0].Code != c.want || grows != (c.want == "verdict.peak.growing") {
 			t.Errorf("links %v and %v full: %s", c.busy, c.other, f.Verdict)
 		}
 	}

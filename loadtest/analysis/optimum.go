@@ -1,25 +1,22 @@
 package analysis
 
 import (
-	"fmt"
 	"math"
+	"strings"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/fit"
 	"weir/loadtest/analysis/shape"
 	"weir/loadtest/analysis/steps"
 )
 
-const optimumHow = "lightest tested load that is not significantly worse than the best: no other gives more by 1% and by more than the " +
-
-	"95% interval of the difference, corrected for multiple comparisons"
-
 // optimum turns that of the points into what findings.json holds.
 func (f *conclusion) optimum(o shape.Optimum) *Optimum {
 	s := f.c.Steps[o.Least]
 	out := &Optimum{Step: s.Step, Clients: s.Clients, ClientsLow: f.c.Steps[o.Low()].Clients, ClientsHigh: f.c.Steps[o.High()].Clients,
-		Throughput: s.Throughput, Low: s.ThroughputLow, High: s.ThroughputHigh, Operations: s.Operations, Inside: o.Inside, Method: optimumHow}
+		Throughput: s.Throughput, Low: s.ThroughputLow, High: s.ThroughputHigh, Operations: s.Operations, Inside: o.Inside,
+		Method: fact.New("verdict.method.optimum").Text}
 	for _, i := range o.Equals {
 		out.Equals = append(out.Equals, f.c.Steps[i].Step)
 	}
@@ -84,7 +81,7 @@ func (f *conclusion) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, 
 	// with so few points that a line has no rival, the best model is no reason to call the curve straight
 	if !describes(fits) || fits.Best == fit.Line && len(fits.All()) == 1 {
 		k, _ = shape.KneeAmong(points)
-		return k, "tested step at which the curve is farthest above the straight line to its maximum (Kneedle)"
+		return k, fact.New("verdict.method.knee").Text
 	}
 	m := fits.Named(fits.Best)
 	resampled := make([]shape.Curve, 0, len(m.Resampled))
@@ -96,7 +93,7 @@ func (f *conclusion) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, 
 		loads[points[i].Load] = true
 	}
 	k, _ = shape.KneeOf(m.At, m.From, m.To, len(loads), resampled)
-	return k, fmt.Sprintf("where the fitted %s is farthest above the straight line to its maximum (Kneedle)", m.Name)
+	return k, fact.New("verdict.method.knee.fitted", "model", m.Name).Text
 }
 
 // measured returns what was measured at a load: of the steps of that load, or on the straight line between the next
@@ -143,7 +140,7 @@ func (f *conclusion) nearest(x float64) *steps.Working {
 	return f.c.Steps[best]
 }
 
-// collapse tells where throughput broke down beyond the best step.
+// collapse returns where throughput broke down beyond the best step, nil if it did not.
 func (f *conclusion) collapse(points []shape.Point, best int) *Collapse {
 	b := shape.Collapse(points, best)
 	if b == nil {
@@ -152,16 +149,15 @@ func (f *conclusion) collapse(points []shape.Point, best int) *Collapse {
 	s := f.c.Steps[b.Point]
 	top, _, _ := f.c.Yield(f.c.Steps[best])
 	mean, _, _ := f.c.Yield(s)
-	c := &Collapse{Step: s.Step, Clients: s.Clients, Left: b.Left,
-		Detail: fmt.Sprintf("at %s only %s is left of %s: %s", f.c.At(s), f.c.Show(mean), f.c.Show(top), unit.Percent(b.Left))}
+	facts := []fact.Fact{fact.New("verdict.collapse", "load", f.c.At(s), "yield", mean, "best", top, "unit", f.c.Unit(), "share", b.Left)}
 	if b.Stalled {
-		c.Detail += "; the service nearly stopped"
+		facts = append(facts, fact.New("verdict.collapse.stalled"))
 	}
 	if !b.Certain {
-		c.Detail += "; without confidence intervals this is only likely"
+		facts = append(facts, fact.New("verdict.collapse.likely"))
 	}
 	if b.Recovered >= 0 {
-		c.Detail += fmt.Sprintf("; at %s it recovered", f.c.At(f.c.Steps[b.Recovered]))
+		facts = append(facts, fact.New("verdict.collapse.recovered", "load", f.c.At(f.c.Steps[b.Recovered])))
 	}
-	return c
+	return &Collapse{Step: s.Step, Clients: s.Clients, Left: b.Left, Facts: facts, Detail: strings.Join(fact.Texts(facts), "; ")}
 }

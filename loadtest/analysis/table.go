@@ -58,8 +58,7 @@ func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 	f.Boundaries = g.boundaries(o.Boundaries)
 	f.Validity = r.validity(c)
 	r.warn(f)
-	f.Headline = g.headline()
-	f.Verdict = g.verdict()
+	g.conclude()
 	f.Curve = steps.Document(c.Steps)
 	return f, nil
 }

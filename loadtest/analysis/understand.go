@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/stats"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/fit"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/shape"
@@ -41,12 +42,12 @@ func (f *conclusion) understand() {
 	if fits != nil {
 		f.Fits = fits
 		if fits.Unfit != "" {
-			f.Fits = &Fits{Unfit: fits.Unfit, Detail: fits.Detail, Lacking: fits.Lacking}
+			f.Fits = &Fits{Unfit: fits.Unfit, Detail: fits.Detail, Facts: fits.Facts, Lacking: fits.Lacking}
 		}
 	}
 	f.Optimum.Peak = f.peak(fits)
 	f.Knee = f.knee(o, points, fits)
-	f.Power = f.operating(shape.Power(points), "tested step with the most throughput over mean latency")
+	f.Power = f.operating(shape.Power(points), fact.New("verdict.method.power").Text)
 	f.Collapse = f.collapse(points, o.Best)
 }
 
@@ -81,8 +82,7 @@ func (f *conclusion) fit(of []shape.Point) *fit.Fits {
 		return nil
 	}
 	if left := len(f.c.Steps) - len(points); left > 0 {
-		fits.Detail += "; steps with more than 5% errors" + map[bool]string{true: ", or jobs that were not completed,"}[f.c.OfJobs()] +
-			" were left out"
+		fits.AddLeftOut(f.c.OfJobs())
 	}
 	return fits
 }

@@ -2,14 +2,12 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"weir/internal/say"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/shape"
 	"weir/loadtest/analysis/steps"
@@ -17,46 +15,70 @@ import (
 	"weir/loadtest/analysis/validity"
 )
 
-// verdict is the headline, and behind it what else the curve shows, one fact a line.
-func (f *conclusion) verdict() string {
-	lines := []string{f.Headline}
-	if best := f.best(); best >= 0 {
-		s := f.c.Steps[best]
-		lines = append(lines, f.sameText(), f.beyondText(), f.returnText(), f.highestText(), f.cpuText(s), f.kneeText(), f.peakText())
-		lines = append(lines, f.jobClauses(s)...)
-		lines = append(lines, limits.LimitClause(f.c, f.Bottleneck))
-	}
-	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "\n")
+// conclude fills in the headline and the verdict, with the facts of both.
+func (f *conclusion) conclude() {
+	headline, facts := f.headline()
+	lines := f.lines()
+	f.Headline, f.Facts = headline, append(facts, lines...)
+	f.Verdict = strings.Join(append([]string{headline}, fact.Texts(lines)...), "\n")
 }
 
-// sameText says which other loads give the same, or that none does; "" where the headline says all.
-func (f *conclusion) sameText() string {
+// lines returns the facts below the headline.
+func (f *conclusion) lines() []fact.Fact {
+	best := f.best()
+	if best < 0 {
+		return nil
+	}
+	s := f.c.Steps[best]
+	return slices.Concat(f.same(), f.afterOptimum(), f.wayDown(), f.highest(), f.cpu(s), f.kneeFacts(), f.fittedPeak(), f.jobs(s),
+		limits.LimitClause(f.c, f.Bottleneck))
+}
+
+// same reports the other loads with the same yield, or that there is none. It returns nothing if the headline has it.
+func (f *conclusion) same() []fact.Fact {
 	o, s := f.Optimum, f.c.Steps[f.best()]
+	if f.c.OneLoad() {
+		return nil
+	}
+	if len(o.Equals) == 1 {
+		return f.alone(s)
+	}
 	low, high := f.c.Numbered(o.Equals[0]), f.c.Numbered(o.Equals[len(o.Equals)-1])
-	things, same := f.c.Loads(), "the same within noise"
-	if _, lower, _ := f.c.Yield(s); lower == nil {
-		same = "about the same"
-	}
-	switch {
-	case f.c.OneLoad(), len(o.Equals) == 1 && f.c.LoadOf(s) == f.c.LoadOf(f.c.Steps[f.c.Heaviest()]):
-		return ""
-	case len(o.Equals) == 1 && f.c.LoadOf(s) == f.c.LoadOf(f.c.Steps[f.c.Lightest()]):
-		if f.failsBeyond() {
-			return ""
-		}
-		return fmt.Sprintf("More %s give less.", things)
-	case len(o.Equals) == 1 && f.failsBeyond(): // what they give is not compared
-		return fmt.Sprintf("Fewer %s give less.", things)
-	case len(o.Equals) == 1:
-		return fmt.Sprintf("Fewer or more %s give less.", things)
+	from, to := f.c.At(low), f.c.At(high)
+	_, lower, _ := f.c.Yield(s)
+	switch exact := lower != nil; { // then noise is known
+	case f.gaps() && exact:
+		return []fact.Fact{fact.New("verdict.same.some", "load", to)}
 	case f.gaps():
-		return fmt.Sprintf("Some other loads up to %s give %s.", f.c.At(high), same)
+		return []fact.Fact{fact.New("verdict.similar.some", "load", to)}
+	case f.c.LoadOf(high) == f.c.LoadOf(s) && exact:
+		return []fact.Fact{fact.New("verdict.same.below", "load", from)}
 	case f.c.LoadOf(high) == f.c.LoadOf(s):
-		return fmt.Sprintf("All loads from %s on up to there give %s.", f.c.At(low), same)
+		return []fact.Fact{fact.New("verdict.similar.below", "load", from)}
+	case f.c.LoadOf(low) < f.c.LoadOf(s) && exact:
+		return []fact.Fact{fact.New("verdict.same.around", "from", from, "to", to)}
 	case f.c.LoadOf(low) < f.c.LoadOf(s):
-		return fmt.Sprintf("All loads from %s to %s give %s.", f.c.At(low), f.c.At(high), same)
+		return []fact.Fact{fact.New("verdict.similar.around", "from", from, "to", to)}
+	case exact:
+		return []fact.Fact{fact.New("verdict.same.above", "load", to)}
 	}
-	return fmt.Sprintf("All loads up to %s give %s.", f.c.At(high), same)
+	return []fact.Fact{fact.New("verdict.similar.above", "load", to)}
+}
+
+// alone reports that no other load gives as much as s.
+func (f *conclusion) alone(s *steps.Working) []fact.Fact {
+	loads := f.c.Loads()
+	switch x := f.c.LoadOf(s); {
+	case x == f.c.LoadOf(f.c.Steps[f.c.Heaviest()]):
+		return nil
+	case x == f.c.LoadOf(f.c.Steps[f.c.Lightest()]) && f.failsBeyond():
+		return nil
+	case x == f.c.LoadOf(f.c.Steps[f.c.Lightest()]):
+		return []fact.Fact{fact.New("verdict.less.above", "loads", loads)}
+	case f.failsBeyond(): // the yield of heavier loads is not compared
+		return []fact.Fact{fact.New("verdict.less.below", "loads", loads)}
+	}
+	return []fact.Fact{fact.New("verdict.less", "loads", loads)}
 }
 
 // gaps reports whether a load between the equals is none of them.
@@ -82,46 +104,43 @@ func (f *conclusion) failsBeyond() bool {
 	return last.Unwell() > shape.FewErrors(f.c.Points()) && f.c.LoadOf(last) > f.c.LoadOf(f.c.Numbered(equals[len(equals)-1]))
 }
 
-// beyondText says what comes after the optimum, and whether there is a maximum.
-func (f *conclusion) beyondText() string {
+// afterOptimum reports the yield of loads heavier than the optimum, and whether there is a maximum.
+func (f *conclusion) afterOptimum() []fact.Fact {
 	o, last := f.Optimum, f.c.Steps[f.c.Heaviest()]
 	high := f.c.Numbered(o.Equals[len(o.Equals)-1])
-	end, _, _ := f.c.Yield(last)
-	top, _, _ := f.c.Yield(high)
+	end, top, noun, unit := f.c.Mean(last), f.c.Mean(high), f.c.Noun(), f.c.Unit()
 	switch {
 	case f.c.OneLoad():
-		return "One load shows no maximum."
+		return []fact.Fact{fact.New("verdict.one.load")}
+	case f.failsBeyond() && last.LostJobs() > last.ErrorRatio:
+		return []fact.Fact{fact.New("verdict.beyond.fails.jobs", "load", f.c.At(high), "last", f.c.At(last), "noun", noun, "yield", end,
+			"unit", unit, "share", last.Unwell())}
 	case f.failsBeyond():
-		what := "operations"
-		if last.LostJobs() > last.ErrorRatio {
-			what = "jobs"
-		}
-		return fmt.Sprintf("Beyond %s too many %s fail: at %s %s is %s, and %s fail.", f.c.At(high), what, f.c.At(last), f.c.Noun(),
-			f.c.Show(end),
-			unit.Percent(last.Unwell()))
+		return []fact.Fact{fact.New("verdict.beyond.fails", "load", f.c.At(high), "last", f.c.At(last), "noun", noun, "yield", end,
+			"unit", unit, "share", last.Unwell())}
 	case o.Inside && end < top:
-		return fmt.Sprintf("Beyond %s %s falls, to %s at %s.", f.c.At(high), f.c.Noun(), f.c.Show(end), f.c.At(last))
+		return []fact.Fact{fact.New("verdict.beyond.falls", "load", f.c.At(high), "noun", noun, "yield", end, "unit", unit, "last", f.c.At(last))}
 	case last.LinkFull():
-		return fmt.Sprintf("The emulated link was full at the heaviest load: more %s cannot give more.", f.c.Loads())
+		return []fact.Fact{fact.New("verdict.beyond.link", "loads", f.c.Loads())}
 	case len(o.Equals) == 1 && o.Low != nil:
-		return say.Capital(f.c.Noun()) + " still grows at the heaviest load: there is no maximum in the tested range."
+		return []fact.Fact{fact.New("verdict.beyond.grows", "noun", noun)}
 	}
-	return fmt.Sprintf("There is no maximum in the tested range, which ends at %s.", f.c.At(last))
+	return []fact.Fact{fact.New("verdict.beyond.unknown", "load", f.c.At(last))}
 }
 
-// returnText says that loads give another result on the way down, "" if they do not.
-func (f *conclusion) returnText() string {
+// wayDown reports that loads give another result on the way down, nothing if they do not.
+func (f *conclusion) wayDown() []fact.Fact {
 	h := f.returned()
 	if h == nil {
-		return ""
+		return nil
 	}
 	up, down := f.c.Numbered(h.Up), f.c.Numbered(h.Down)
-	return fmt.Sprintf("On the way down %s is %s at %s, after %s on the way up, which alone counts.", f.c.Noun(), f.c.Show(f.c.Mean(down)),
-		f.c.At(down), f.c.Show(f.c.Mean(up)))
+	return []fact.Fact{fact.New("verdict.down", "noun", f.c.Noun(), "down", f.c.Mean(down), "up", f.c.Mean(up), "unit", f.c.Unit(),
+		"load", f.c.At(down))}
 }
 
-// highestText names the step with the highest mean, if that is another.
-func (f *conclusion) highestText() string {
+// highest names the step with the highest mean, if that is another.
+func (f *conclusion) highest() []fact.Fact {
 	highest := f.c.Numbered(f.Optimum.Step)
 	for _, step := range f.Optimum.Equals {
 		if s := f.c.Numbered(step); f.c.Mean(s) > f.c.Mean(highest) {
@@ -129,128 +148,108 @@ func (f *conclusion) highestText() string {
 		}
 	}
 	if highest.Step == f.Optimum.Step {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("The highest mean is %s%s at %s, which is not more beyond noise, or by less than 1%%.", f.c.Show(f.c.Mean(highest)),
-		f.c.Between(highest), f.c.At(highest))
+	mean, low, high := f.c.Yield(highest)
+	return []fact.Fact{fact.New("verdict.highest", "yield", mean, "low", low, "high", high, "unit", f.c.Unit(), "load", f.c.At(highest))}
 }
 
-// kneeText names the knee.
-func (f *conclusion) kneeText() string {
+// kneeFacts name the knee.
+func (f *conclusion) kneeFacts() []fact.Fact {
 	k := f.Knee
 	if k == nil {
-		return ""
+		return nil
 	}
-	at := f.c.Count(k.Clients)
-	if f.c.Open() {
-		at = f.c.At(f.c.Numbered(k.Step))
-	} else if k.ClientsLow != nil && k.ClientsHigh != nil && *k.ClientsHigh-*k.ClientsLow >= 1 {
-		at += fmt.Sprintf(" (%.0f to %.0f)", math.Floor(*k.ClientsLow), math.Ceil(*k.ClientsHigh))
+	load, each := f.c.Count(k.Clients), strings.TrimSuffix(f.c.Loads(), "s")
+	switch {
+	case f.c.Open():
+		return []fact.Fact{fact.New("verdict.knee", "load", f.c.At(f.c.Numbered(k.Step)), "each", each)}
+	case k.ClientsLow != nil && k.ClientsHigh != nil && *k.ClientsHigh-*k.ClientsLow >= 1:
+		return []fact.Fact{fact.New("verdict.knee.interval", "load", load, "low", math.Floor(*k.ClientsLow), "high", math.Ceil(*k.ClientsHigh),
+			"each", each)}
 	}
-	return fmt.Sprintf("The knee is at %s: beyond it each additional %s adds less than the average.", at, strings.TrimSuffix(f.c.Loads(), "s"))
+	return []fact.Fact{fact.New("verdict.knee", "load", load, "each", each)}
 }
 
-// peakText names the maximum of the model.
-func (f *conclusion) peakText() string {
+// fittedPeak names the maximum of the model.
+func (f *conclusion) fittedPeak() []fact.Fact {
 	p := f.Optimum.Peak
 	if p == nil {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("The fitted %s is highest at %.0f %s (%.0f to %.0f).", f.Fits.Best, p.Value, f.c.Load(), math.Floor(*p.Low),
-		math.Ceil(*p.High))
+	return []fact.Fact{fact.New("verdict.fitted", "model", f.Fits.Best, "clients", p.Value, "loads", f.c.Load(), "low", math.Floor(*p.Low),
+		"high", math.Ceil(*p.High))}
 }
 
-// cpuText tells what the optimum's step cost both sides.
-func (f *conclusion) cpuText(s *steps.Working) string {
-	who := "the server process"
-	if s.ServerByHost {
-		who = "the server host"
-	}
-	var all []string
+// cpu reports the use of the CPU of both sides in the optimum's step.
+func (f *conclusion) cpu(s *steps.Working) (all []fact.Fact) {
+	load := f.c.At(s)
 	switch {
+	case s.ServerCPU != nil && s.ServerByHost:
+		all = append(all, fact.New("verdict.cpu.host", "load", load, "share", *s.ServerCPU))
 	case s.ServerCPU != nil:
-		all = append(all, fmt.Sprintf("%s used %s of the CPU of its machine", who, unit.Percent(*s.ServerCPU)))
+		all = append(all, fact.New("verdict.cpu.server", "load", load, "share", *s.ServerCPU))
+	case s.ServerCores != nil && s.ServerByHost:
+		all = append(all, fact.New("verdict.cpu.host.cores", "load", load, "cores", *s.ServerCores))
 	case s.ServerCores != nil:
-		all = append(all, fmt.Sprintf("%s kept %.2g cores busy", who, *s.ServerCores))
+		all = append(all, fact.New("verdict.cpu.server.cores", "load", load, "cores", *s.ServerCores))
 	}
-	if s.ClientCPU != nil {
-		text := fmt.Sprintf("the clients used %s of the CPU of their machine", unit.Percent(*s.ClientCPU))
-		if s.ServerCPU != nil {
-			text = "the clients " + unit.Percent(*s.ClientCPU)
-		}
-		all = append(all, text+busyClause(s))
+	if s.ClientCPU == nil {
+		return all
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	return "At " + f.c.At(s) + " " + strings.Join(all, " and ") + "."
-}
-
-// busyClause tells how busy a machine was that both sides share: the kernel's work for the network is in no process's
-// share.
-func busyClause(s *steps.Working) string {
+	// of a machine that both sides share: the kernel's work for the network is in no process's share
 	for _, h := range s.Hosts {
 		if h.ServerCores != nil && h.ClientCores != nil && h.CPU != nil {
-			return fmt.Sprintf(" (it was %s busy overall)", unit.Percent(*h.CPU))
+			return append(all, fact.New("verdict.cpu.clients.busy", "load", load, "share", *s.ClientCPU, "busy", *h.CPU))
 		}
 	}
-	return ""
+	return append(all, fact.New("verdict.cpu.clients", "load", load, "share", *s.ClientCPU))
 }
 
-// jobClauses are the sentences of the verdict on jobs: what the best step gave each, and how many did not come to
-// their end.
-func (f *conclusion) jobClauses(s *steps.Working) []string {
+// jobs reports the efficiency and the time of the jobs of the best step, and jobs that were not completed.
+func (f *conclusion) jobs(s *steps.Working) (all []fact.Fact) {
 	if s.Jobs == nil {
 		return nil
 	}
-	var said, all []string
 	if e := s.CPUEfficiency; e != nil {
-		said = append(said, "the CPU efficiency is "+unit.Percent(*e)+percentRange(s.CPUEfficiencyLow, s.CPUEfficiencyHigh),
-			"the cluster throughput "+unit.Significant(*s.ClusterThroughput)+" jobs")
+		all = append(all, fact.New("verdict.jobs.efficiency", "load", f.c.At(s), "share", *e, "low", s.CPUEfficiencyLow,
+			"high", s.CPUEfficiencyHigh, "throughput", *s.ClusterThroughput))
 	}
-	if t, estimated, ok := s.MeanJob(); ok {
-		how := " on average"
-		if estimated {
-			how = " (estimated: no job was completed)"
-		}
-		said = append(said, "a job takes "+unit.Seconds(t)+how)
-	}
-	if len(said) > 0 {
-		all = append(all, fmt.Sprintf("At %s %s.", f.c.At(s), strings.Join(said, ", ")))
+	switch t, estimated, ok := s.MeanJob(); {
+	case ok && estimated:
+		all = append(all, fact.New("verdict.jobs.estimate", "load", f.c.At(s), "time", t))
+	case ok:
+		all = append(all, fact.New("verdict.jobs.time", "load", f.c.At(s), "time", t))
 	}
 	if text, bad := validity.JobsText(f.c); bad {
-		all = append(all, say.Capital(text)+".")
+		all = append(all, fact.New("verdict.jobs.lost", "jobs", text))
 	}
 	return all
-}
-
-// percentRange writes an interval of a share: " (43% to 47%)".
-func percentRange(low, high *float64) string {
-	if low == nil || high == nil {
-		return ""
-	}
-	return " (" + unit.Percent(*low) + " to " + unit.Percent(*high) + ")"
 }
 
 // rungs is how many different loads make a curve of the cases.
 const rungs = 4
 
-// transferVerdict says what arrived, and what the curve shows if the cases are one.
-func (f *Findings) transferVerdict() string {
-	text := f.Transfers.Text()
+// concludeTransfers fills in headline and verdict of a record of transfers: the files that arrived, and the verdict of
+// the curve if the cases are one.
+func (f *Findings) concludeTransfers() {
+	f.Headline = f.Transfers.Text()
+	facts := []fact.Fact{fact.New("verdict.transfers", "arrived", f.Headline)}
 	loads := map[int]bool{}
 	for s := range basics.Each(f.Curve) {
 		loads[s.Clients] = true
 	}
 	if len(loads) >= rungs && len(loads) == len(f.Curve) {
-		return text + "\n" + f.Verdict
+		f.Verdict, f.Facts = f.Headline+"\n"+f.Verdict, append(facts, f.Facts...)
+		return
 	}
 	best := slices.MaxFunc(f.Transfers.Cases, func(a, b transfers.TransferCase) int { return cmp.Compare(a.Throughput, b.Throughput) })
 	switch {
 	case best.Throughput <= 0:
-		return text
 	case len(f.Transfers.Cases) > 1:
-		return text + fmt.Sprintf("\nThe fastest case was %q with %s.", best.Case, unit.Bits(best.Throughput))
+		facts = append(facts, fact.New("verdict.transfers.fastest", "case", best.Case, "throughput", best.Throughput))
+	default:
+		facts = append(facts, fact.New("verdict.transfers.throughput", "throughput", best.Throughput))
 	}
-	return text + fmt.Sprintf("\nThat is %s.", unit.Bits(best.Throughput))
+	f.Verdict, f.Facts = strings.Join(fact.Texts(facts), "\n"), facts
 }

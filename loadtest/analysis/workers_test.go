@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/measure"
 	"weir/loadtest/results/resultstest"
@@ -167,7 +168,7 @@ func TestGeneratorWithAQuota(t *testing.T) {
 	if files != 1 {
 		t.Errorf("open files: %+v", f.Curve[0].Resources)
 	}
-	if said := strings.Join(f.Bottleneck[0].Evidence, "\n"); !strings.Contains(said, "The limit is not the load generator") {
-		t.Errorf("it was full before the curve began, and named: %s", said)
+	if fact.Find(f.Bottleneck[0].Facts, "limit.not.growth").Code == "" {
+		t.Errorf("it was full before the curve began, and named: %v", f.Bottleneck[0].Evidence)
 	}
 }

@@ -77,21 +77,17 @@ func between(low, high *float64) string {
 // boundary writes where a condition holds.
 func boundary(f *analysis.Findings, b analysis.Boundary) string {
 	switch {
-	case b.To == nil && strings.HasSuffix(b.Detail, "was not measured"):
+	case b.Unmeasured:
 		return "not measured"
 	case b.To == nil:
 		return "at no tested load"
 	case b.Next != nil:
 		return stretch(f, b)
-	case startsAbove(b):
+	case b.Above:
 		return "from " + clients(f, *b.From) + " on"
 	}
 	return "at all tested loads"
 }
-
-// startsAbove reports whether a condition is first kept above the lightest load,
-// as a least throughput is.
-func startsAbove(b analysis.Boundary) bool { return strings.Contains(b.Detail, ", not below: ") }
 
 // stretch writes the loads from the first to the last at which a condition that
 // is broken beyond holds, and whether there are more of them.
@@ -101,13 +97,13 @@ func stretch(f *analysis.Findings, b analysis.Boundary) string {
 		last = math.Floor(last)
 	}
 	text := "up to " + clients(f, last)
-	if startsAbove(b) {
+	if b.Above {
 		text = "with " + clients(f, *b.From)
 		if last > *b.From {
 			text = "from " + significantLoad(f, *b.From) + " to " + clients(f, last)
 		}
 	}
-	if strings.Contains(b.Detail, ", but again at ") {
+	if b.Again != nil {
 		text += ", and again above"
 	}
 	return text

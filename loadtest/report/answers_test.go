@@ -7,21 +7,19 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// Where a condition is first kept above the lightest load, that is said.
+// A condition that is first kept above the lightest load has both ends of its range in the text.
 func TestBoundaryText(t *testing.T) {
 	at := func(x float64) *float64 { return &x }
 	f := &analysis.Findings{}
 	for want, b := range map[string]analysis.Boundary{
-		"not measured":        {Detail: "p99 was not measured"},
-		"at no tested load":   {},
-		"at all tested loads": {From: at(1), To: at(9)},
-		"from 16 clients on": {From: at(16), To: at(32), Detail: "holds from 16 to 32 clients, not below: " +
-			"100 Mbit/s with 1 client"},
-		"up to 12 clients": {From: at(1), To: at(9), Next: at(18), Crossing: at(12.9)},
-		"from 4 to 12 clients": {From: at(4), To: at(9), Next: at(18), Crossing: at(12.9),
-			Detail: "holds from 4 to 9 clients, not below: 1"},
-		"with 919 clients":                 {From: at(918.7), To: at(918.7), Next: at(950), Crossing: at(918.9), Detail: "x, not below: 1"},
-		"up to 9 clients, and again above": {From: at(1), To: at(9), Next: at(18), Detail: "holds, but again at 40 clients"},
+		"not measured":                     {Unmeasured: true},
+		"at no tested load":                {},
+		"at all tested loads":              {From: at(1), To: at(9)},
+		"from 16 clients on":               {From: at(16), To: at(32), Above: true},
+		"up to 12 clients":                 {From: at(1), To: at(9), Next: at(18), Crossing: at(12.9)},
+		"from 4 to 12 clients":             {From: at(4), To: at(9), Next: at(18), Crossing: at(12.9), Above: true},
+		"with 919 clients":                 {From: at(918.7), To: at(918.7), Next: at(950), Crossing: at(918.9), Above: true},
+		"up to 9 clients, and again above": {From: at(1), To: at(9), Next: at(18), Again: at(40)},
 	} {
 		if got := boundary(f, b); got != want {
 			t.Errorf("%q, want %q", got, want)

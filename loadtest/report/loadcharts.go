@@ -126,7 +126,7 @@ func yieldChart(f *analysis.Findings) *figure.Figure {
 		l.Points[i].Low, l.Points[i].High = y.ends(&f.Curve[i])
 	}
 	l.Name = "measured"
-	c := &figure.Figure{ID: "curve", Title: say.Capital(y.name) + " against load", X: stepAxis(f), Desc: bars, Marks: curveMarks(f)}
+	c := &figure.Figure{ID: "curve", Title: say.Capital(y.name) + " against load", X: stepAxis(f), Desc: bars, Marks: drawn(curveMarks(f))}
 	c.Lines = append([]figure.Line{l}, fitLines(f, 1.2*highest([]figure.Line{l}))...)
 	c.Y = y.axis(c.Lines)
 	c.Y.Name = y.name
@@ -166,20 +166,37 @@ func fitLines(f *analysis.Findings, top float64) []figure.Line {
 	return all
 }
 
+// A loadMark is a load of the curve with all names that it has.
+type loadMark struct {
+	names     []string
+	load      string // with its unit
+	x         float64
+	low, high *float64
+}
+
+// drawn returns the marks of a figure.
+func drawn(marks []loadMark) []figure.Mark {
+	var all []figure.Mark
+	for _, m := range marks {
+		all = append(all, figure.Mark{X: m.x, Name: strings.Join(m.names, ", ") + ": " + m.load, Low: m.low, High: m.high})
+	}
+	return all
+}
+
 // curveMarks marks the knee, the optimum with the loads that cannot be distinguished from
 // it, and the load with most power.
-func curveMarks(f *analysis.Findings) []figure.Mark {
-	var all []figure.Mark
+func curveMarks(f *analysis.Findings) []loadMark {
+	var all []loadMark
 	add := func(name string, step, n int) {
 		x := float64(n)
 		if s := stepOf(f, step); s != nil && f.Open() {
 			x = loadOf(f, s)
 		}
-		if i := slices.IndexFunc(all, func(m figure.Mark) bool { return m.X == x }); i >= 0 {
-			all[i].Name = name + ", " + all[i].Name // one line with both names
+		if i := slices.IndexFunc(all, func(m loadMark) bool { return m.x == x }); i >= 0 {
+			all[i].names = append([]string{name}, all[i].names...) // one line with both names
 			return
 		}
-		all = append(all, figure.Mark{X: x, Name: name + ": " + where(f, step, n)})
+		all = append(all, loadMark{names: []string{name}, load: where(f, step, n), x: x})
 	}
 	if k := f.Knee; k != nil {
 		add("knee", k.Step, k.Clients)
@@ -187,8 +204,8 @@ func curveMarks(f *analysis.Findings) []figure.Mark {
 	if o := f.Optimum; o != nil {
 		add("optimum", o.Step, o.Clients)
 		if low, high := float64(o.ClientsLow), float64(o.ClientsHigh); !f.Open() && low < high {
-			i := slices.IndexFunc(all, func(m figure.Mark) bool { return m.X == float64(o.Clients) })
-			all[max(i, 0)].Low, all[max(i, 0)].High = &low, &high
+			i := slices.IndexFunc(all, func(m loadMark) bool { return m.x == float64(o.Clients) })
+			all[max(i, 0)].low, all[max(i, 0)].high = &low, &high
 		}
 	}
 	all = append(all, polynomialMark(f)...)
@@ -200,7 +217,7 @@ func curveMarks(f *analysis.Findings) []figure.Mark {
 
 // polynomialMark marks the maximum of the polynomial of the fourth order, which
 // older reports name as the optimum, where it is drawn beside a better model.
-func polynomialMark(f *analysis.Findings) []figure.Mark {
+func polynomialMark(f *analysis.Findings) []loadMark {
 	if f.Fits == nil || f.Open() {
 		return nil
 	}
@@ -209,7 +226,7 @@ func polynomialMark(f *analysis.Findings) []figure.Mark {
 		return nil
 	}
 	x := p.Max.Clients.Value
-	return []figure.Mark{{X: x, Name: "poly4: " + clients(f, x)}}
+	return []loadMark{{names: []string{"poly4"}, load: clients(f, x), x: x}}
 }
 
 func perClientChart(f *analysis.Findings) *figure.Figure {

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"weir/internal/say"
+	"weir/internal/stats"
 	"weir/internal/unit"
 )
 
@@ -23,14 +24,25 @@ type Fact struct {
 }
 
 // New returns the fact of a code. pairs are the names and values that its template has, such as
-// "failed", 3. Times are in seconds, data in bytes, rates per second, shares from 0 to 1.
+// "failed", 3. Times are in seconds, data in bytes, rates per second, shares from 0 to 1. A *float64
+// is its number. nil and numbers that are not finite are left out of Values.
 func New(code string, pairs ...any) Fact {
 	f := Fact{Code: code}
 	for i := 0; i+1 < len(pairs); i += 2 {
+		v := pairs[i+1]
+		if p, ok := v.(*float64); ok {
+			if p == nil {
+				continue
+			}
+			v = *p
+		}
+		if x, ok := v.(float64); ok && !stats.Finite(x) {
+			continue
+		}
 		if f.Values == nil {
 			f.Values = map[string]any{}
 		}
-		f.Values[fmt.Sprint(pairs[i])] = pairs[i+1]
+		f.Values[fmt.Sprint(pairs[i])] = v
 	}
 	f.Text = render(Words()[code], f.Values)
 	return f
@@ -75,11 +87,23 @@ func (s Shown) String() string { return s.Text }
 // MarshalJSON implements json.Marshaler.
 func (s Shown) MarshalJSON() ([]byte, error) { return json.Marshal(s.Value) }
 
+// Find returns the first fact with a code, the zero value if there is none.
+func Find(all []Fact, code string) Fact {
+	for _, f := range all {
+		if f.Code == code {
+			return f
+		}
+	}
+	return Fact{}
+}
+
 //go:embed words.txt
 var words string
 
 // Words returns the templates by code. A template is text with {name} or {name:format} for a value;
-// format is one of Formats, "plural WORD" or a verb of package fmt such as .3g.
+// format is one of Formats or TextFormats, "plural WORD", "in NAME" (a number in the unit that the
+// value NAME has: B/s, or any word), or a verb of package fmt such as .3g. ", LOW to HIGH" behind it
+// adds the interval between two values, unless they are missing.
 var Words = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(words) {
@@ -96,7 +120,7 @@ var Placeholder = regexp.MustCompile(`\{([a-z_]+)(?::([^}]+))?\}`)
 func render(template string, values map[string]any) string {
 	return Placeholder.ReplaceAllStringFunc(template, func(s string) string {
 		m := Placeholder.FindStringSubmatch(s)
-		return write(values[m[1]], m[2])
+		return write(values, m[1], m[2])
 	})
 }
 
@@ -112,23 +136,71 @@ var Formats = map[string]func(float64) string{
 	"times":   func(x float64) string { return say.Times(int64(x)) },
 }
 
-func write(v any, format string) string {
+// TextFormats write strings and lists of strings.
+var TextFormats = map[string]func(any) string{
+	"capital": func(v any) string { return say.Capital(fmt.Sprint(v)) },
+	"or":      alternatives,
+}
+
+// alternatives returns a list as "a, b or c".
+func alternatives(v any) string {
+	all, ok := v.([]string)
+	if n := len(all); ok && n > 1 {
+		return strings.Join(all[:n-1], ", ") + " or " + all[n-1]
+	}
+	return strings.Join(all, "")
+}
+
+// write returns a value in a format, with its interval if the format names one: "8.32 Gbit/s (8.10 to 8.52)".
+func write(values map[string]any, name, format string) string {
+	format, interval, _ := strings.Cut(format, ", ")
+	low, high, _ := strings.Cut(interval, " to ")
+	text := single(values, name, format)
+	if values[low] == nil || values[high] == nil {
+		return text
+	}
+	from, to := single(values, low, format), single(values, high, format)
+	if _, unit, ok := strings.Cut(text, " "); ok && strings.HasSuffix(from, " "+unit) && strings.HasSuffix(to, " "+unit) {
+		from, to = strings.TrimSuffix(from, " "+unit), strings.TrimSuffix(to, " "+unit)
+	}
+	return fmt.Sprintf("%s (%s to %s)", text, from, to)
+}
+
+// single returns a value in a format without an interval.
+func single(values map[string]any, name, format string) string {
+	v := values[name]
+	if v == nil {
+		return "n/a"
+	}
 	if f := Formats[format]; f != nil {
 		return f(number(v))
+	}
+	if f := TextFormats[format]; f != nil {
+		return f(v)
 	}
 	if word, ok := strings.CutPrefix(format, "plural "); ok {
 		return say.Plural(int(number(v)), word)
 	}
-	switch v := v.(type) {
-	case []string:
-		return say.List(v)
-	case fmt.Stringer, string:
-		return fmt.Sprint(v)
+	if of, ok := strings.CutPrefix(format, "in "); ok {
+		return quantity(number(v), fmt.Sprint(values[of]))
+	}
+	if all, ok := v.([]string); ok {
+		return say.List(all)
 	}
 	if format != "" {
 		return fmt.Sprintf("%"+format, v)
 	}
 	return fmt.Sprint(v)
+}
+
+// BytesPerSecond is the unit of throughput.
+const BytesPerSecond = "B/s"
+
+func quantity(x float64, in string) string {
+	if in == BytesPerSecond {
+		return unit.Bits(x)
+	}
+	return unit.Count(x) + " " + in
 }
 
 func number(v any) float64 {

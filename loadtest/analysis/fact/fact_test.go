@@ -1,6 +1,7 @@
 package fact_test
 
 import (
+	"math"
 	"testing"
 
 	"weir/loadtest/analysis/fact"
@@ -11,5 +12,14 @@ func TestText(t *testing.T) {
 	f := fact.New("check.errors.failed", "failed", int64(3), "ended", 120, "share", 0.025)
 	if f.Text != "3 of 120 operations failed (2.5%)" {
 		t.Errorf("%q", f.Text)
+	}
+	low, high := 1.01e9, 1.07e9
+	f = fact.New("verdict.peak", "yield", 1.04e9, "unit", fact.BytesPerSecond, "low", &low, "high", &high, "load", "16 clients")
+	if f.Text != "Peak 8.32 Gbit/s (8.08 to 8.56) at 16 clients" {
+		t.Errorf("%q", f.Text)
+	}
+	f = fact.New("verdict.peak", "yield", 120.0, "unit", "operations/s", "low", (*float64)(nil), "high", math.NaN(), "load", "1 client")
+	if f.Text != "Peak 120 operations/s at 1 client" || len(f.Values) != 3 {
+		t.Errorf("%q, %v", f.Text, f.Values)
 	}
 }

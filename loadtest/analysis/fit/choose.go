@@ -1,11 +1,12 @@
 package fit
 
 import (
-	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"weir/internal/stats"
+	"weir/loadtest/analysis/fact"
 )
 
 // Rules of choice.
@@ -84,7 +85,8 @@ func (c *curve) conclude(fits *Fits, all []*candidate) {
 	fits.Best = top.name
 	(*models[top.name]).band()
 	fits.Unfit = c.unfit(top)
-	fits.Detail = fits.detail(top)
+	fits.Facts = fits.facts(top)
+	fits.Detail = strings.Join(fact.Texts(fits.Facts), ": ")
 }
 
 // places is into how many parts a curve is cut for Drawn.
@@ -157,57 +159,58 @@ func (c *curve) report(a *candidate) *Fit {
 	return f
 }
 
-// refuses says why a fitted curve has no maximum that could be believed, "" if it has one: the curve must be highest
+// refuses returns the reason for which a fitted curve has no maximum, "" if it has one: the curve must be highest
 // inside the tested range, in nearly all resamples, and clearly higher there than at both ends; and the points must
-// say so without any model.
+// show it without any model.
 func (c *curve) refuses(a *candidate) string {
 	if !a.canFall {
-		return "this model never decreases"
+		return fact.New("verdict.fit.rising").Text
 	}
 	x, to := c.highest(a.model, a.p)
 	if to >= c.last() {
-		return "it does not decrease before the heaviest tested load"
+		return fact.New("verdict.fit.end").Text
 	}
 	if x <= c.first() {
-		return "it is highest at the lightest tested load"
+		return fact.New("verdict.fit.start").Text
 	}
 	clients := x * c.xUnit
 	if share := float64(a.inside) / float64(len(a.from)); share < surely {
-		return fmt.Sprintf("its maximum is at %.4g clients, but inside the tested range in only %.0f%% of the resamples", clients,
-			math.Floor(100*share))
+		return fact.New("verdict.fit.resamples", "clients", clients, "share", math.Floor(100*share)/100).Text
 	}
 	top := a.value(a.p, x)
 	down, up := 1-a.value(a.p, c.last())/top, 1-a.value(a.p, c.first())/top
 	if down < leastDrop || up < leastDrop {
-		return fmt.Sprintf("its maximum is at %.4g clients, but higher by only %.2g%%", clients, 100*max(0, min(down, up)))
+		return fact.New("verdict.fit.flat", "clients", clients, "share", max(0, min(down, up))).Text
 	}
 	if !a.certain(0) {
-		return fmt.Sprintf("its maximum is at %.4g clients, but the points after it do not decrease by more than their noise", clients)
+		return fact.New("verdict.fit.noise.after", "clients", clients).Text
 	}
 	if !a.certain(1) {
-		return fmt.Sprintf("its maximum is at %.4g clients, but the points before it do not rise by more than their noise", clients)
+		return fact.New("verdict.fit.noise.before", "clients", clients).Text
 	}
 	return ""
 }
 
-// detail says what the best model is worth, in one sentence.
-func (f *Fits) detail(a *candidate) string {
+// facts report how well the best model describes the curve, and its maximum.
+func (f *Fits) facts(a *candidate) []fact.Fact {
 	m := f.Named(a.name)
-	if why := map[string]string{
-		NoBetter: "it is not significantly better than a constant",
-		Scatter:  "the points scatter too much around it",
-		Misfit:   "its residuals are larger than the spread of the points explains",
-	}[f.Unfit]; why != "" {
-		return fmt.Sprintf("no model describes the %d points: the best is %s, which explains %.2g%% of the variance, and %s", m.Points, a.name,
-			100*max(0, m.R2), why)
+	explained := max(0, m.R2)
+	switch f.Unfit {
+	case NoBetter:
+		return []fact.Fact{fact.New("verdict.fit.none.constant", "points", m.Points, "model", a.name, "share", explained)}
+	case Scatter:
+		return []fact.Fact{fact.New("verdict.fit.none.scatter", "points", m.Points, "model", a.name, "share", explained)}
+	case Misfit:
+		return []fact.Fact{fact.New("verdict.fit.none.misfit", "points", m.Points, "model", a.name, "share", explained)}
 	}
-	text := fmt.Sprintf("%s describes the %d points best (Akaike weight %.0f%%", a.name, m.Points, 100*a.weight)
+	best := fact.New("verdict.fit.best", "model", a.name, "points", m.Points, "weight", a.weight)
 	if p := f.Poly4; p != nil && p.AICc < m.AICc {
-		text += fmt.Sprintf("; %s, which is no model of scaling, has %.0f%%", p.Name, 100*p.Weight)
+		best = fact.New("verdict.fit.best.rival", "model", a.name, "points", m.Points, "weight", a.weight, "rival", p.Name,
+			"rival_weight", p.Weight)
 	}
 	if m.Max == nil {
-		return text + "): no maximum in the tested range, " + m.NoMax
+		return []fact.Fact{best, fact.New("verdict.fit.rises", "reason", m.NoMax)}
 	}
 	at := m.Max.Clients
-	return text + fmt.Sprintf("): its maximum is at %.0f clients (%.0f to %.0f)", at.Value, math.Floor(*at.Low), math.Ceil(*at.High))
+	return []fact.Fact{best, fact.New("verdict.fit.maximum", "clients", at.Value, "low", math.Floor(*at.Low), "high", math.Ceil(*at.High))}
 }

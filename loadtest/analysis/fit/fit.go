@@ -5,9 +5,10 @@
 package fit
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"weir/loadtest/analysis/fact"
 )
 
 // Names of the models.
@@ -43,7 +44,7 @@ type Fits struct {
 	Best string `json:"best"` // name of the model that describes the curve best, of those that say something of scaling
 	// Unfit is NoBetter, Scatter or Misfit if even the best model does not describe the curve; "" if it does.
 	Unfit   string   `json:"unfit,omitempty"`
-	Detail  string   `json:"detail"`            // a sentence: how sure that is, and the maximum
+	Detail  string   `json:"detail"`            // the texts of Facts: how sure that is, and the maximum
 	Lacking []string `json:"lacking,omitempty"` // a sentence for each model that is nil
 	Line    *Fit     `json:"line"`
 	Plateau *Fit     `json:"plateau"`
@@ -51,6 +52,18 @@ type Fits struct {
 	USL     *Fit     `json:"usl"`
 	Decline *Fit     `json:"decline"`
 	Poly4   *Fit     `json:"poly4"`
+
+	Facts []fact.Fact `json:"facts,omitempty"`
+}
+
+// AddLeftOut adds the fact that steps with errors, or jobs that were not completed, were left out.
+func (f *Fits) AddLeftOut(jobs bool) {
+	left := fact.New("verdict.fit.steps")
+	if jobs {
+		left = fact.New("verdict.fit.steps.jobs")
+	}
+	f.Facts = append(f.Facts, left)
+	f.Detail += "; " + left.Text
 }
 
 // All returns the models that there are, the simplest first.
@@ -125,7 +138,8 @@ func Of(points []Point, o Options) (*Fits, error) {
 		all = append(all, c.candidate(m))
 	}
 	if len(all) == 0 {
-		fits.Detail = "no model: " + strings.Join(fits.Lacking, "; ")
+		fits.Facts = []fact.Fact{fact.New("verdict.fit.lacking", "reasons", strings.Join(fits.Lacking, "; "))}
+		fits.Detail = fits.Facts[0].Text
 		return fits, nil
 	}
 	c.judge(all)
@@ -134,14 +148,14 @@ func Of(points []Point, o Options) (*Fits, error) {
 	return fits, nil
 }
 
-// lacks says what is missing for a model, "" if nothing is.
+// lacks returns the reason for which a model is not fitted, "" if it is.
 func (c *curve) lacks(m *model) string {
 	need := c.counted(m) + 2
 	if len(c.x) >= need && c.distinct > len(m.names) {
 		return ""
 	}
 	if len(c.x) < need {
-		return fmt.Sprintf("%s needs %d points, there are %d", m.name, need, len(c.x))
+		return fact.New("verdict.fit.lacking.points", "model", m.name, "needed", need, "points", len(c.x)).Text
 	}
-	return fmt.Sprintf("%s needs %d different numbers of clients, there are %d", m.name, len(m.names)+1, c.distinct)
+	return fact.New("verdict.fit.lacking.loads", "model", m.name, "needed", len(m.names)+1, "loads", c.distinct).Text
 }

@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/stats"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
@@ -46,7 +47,9 @@ type BackendLimit struct {
 	Step     int    `json:"step"`
 	From     int    `json:"clients"`
 	Resource string `json:"resource"` // one of ResourceUsage.Resource, or LimitSessions, LimitYield
-	Detail   string `json:"detail"`
+	Detail   string `json:"detail"`   // the texts of Facts
+
+	Facts []fact.Fact `json:"facts,omitempty"`
 }
 
 // byClients fills in what clients saw of a step's data servers, by place.

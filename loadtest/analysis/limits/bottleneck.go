@@ -4,12 +4,10 @@ package limits
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
 )
@@ -28,7 +26,16 @@ type Bottleneck struct {
 	// of LimitUnknown: what may limit, and cannot be ruled out; of LimitNone: what may be full next
 	Candidates []Candidate `json:"candidates,omitempty"`
 	Excluded   []string    `json:"excluded,omitempty"` // of LimitInside: kinds of resources that are clearly not the limit
-	Evidence   []string    `json:"evidence"`           // sentences with numbers
+	Evidence   []string    `json:"evidence"`           // sentences with numbers: the texts of Facts
+	Facts      []fact.Fact `json:"facts,omitempty"`
+}
+
+// addFact adds a fact to the evidence, see fact.New.
+func (b *Bottleneck) addFact(code string, pairs ...any) { b.add(fact.New(code, pairs...)) }
+
+func (b *Bottleneck) add(facts ...fact.Fact) {
+	b.Facts = append(b.Facts, facts...)
+	b.Evidence = fact.Texts(b.Facts)
 }
 
 // Values of Bottleneck.Reason.
@@ -49,7 +56,9 @@ type Candidate struct {
 	Share    *float64 `json:"use_ratio"`         // nil: its size is not known, or it was not watched
 	Low      *float64 `json:"use_low"`
 	High     *float64 `json:"use_high"`
-	Detail   string   `json:"detail"`
+	Detail   string   `json:"detail"` // the texts of Facts
+
+	Facts []fact.Fact `json:"facts,omitempty"`
 }
 
 // Values of Bottleneck.Resource beside those of ResourceUsage.Resource.
@@ -89,10 +98,10 @@ func Bottlenecks(curve *steps.Curve, res Resources, best int) []Bottleneck {
 
 // A sorted is what is saturated, by what it has to do with the curve.
 type sorted struct {
-	causes []full   // may be what limits; the first is named
-	later  []full   // is saturated beyond the place where the curve levels off only
-	doubts []full   // is saturated, but the curve grew too much since: it may burn what it has
-	before []string // sentences about what is saturated and does not limit
+	causes []full      // may be what limits; the first is named
+	later  []full      // is saturated beyond the place where the curve levels off only
+	doubts []full      // is saturated, but the curve grew too much since: it may burn what it has
+	before []fact.Fact // about what is saturated and does not limit
 }
 
 // sort finds what of all that is saturated can limit the curve. What others crowd counts where nothing else is left.
@@ -103,7 +112,7 @@ func (l *ladder) sort(all []full) sorted {
 		grown := l.grown(&x)
 		switch {
 		case x.idle():
-			v.before = append(v.before, l.usedByOthersText(&x))
+			v.before = append(v.before, l.foreignUse(&x))
 			v.doubts = append(v.doubts, x)
 		case x.sharedCPU():
 			v.causes = append(v.causes, l.grownUp(x))
@@ -113,12 +122,12 @@ func (l *ladder) sort(all []full) sorted {
 			v.causes = append(v.causes, x)
 		case x.usedByOthers():
 			crowded = append(crowded, x)
-			v.before = append(v.before, l.usedByOthersText(&x))
+			v.before = append(v.before, l.foreignUse(&x))
 		case grown <= efficiency && (x.resource == hosts.ResourceCPU || x.resource == hosts.ResourceCore ||
 			x.resource == hosts.ResourceGenerator):
 			v.causes = append(v.causes, l.grownUp(x))
 		default:
-			v.before = append(v.before, l.beforeText(&x))
+			v.before = append(v.before, l.grewAfter(&x))
 			v.doubts = append(v.doubts, x)
 		}
 	}
@@ -147,13 +156,13 @@ func (x *full) precedence(all []full) int {
 }
 
 // limited makes the answer of causes that are certain.
-func (l *ladder) limited(causes, later []full, before []string) []Bottleneck {
+func (l *ladder) limited(causes, later []full, before []fact.Fact) []Bottleneck {
 	x := &causes[0]
 	first := l.named(x)
-	first.Evidence = append(first.Evidence, l.growthText(x.onset))
-	first.Evidence = append(first.Evidence, l.letText(x)...)
-	first.Evidence = append(first.Evidence, l.context(causes)...)
-	first.Evidence = append(first.Evidence, before...)
+	first.add(l.growth(x.onset))
+	first.add(l.let(x)...)
+	first.add(l.context(causes)...)
+	first.add(before...)
 	return append([]Bottleneck{first}, l.following(append(causes[1:], later...), x.onset)...)
 }
 
@@ -165,50 +174,45 @@ func (l *ladder) named(x *full) Bottleneck {
 	if x.usedByOthers() {
 		b.Foreign = x.use.foreign
 	}
-	b.Evidence = []string{fmt.Sprintf("At %s %s is saturated: %s.", l.curve.At(s), b.name()+b.of(), x.use.Detail)}
+	b.addFact("limit.saturated", "load", l.curve.At(s), "resource", x.text(), "use", x.use.Detail)
 	if x.onset > 0 {
 		for _, u := range l.steps[x.onset-1].Resources {
 			if u.Resource == x.resource && u.Host == x.host && u.Share != nil && !u.Saturated {
-				b.Evidence = append(b.Evidence, fmt.Sprintf("At %s it was used to %s.", l.curve.At(l.steps[x.onset-1]), unit.Percent(*u.Share)))
+				b.addFact("limit.before", "load", l.curve.At(l.steps[x.onset-1]), "share", *u.Share)
 			}
 		}
 	}
 	return b
 }
 
-// letText reports on a heavier load at which less of x was used.
-func (l *ladder) letText(x *full) []string {
+// let reports on a heavier load at which less of x was used.
+func (l *ladder) let(x *full) []fact.Fact {
 	if x.let < 0 {
 		return nil
 	}
 	for _, u := range l.steps[x.let].Resources {
 		if u.Resource == x.resource && u.Host == x.host && u.Share != nil {
-			return []string{fmt.Sprintf("At %s, where %s has fallen, only %s of it is used: something else, such as a lock, takes the time.",
-				l.curve.At(l.steps[x.let]), l.curve.Noun(), unit.Percent(*u.Share))}
+			return []fact.Fact{fact.New("limit.let", "load", l.curve.At(l.steps[x.let]), "noun", l.curve.Noun(), "share", *u.Share)}
 		}
 	}
 	return nil
 }
 
 // context is what else has to be known of the first of causes.
-func (l *ladder) context(causes []full) []string {
+func (l *ladder) context(causes []full) []fact.Fact {
 	x := &causes[0]
 	s := l.steps[x.onset]
-	var all []string
-	switch x.use.Side {
-	case "both":
-		all = append(all, "Clients and service share this machine: what one of them uses is not available to the other, "+
-			"and the curve is that of both together.")
-	case hosts.Client:
-		what := "This limit is on the client side: the service may be able to give more than the curve shows."
-		if x.resource == hosts.ResourceCPU && (s.Burned > 0 || s.Programs) {
-			what = "The jobs themselves compute with it: more or faster machines would do more, and the service may be able to give more than " +
-				"the curve shows."
-		}
-		all = append(all, what)
+	var all []fact.Fact
+	switch {
+	case x.use.Side == "both":
+		all = append(all, fact.New("limit.side.both"))
+	case x.use.Side == hosts.Client && x.resource == hosts.ResourceCPU && (s.Burned > 0 || s.Programs):
+		all = append(all, fact.New("limit.side.jobs"))
+	case x.use.Side == hosts.Client:
+		all = append(all, fact.New("limit.side.client"))
 	}
 	if x.usedByOthers() {
-		all = append(all, l.usedByOthersText(x))
+		all = append(all, l.foreignUse(x))
 	}
 	var others []string
 	for i := range causes[1:] {
@@ -218,7 +222,7 @@ func (l *ladder) context(causes []full) []string {
 		}
 	}
 	if len(others) > 0 {
-		all = append(all, fmt.Sprintf("Also saturated from %s on: %s.", l.curve.At(s), strings.Join(basics.Head(others, 4), ", ")))
+		all = append(all, fact.New("limit.also", "load", l.curve.At(s), "resources", basics.Head(others, 4)))
 	}
 	return all
 }
@@ -232,15 +236,15 @@ func (l *ladder) following(later []full, shown int) []Bottleneck {
 		id := [2]string{x.resource, x.use.Side}
 		at, ok := hosts[id]
 		if ok {
-			if n := len(all[at].Evidence); n < 4 {
-				all[at].Evidence = append(all[at].Evidence, fmt.Sprintf("On %s it is saturated from %s on.", x.host, l.curve.At(l.steps[x.onset])))
+			if len(all[at].Facts) < 4 {
+				all[at].addFact("limit.also.host", "host", x.host, "load", l.curve.At(l.steps[x.onset]))
 			}
 			continue
 		}
 		hosts[id] = len(all)
 		b := l.named(x)
 		if x.onset > shown && shown >= 0 {
-			b.Evidence = append(b.Evidence, "Another resource was saturated before.")
+			b.addFact("limit.later")
 		}
 		all = append(all, b)
 	}

@@ -26,7 +26,7 @@ func (l *ladder) candidates(from int, doubts []full) []Candidate {
 			}
 			if most == nil || shareOf(u.Share) > shareOf(most.Share) {
 				most = &Candidate{Resource: u.Resource, Host: u.Host, Side: u.Side, Step: l.steps[i].Step, Threads: l.serverThreads(u),
-					Share: u.Share, Low: u.Low, High: u.High, Detail: u.Detail}
+					Share: u.Share, Low: u.Low, High: u.High, Detail: u.Detail, Facts: u.Facts}
 			}
 		}
 		if most != nil {

@@ -1,12 +1,11 @@
 package limits
 
 import (
-	"fmt"
 	"strings"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
 )
@@ -21,7 +20,8 @@ func cpuUses(h *hosts.Host, s *steps.Working) []usage {
 		return nil
 	}
 	v := h.Share(hosts.ResourceCPU, *h.CPU)
-	u := use(hosts.ResourceCPU, h, v, "%s busy, %.2f of %d cores: %s", unit.Percent(v.Mean), v.Mean*float64(h.Cores), h.Cores, whoseCPU(h, s))
+	u := use(hosts.ResourceCPU, h, v, fact.New("limit.use.cpu", "share", v.Mean, "used", v.Mean*float64(h.Cores), "cores", h.Cores,
+		"users", strings.Join(fact.Texts(cpuUsers(h, s)), ", ")))
 	u.foreign, u.own = basics.Value(h.Steal), *u.Share-basics.Value(h.Steal)
 	others, known := h.Others(s.External())
 	if known {
@@ -39,37 +39,52 @@ func cpuUses(h *hosts.Host, s *steps.Working) []usage {
 	return all
 }
 
-// whoseCPU tells who used the CPU.
-func whoseCPU(h *hosts.Host, s *steps.Working) string {
-	var parts []string
-	cores := func(who string, n float64) {
-		if n >= 0.005 {
-			parts = append(parts, fmt.Sprintf("%s %.2f", who, n))
-		}
-	}
-	if h.ServerCores != nil {
-		cores("the service's processes", *h.ServerCores)
-	}
-	if h.ClientCores != nil {
-		cores(map[bool]string{true: "the clients and their programs", false: "the clients"}[s.Programs], *h.ClientCores)
-		if s.Burned > 0 {
-			parts[len(parts)-1] += fmt.Sprintf(" (including %.2f that their jobs burned on purpose)", min(s.BurnedOn(h), *h.ClientCores))
-		}
-		if s.ExternalCores > 0 && !s.Programs {
-			cores("client programs", s.ExternalCores)
-		}
-	}
+// leastCores is the number of cores from which on a user of the CPU is listed.
+const leastCores = 0.005
+
+// cpuUsers lists the users of the CPU with the number of cores that each kept busy.
+func cpuUsers(h *hosts.Host, s *steps.Working) []fact.Fact {
 	all := float64(h.Cores)
-	if others, ok := h.Others(s.External()); ok {
-		cores("other programs", others*all)
+	others, _ := h.Others(s.External())
+	external := 0.0
+	if h.ClientCores != nil && !s.Programs {
+		external = s.ExternalCores
 	}
-	cores("threads of the kernel", h.Kernel*all)
-	cores("interrupts", basics.Value(h.IRQ)*all)
-	cores("other guests of the hypervisor", basics.Value(h.Steal)*all)
-	if len(parts) == 0 {
-		return "no processes were monitored"
+	kernel, interrupts, guests := h.Kernel*all, basics.Value(h.IRQ)*all, basics.Value(h.Steal)*all
+	users := []struct {
+		cores float64
+		fact  fact.Fact
+	}{
+		{basics.Value(h.ServerCores), fact.New("limit.use.cpu.service", "cores", basics.Value(h.ServerCores))},
+		{basics.Value(h.ClientCores), clientUse(h, s)},
+		{external, fact.New("limit.use.cpu.external", "cores", external)},
+		{others * all, fact.New("limit.use.cpu.others", "cores", others*all)},
+		{kernel, fact.New("limit.use.cpu.kernel", "cores", kernel)},
+		{interrupts, fact.New("limit.use.cpu.interrupts", "cores", interrupts)},
+		{guests, fact.New("limit.use.cpu.guests", "cores", guests)},
 	}
-	return strings.Join(parts, ", ")
+	var facts []fact.Fact
+	for _, u := range users {
+		if u.cores >= leastCores {
+			facts = append(facts, u.fact)
+		}
+	}
+	if len(facts) == 0 {
+		return []fact.Fact{fact.New("limit.use.cpu.unwatched")}
+	}
+	return facts
+}
+
+// clientUse is the clients' use of a CPU.
+func clientUse(h *hosts.Host, s *steps.Working) fact.Fact {
+	cores := basics.Value(h.ClientCores)
+	switch {
+	case s.Burned > 0:
+		return fact.New("limit.use.cpu.jobs", "cores", cores, "burned", min(s.BurnedOn(h), cores))
+	case s.Programs:
+		return fact.New("limit.use.cpu.programs", "cores", cores)
+	}
+	return fact.New("limit.use.cpu.clients", "cores", cores)
 }
 
 // Cores that are too few to fill one.
@@ -94,10 +109,10 @@ func coreUse(h *hosts.Host, foreign float64) (best usage, thread bool) {
 		}
 	}
 	for g := range basics.Each(h.Groups) {
-		v, text, known := busiestThread(g)
+		v, busiest, known := busiestThread(g, h.Cores)
 		measured = measured && known
 		if known {
-			u := use(hosts.ResourceCore, h, v, "%s, of %d", text, h.Cores)
+			u := use(hosts.ResourceCore, h, v, busiest)
 			u.Side = hosts.Server
 			u.clear = u.clear && min(g.Cores.High(), g.Other.High()) < boundOf(hosts.ResourceCore).clear
 			most = max(most, *u.High)
@@ -106,16 +121,15 @@ func coreUse(h *hosts.Host, foreign float64) (best usage, thread bool) {
 			most = max(most, min(1, g.Cores.High()))
 		}
 		if g.Allowed > 0 && g.Allowed < h.Cores {
-			u := use(hosts.ResourceCore, h, g.Cores.Times(1/float64(g.Allowed)), "%s (%s) used %.2f of the %s on which it may run, of %d",
-				g.Name, size(g), g.Cores.Mean, several(g.Allowed, "core", "cores"), h.Cores)
+			u := use(hosts.ResourceCore, h, g.Cores.Times(1/float64(g.Allowed)), fact.New("limit.use.core.allowed", "group", g.Name,
+				"processes", g.Processes, "threads", g.Threads, "used", g.Cores.Mean, "allowed", g.Allowed, "cores", h.Cores))
 			u.Side = hosts.Server
 			take(u, true)
 		}
 	}
 	if h.MostUsedCore != nil && (!measured || basics.Value(h.IRQ)*float64(h.Cores) >= partOfCore) {
 		v := h.Share(hosts.ResourceCore, *h.MostUsedCore)
-		u := use(hosts.ResourceCore, h, v, "one of %d cores is %s busy, all cores together %s", h.Cores, unit.Percent(v.Mean),
-			unit.Percent(*h.CPU))
+		u := use(hosts.ResourceCore, h, v, fact.New("limit.use.core", "cores", h.Cores, "share", v.Mean, "all", *h.CPU))
 		u.Side = h.CoreSide()
 		u.reached = u.reached && foreign < partOfCore // else it may be theirs
 		take(u, false)
@@ -128,9 +142,9 @@ func coreUse(h *hosts.Host, foreign float64) (best usage, thread bool) {
 	case best.Share == nil && most < limit:
 		return best, false
 	case best.Share == nil:
-		best = amount(hosts.ResourceCore, h, "the CPU time of its threads is unknown")
+		best = amount(hosts.ResourceCore, h, fact.New("limit.use.core.unknown"))
 	case most > *best.High:
-		best.Detail += "; the CPU time of some threads is unknown"
+		best.addFact("limit.use.core.partly")
 		best.High = &most
 	}
 	best.clear = best.clear && most < limit
@@ -140,22 +154,19 @@ func coreUse(h *hosts.Host, foreign float64) (best usage, thread bool) {
 // busiestThread returns the share of a core that the busiest thread of a group used: as it was measured, or of
 // processes known to have a single thread each what each of them used, less one that only directs the others unless
 // it is seen to work. known is false where that cannot be determined.
-func busiestThread(g *hosts.GroupFigure) (v hosts.Ranged, text string, known bool) {
+func busiestThread(g *hosts.GroupFigure, cores int) (v hosts.Ranged, use fact.Fact, known bool) {
 	switch {
 	case g.Measured > 0:
 		v = hosts.Ranged{Mean: g.Busiest.Mean, Half: max(g.Busiest.Half, threadTicks)}
-		return v, fmt.Sprintf("the busiest thread of %s (%s) used %.2f cores", g.Name, size(g), v.Mean), true
+		return v, fact.New("limit.use.core.thread", "group", g.Name, "processes", g.Processes, "threads", g.Threads, "used", v.Mean,
+			"cores", cores), true
 	case g.Processes > 0 && g.Threads == g.Processes:
 		n := max(1, g.Processes-1)
 		if g.Cores.Mean > float64(n)+threadTicks {
 			n = g.Processes
 		}
 		v = g.Cores.Times(1 / float64(n))
-		return v, fmt.Sprintf("each of %s of %s used %.2f cores", several(n, "process", "processes"), g.Name, v.Mean), true
+		return v, fact.New("limit.use.core.processes", "processes", n, "group", g.Name, "used", v.Mean, "cores", cores), true
 	}
-	return hosts.Ranged{}, "", false
-}
-
-func size(g *hosts.GroupFigure) string {
-	return fmt.Sprintf("%s, %s", several(g.Processes, "process", "processes"), several(g.Threads, "thread", "threads"))
+	return hosts.Ranged{}, fact.Fact{}, false
 }

@@ -1,11 +1,14 @@
 package limits
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"weir/internal/stats"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
 	"weir/monitor"
@@ -64,8 +67,9 @@ func TestManyServersAreOneBottleneck(t *testing.T) {
 	if len(got) != 2 || got[0].Host != "ds1" || got[0].From != 32 || got[1].Host != "ds2" {
 		t.Fatalf("%+v", got)
 	}
-	if !strings.Contains(strings.Join(got[0].Evidence, " "), "Also saturated from 32 clients on: the CPU of ds2, the CPU of ds3") ||
-		!strings.Contains(strings.Join(got[1].Evidence, " "), "On ds3 it is saturated from 32 clients on.") {
+	also, _ := fact.Find(got[0].Facts, "limit.also").Values["resources"].([]string)
+	if !slices.Equal(also, []string{"the CPU of ds2", "the CPU of ds3"}) ||
+		fact.Find(got[1].Facts, "limit.also.host").Values["host"] != "ds3" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -107,13 +111,15 @@ func TestHintsOfALimitInside(t *testing.T) {
 	if len(got) != 1 || got[0].Resource != LimitUnknown || got[0].Reason != ReasonUnwatched {
 		t.Fatalf("%+v", got)
 	}
-	said := strings.Join(got[0].Evidence, "\n")
-	for _, want := range []string{"50% of the operations fail (100 busy)", "asked clients to wait 40 times, for 2 s each",
-		"Of the machines of 2 data servers only 1 were monitored",
-		"rd:1094 reports 5 refused logins/s, at most 1 job waiting for a thread, and reaching its thread limit 2 times/s",
-		"On ds1 a full listen queue dropped 3 connections/s.", "On ds1 7 TCP segments/s were retransmitted."} {
-		if !strings.Contains(said, want) {
-			t.Errorf("no %q in\n%s", want, said)
+	for code, values := range map[string]map[string]any{
+		"limit.hint.errors":   {"load": "8 clients", "share": 0.5, "classes": "100 busy"},
+		"limit.hint.waits":    {"load": "8 clients", "waits": int64(40), "mean": 2.0},
+		"limit.hint.machines": {"servers": 2, "monitored": 1},
+		"limit.hint.service":  {"host": "rd:1094", "refused": 5.0, "waiting": 1, "limited": 2.0},
+		"limit.hint.use":      {"host": "ds1", "use": "a full listen queue dropped 3 connections/s"},
+	} {
+		if f := fact.Find(got[0].Facts, code); !maps.Equal(f.Values, values) {
+			t.Errorf("%s: %v, want %v", code, f.Values, values)
 		}
 	}
 }
@@ -131,7 +137,7 @@ func TestRedirectorIsNamed(t *testing.T) {
 				Service: &hosts.ServerFigure{Kind: monitor.Redirector, Threads: 8, Busy: busy, QueueMean: float64(n) - busy}}}))
 	}
 	if got := Bottlenecks(curve, ResourcesOf(&steps.Run{}, curve), 3); len(got) != 1 || got[0].Host != "rd:1094" || got[0].From != 16 ||
-		!strings.Contains(got[0].Evidence[0], "8 of the 8 threads of this redirector were busy") {
+		!strings.Contains(got[0].Facts[0].Text, "8 of the 8 threads of this redirector were busy") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -147,14 +153,14 @@ func TestBottleneckOfArrivals(t *testing.T) {
 	}
 	got := Bottlenecks(curve, ResourcesOf(&steps.Run{}, curve), 3)
 	if len(got) != 1 || got[0].Resource != hosts.ResourceCPU || got[0].Step != 3 ||
-		!strings.Contains(got[0].Evidence[0], "At 400 arrivals/s the CPU of store is saturated") ||
-		!strings.Contains(strings.Join(got[0].Evidence, " "), "From there on the rate does not grow (300 operations/s, "+
-			"then at most 300 operations/s), while the number of arrivals grows 2-fold (to 800 arrivals/s).") {
+		fact.Find(got[0].Facts, "limit.saturated").Values["load"] != "400 arrivals/s" ||
+		fact.Find(got[0].Facts, "limit.growth.none").Text != "From there on the rate does not grow (300 operations/s, "+
+			"then at most 300 operations/s), while the number of arrivals grows 2-fold (to 800 arrivals/s)." {
 		t.Errorf("%+v", got)
 	}
 	curve.Steps = curve.Steps[:2]
 	if got := Bottlenecks(curve, ResourcesOf(&steps.Run{}, curve), 1); len(got) != 1 || got[0].Resource != LimitNone ||
-		!strings.Contains(got[0].Evidence[0], "kept up with all planned arrivals, from 100 arrivals/s to 200 arrivals/s") {
+		got[0].Facts[0].Code != "limit.straight.open" {
 		t.Errorf("%+v", got)
 	}
 }

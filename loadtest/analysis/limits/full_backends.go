@@ -1,10 +1,10 @@
 package limits
 
 import (
-	"fmt"
+	"strings"
 
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
 )
@@ -58,8 +58,8 @@ func (l *ladder) backend(k int) (at int, limit *BackendLimit) {
 		if k >= len(s.Backends) {
 			return -1, nil
 		}
-		if resource, detail := fullBackend(s, &s.Backends[k]); resource != "" {
-			return i, &BackendLimit{Step: s.Step, From: s.Clients, Resource: resource, Detail: detail}
+		if resource, facts := fullBackend(s, &s.Backends[k]); resource != "" {
+			return i, backendLimit(s, resource, facts...)
 		}
 	}
 	for i, s := range l.steps {
@@ -70,13 +70,16 @@ func (l *ladder) backend(k int) (at int, limit *BackendLimit) {
 		if amountOf(x) <= 0 || !l.flat(i, k) {
 			continue
 		}
-		detail := fmt.Sprintf("throughput is %s, and hardly more at any heavier load", unit.Bits(amountOf(x)))
 		if x.Throughput == nil {
-			detail = fmt.Sprintf("it has %s sessions, and hardly more at any heavier load", unit.Count(amountOf(x)))
+			return i, backendLimit(s, LimitYield, fact.New("limit.backend.level.sessions", "sessions", amountOf(x)))
 		}
-		return i, &BackendLimit{Step: s.Step, From: s.Clients, Resource: LimitYield, Detail: detail}
+		return i, backendLimit(s, LimitYield, fact.New("limit.backend.level", "throughput", amountOf(x)))
 	}
 	return -1, nil
+}
+
+func backendLimit(s *steps.Working, resource string, facts ...fact.Fact) *BackendLimit {
+	return &BackendLimit{Step: s.Step, From: s.Clients, Resource: resource, Detail: strings.Join(fact.Texts(facts), "; "), Facts: facts}
 }
 
 // flat reports whether backend k gives hardly more at any load beyond i.
@@ -90,21 +93,20 @@ func (l *ladder) flat(i, k int) bool {
 	return true
 }
 
-// fullBackend says what of a backend is full in a step.
-func fullBackend(s *steps.Working, x *steps.BackendFigure) (resource, detail string) {
+// fullBackend returns the resource of a backend that is full in a step, "" if none is.
+func fullBackend(s *steps.Working, x *steps.BackendFigure) (resource string, facts []fact.Fact) {
 	for u := range basics.Each(s.Resources) {
 		if u.Host == x.Name && u.Saturated {
-			return u.Resource, u.Detail
+			return u.Resource, u.Facts
 		}
 	}
 	switch {
 	case x.Network != nil && *x.Network >= boundOf(hosts.ResourceNetwork).reached:
-		return hosts.ResourceNetwork, fmt.Sprintf("its network interface is used to %s of its speed, headers included", unit.Percent(*x.Network))
+		return hosts.ResourceNetwork, []fact.Fact{fact.New("limit.backend.network", "share", *x.Network)}
 	case basics.Value(x.Queue) >= waitingSessions:
-		return LimitSessions, fmt.Sprintf("on average %s sessions wait for it, in addition to its %s sessions", unit.Count(*x.Queue),
-			unit.Count(basics.Value(x.Sessions)))
+		return LimitSessions, []fact.Fact{fact.New("limit.backend.queue", "waiting", *x.Queue, "sessions", basics.Value(x.Sessions))}
 	case x.Limit > 0 && basics.Value(x.Sessions) >= fullSessions*float64(x.Limit):
-		return LimitSessions, fmt.Sprintf("it has %s of at most %d sessions", unit.Count(*x.Sessions), x.Limit)
+		return LimitSessions, []fact.Fact{fact.New("limit.backend.sessions", "sessions", *x.Sessions, "limit", x.Limit)}
 	}
-	return "", ""
+	return "", nil
 }

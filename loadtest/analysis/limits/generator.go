@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
@@ -47,38 +47,20 @@ func generatorUses(d *steps.Run, s *steps.Working, before []usage) []usage {
 	if quota < cores && (s.ClientMay == 0 || quota < s.ClientMay) {
 		s.ClientMay = quota
 	}
-	status, reasons := JudgeGenerator(s)
+	status, reasons := GeneratorFacts(s)
 	for _, h := range machines {
 		narrow(s, h, before)
 		quotaUsedUp(h, before)
 		if h.Cores == 0 || s.Programs {
 			continue
 		}
-		allowed, of := float64(h.Cores), "cores"
-		if h.May() < allowed {
-			allowed, of = h.May(), fmt.Sprintf("cores of its CPU quota, of %d", h.Cores)
-		} else if s.ClientMay > 0 && len(machines) == 1 {
-			allowed, of = s.ClientMay, fmt.Sprintf("cores it may use, of %d", h.Cores)
-		}
-		own := s.Without(*h.ClientCores)
-		v := h.Share(hosts.ResourceGenerator, *h.ClientCores)
-		v.Mean = *h.ClientCores
-		u := use(hosts.ResourceGenerator, h, v.Times(stats.Ratio(own, allowed*max(1e-9, *h.ClientCores))), "it used %.2f of %.3g %s",
-			own, allowed, of)
-		u.Side = hosts.Client
-		if s.Burned > 0 {
-			u.Detail += fmt.Sprintf(", in addition to %.2f that its jobs burned on purpose", s.BurnedOn(h))
-		}
-		if s.LateP99 != nil && s.TimedStarts*Timed >= s.Done && s.Burned == 0 {
-			u.Detail += fmt.Sprintf(", %s late by %s (p99)", map[bool]string{true: "computing ended", false: "starts were"}[s.EachJob],
-				unit.Seconds(*s.LateP99))
-		}
+		u := generatorUse(s, h, len(machines) == 1)
 		u.reached = u.reached || status == GeneratorFull && *u.Share < generatorFail || // it is late, or misses starts
 			basics.Value(h.Throttled) >= throttledFail && h.ServerCores == nil
 		u.holds = u.holds || status == GeneratorFull || status == GeneratorNear
 		u.clear = u.clear && status == GeneratorFree
 		if status == GeneratorFull && *u.Share < generatorFail {
-			u.Detail += "; it " + strings.Join(reasons, ", ")
+			u.addFact("limit.use.generator.reasons", "reasons", strings.Join(fact.Texts(reasons), ", "))
 		}
 		all = append(all, u)
 	}
@@ -87,6 +69,33 @@ func generatorUses(d *steps.Run, s *steps.Working, before []usage) []usage {
 		met = tableUses(machines[0], here)
 	}
 	return append(all, met...)
+}
+
+// generatorUse is the generator's use of one machine's CPU. alone is true if it has no other machine.
+func generatorUse(s *steps.Working, h *hosts.Host, alone bool) usage {
+	own, allowed := s.Without(*h.ClientCores), float64(h.Cores)
+	used := fact.New("limit.use.generator", "used", own, "allowed", allowed)
+	if h.May() < allowed {
+		allowed = h.May()
+		used = fact.New("limit.use.generator.quota", "used", own, "allowed", allowed, "cores", h.Cores)
+	} else if s.ClientMay > 0 && alone {
+		allowed = s.ClientMay
+		used = fact.New("limit.use.generator.affinity", "used", own, "allowed", allowed, "cores", h.Cores)
+	}
+	v := h.Share(hosts.ResourceGenerator, *h.ClientCores)
+	v.Mean = *h.ClientCores
+	u := use(hosts.ResourceGenerator, h, v.Times(stats.Ratio(own, allowed*max(1e-9, *h.ClientCores))), used)
+	u.Side = hosts.Client
+	timed := s.LateP99 != nil && s.TimedStarts*Timed >= s.Done
+	switch {
+	case s.Burned > 0:
+		u.addFact("limit.use.generator.jobs", "burned", s.BurnedOn(h))
+	case timed && s.EachJob:
+		u.addFact("limit.use.generator.computing", "late", *s.LateP99)
+	case timed:
+		u.addFact("limit.use.generator.late", "late", *s.LateP99)
+	}
+	return u
 }
 
 // quotaUsedUp sets the use of the CPU to the share of the quota that clients and service used together, where that was used up and not
@@ -100,8 +109,7 @@ func quotaUsedUp(h *hosts.Host, uses []usage) {
 	for u := range basics.Each(uses) {
 		if u.Resource == hosts.ResourceCPU && u.Host == h.Host {
 			*u = use(hosts.ResourceCPU, h, hosts.Ranged{Mean: min(1, both/h.Quota)},
-				"clients and service used %.2f of the %.3g cores that the CPU quota of control group %s allows; of the whole machine %s",
-				both, h.Quota, h.QuotaGroup, u.Detail)
+				fact.New("limit.use.cpu.quota", "used", both, "allowed", h.Quota, "group", h.QuotaGroup, "machine", u.Detail))
 			u.own = *u.Share
 		}
 	}
@@ -118,7 +126,7 @@ func narrow(s *steps.Working, h *hosts.Host, uses []usage) {
 	for u := range basics.Each(uses) {
 		if u.Resource == hosts.ResourceCPU && u.Host == h.Host && share > shareOf(u.Share) {
 			*u = use(hosts.ResourceCPU, h, h.Share(hosts.ResourceGenerator, *h.ClientCores).Times(stats.Ratio(1, s.ClientMay)),
-				"clients used %.2f of the %.3g cores they may use; of the whole machine %s", *h.ClientCores, s.ClientMay, u.Detail)
+				fact.New("limit.use.cpu.affinity", "used", *h.ClientCores, "allowed", s.ClientMay, "machine", u.Detail))
 			u.Side, u.own = hosts.Client, share
 		}
 	}
@@ -129,13 +137,13 @@ func tableUses(h *hosts.Host, here surroundings) []usage {
 	var all []usage
 	if here.Files > 0 && h.ClientFiles > 0 {
 		u := use(hosts.ResourceFiles, h, hosts.Ranged{Mean: stats.Ratio(float64(h.ClientFiles), here.Files)},
-			"the generator had %d files and sockets open, of at most %.0f", h.ClientFiles, here.Files)
+			fact.New("limit.use.files", "files", h.ClientFiles, "allowed", here.Files))
 		u.Side = hosts.Client
 		all = append(all, u)
 	}
 	if ports := here.PortHigh - here.PortLow + 1; here.PortLow > 0 && ports > 1 && h.Connections > 0 && h.Side() == hosts.Client {
 		all = append(all, use(hosts.ResourcePorts, h, hosts.Ranged{Mean: stats.Ratio(h.Connections, float64(ports))},
-			"%.0f connections of at most %d to one address and port", h.Connections, ports))
+			fact.New("limit.use.ports", "connections", h.Connections, "allowed", ports)))
 	}
 	return all
 }
@@ -172,6 +180,8 @@ func RanOut(text string) string {
 
 func metLimit(resource, host string, e *measure.Event) usage {
 	one := 1.0
-	return usage{ResourceUsage: &steps.ResourceUsage{Resource: resource, Host: host, Side: hosts.Client, Share: &one, Low: &one, High: &one,
-		Detail: fmt.Sprintf("operations failed in step %d and since: %.200s", e.Step, strings.TrimSpace(e.Text))}, reached: true, holds: true}
+	u := usage{ResourceUsage: &steps.ResourceUsage{Resource: resource, Host: host, Side: hosts.Client, Share: &one, Low: &one, High: &one},
+		reached: true, holds: true}
+	u.addFact("limit.use.exhausted", "step", e.Step, "error", fmt.Sprintf("%.200s", strings.TrimSpace(e.Text)))
+	return u
 }

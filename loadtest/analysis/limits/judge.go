@@ -1,12 +1,11 @@
 package limits
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
 )
@@ -48,53 +47,79 @@ func clientMachines(s *steps.Working) float64 {
 	return float64(cores)
 }
 
-// JudgeGenerator reports whether the generator may have limited step s, and why.
+// JudgeGenerator reports whether the generator may have limited step s, and why, as GeneratorFacts does.
 func JudgeGenerator(s *steps.Working) (status GeneratorState, reasons []string) {
-	reach := func(x, warn, fail float64, reason string) {
-		status = max(status, GeneratorFree)
-		if x < warn {
-			return
-		}
-		status = max(status, GeneratorNear)
-		if x >= fail {
-			status = GeneratorFull
-		}
-		reasons = append(reasons, reason)
+	status, facts := GeneratorFacts(s)
+	return status, fact.Texts(facts)
+}
+
+// A judgment is the state of the load generator in a step, with the reasons for it.
+type judgment struct {
+	state GeneratorState
+	facts []fact.Fact
+}
+
+// reach compares x with the bounds of a warning and of a failure. reason is the fact of both.
+func (j *judgment) reach(x, warn, fail float64, reason fact.Fact) {
+	j.state = max(j.state, GeneratorFree)
+	if x < warn {
+		return
 	}
+	j.state = max(j.state, GeneratorNear)
+	if x >= fail {
+		j.state = GeneratorFull
+	}
+	j.facts = append(j.facts, reason)
+}
+
+// GeneratorFacts reports whether the generator may have limited step s, and why.
+func GeneratorFacts(s *steps.Working) (GeneratorState, []fact.Fact) {
+	var j judgment
+	j.cpu(s)
+	if s.AllClientsBusy() { // then arrivals wait for a client, which is no sign of a slow generator
+		j.state = max(j.state, GeneratorNear)
+		j.facts = append(j.facts, fact.New("limit.generator.busy", "clients", s.Clients))
+		return j.state, j.facts
+	}
+	j.late(s)
+	if s.Rate > 0 {
+		missed := stats.Ratio(float64(s.Missed), float64(s.Missed+s.Done+s.Errors))
+		j.reach(missed, missedWarn, missedFail, fact.New("limit.generator.missed", "share", missed))
+	}
+	return j.state, j.facts
+}
+
+// cpu judges the use of the CPU.
+func (j *judgment) cpu(s *steps.Working) {
 	if s.ClientCPU != nil && !s.Programs { // programs count among the generator's processes
-		reach(s.OwnCPU(), generatorWarn, generatorFail, "used "+unit.Percent(s.OwnCPU())+" of the CPU")
+		j.reach(s.OwnCPU(), generatorWarn, generatorFail, fact.New("limit.generator.cpu", "share", s.OwnCPU()))
 	}
 	if s.ClientMay > 0 && s.ClientCores != nil && !s.Programs {
 		own := s.Without(*s.ClientCores)
-		reach(own/s.ClientMay, generatorWarn, generatorFail, fmt.Sprintf("used %.2f of the %.3g cores it may use", own, s.ClientMay))
+		j.reach(own/s.ClientMay, generatorWarn, generatorFail, fact.New("limit.generator.affinity", "used", own, "allowed", s.ClientMay))
 	}
 	if s.Throttled > 0 {
 		fail := throttledFail
 		if slices.ContainsFunc(s.Hosts, func(h hosts.HostFigure) bool { return h.Quota > 0 && h.ServerCores != nil }) {
 			fail = math.Inf(1)
 		}
-		reach(s.Throttled, throttledWarn, fail, "had used up its CPU quota in "+unit.Percent(s.Throttled)+" of the scheduler's periods")
+		j.reach(s.Throttled, throttledWarn, fail, fact.New("limit.generator.throttled", "share", s.Throttled))
 	}
 	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 && !s.Programs { // real clients have their own cost: at most a warning
-		reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fmt.Sprintf("client programs kept %.1f of %.0f cores busy", s.ExternalCores, n))
+		j.reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fact.New("limit.generator.programs", "used", s.ExternalCores, "cores", n))
 	}
-	if s.AllClientsBusy() { // then arrivals wait for a client, which is no sign of a slow generator
-		reasons = append(reasons, fmt.Sprintf("all %d clients were busy: the service completed fewer tasks than arrived, "+
-			"or load.max_clients is too small", s.Clients))
-		return max(status, GeneratorNear), reasons
+}
+
+// late judges delayed starts. A few starts after a failure say nothing; jobs that compute wait for a core.
+func (j *judgment) late(s *steps.Working) {
+	if s.LateP99 == nil || s.TimedStarts*Timed < s.Done || s.Burned != 0 {
+		return
 	}
-	// a few starts after a failure say nothing; who burns waits for a core
-	if s.LateP99 != nil && s.TimedStarts*Timed >= s.Done && s.Burned == 0 {
-		cycle := stats.Ratio(s.LatencySeconds+s.ThinkSeconds+s.ComputeSeconds, float64(s.Done)) // delays matter in relation to it
-		warn, what := max(lateWarn, 0.1*cycle), "starts late by "
-		if s.EachJob {
-			warn, what = max(lateJob, lateShare*cycle), "computing ended late by "
-		}
-		reach(*s.LateP99, warn, max(lateFail, 0.5*cycle), what+unit.Seconds(*s.LateP99)+" (p99)")
+	cycle := stats.Ratio(s.LatencySeconds+s.ThinkSeconds+s.ComputeSeconds, float64(s.Done)) // delays matter in relation to it
+	late, fail := *s.LateP99, max(lateFail, 0.5*cycle)
+	if s.EachJob {
+		j.reach(late, max(lateJob, lateShare*cycle), fail, fact.New("limit.generator.computing", "late", late))
+		return
 	}
-	if s.Rate > 0 {
-		missed := stats.Ratio(float64(s.Missed), float64(s.Missed+s.Done+s.Errors))
-		reach(missed, missedWarn, missedFail, unit.Percent(missed)+" of the arrivals never started")
-	}
-	return status, reasons
+	j.reach(late, max(lateWarn, 0.1*cycle), fail, fact.New("limit.generator.late", "late", late))
 }

@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"strings"
 	"testing"
 
 	"weir/loadtest/analysis/steps"
@@ -13,8 +12,8 @@ func TestOverloadIsNotTheGeneratorsFault(t *testing.T) {
 	late, cpu := 1.2, 0.1
 	s := &steps.Working{Figures: &steps.Figures{Rate: 20000, Clients: 1000, ActiveClients: 999.9, Done: 16000, Missed: 5000, LateP99: &late,
 		ClientCPU: &cpu}, TimedStarts: 16000}
-	if status, reasons := JudgeGenerator(s); status != GeneratorNear || len(reasons) != 1 || !strings.Contains(reasons[0], "max_clients") {
-		t.Errorf("%d, %q", status, reasons)
+	if status, reasons := GeneratorFacts(s); status != GeneratorNear || len(reasons) != 1 || reasons[0].Code != "limit.generator.busy" {
+		t.Errorf("%d, %v", status, reasons)
 	}
 	s.ActiveClients = 500
 	if status, _ := JudgeGenerator(s); status != GeneratorFull {

@@ -2,15 +2,13 @@ package limits
 
 import (
 	"cmp"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
 
-	"weir/internal/say"
 	"weir/internal/stats"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/shape"
 	"weir/loadtest/analysis/steps"
@@ -18,9 +16,9 @@ import (
 
 // atOneLoad is for curves that are none: it can only say what is full.
 func (l *ladder) atOneLoad(all []full) []Bottleneck {
-	alone := "One load does not show whether more would give more: test several, from light to heavy."
+	alone := fact.New("limit.one.load")
 	if l.last() > 0 {
-		alone = "The loads are too near to each other to show whether more would give more: test some from light to heavy."
+		alone = fact.New("limit.near.loads")
 	}
 	s := l.steps[l.last()]
 	var idle []full // others fill it, and clients and service want little of it
@@ -32,15 +30,18 @@ func (l *ladder) atOneLoad(all []full) []Bottleneck {
 	})
 	switch {
 	case len(all) == 0 && len(idle) > 0:
-		return []Bottleneck{{Resource: LimitUnknown, Reason: ReasonForeign, Step: s.Step, From: s.Clients,
-			Candidates: l.candidates(l.last(), idle), Evidence: []string{alone, l.usedByOthersText(&idle[0])}}}
+		b := Bottleneck{Resource: LimitUnknown, Reason: ReasonForeign, Step: s.Step, From: s.Clients, Candidates: l.candidates(l.last(), idle)}
+		b.add(alone, l.foreignUse(&idle[0]))
+		return []Bottleneck{b}
 	case len(all) == 0:
-		return []Bottleneck{{Resource: LimitNone, Step: s.Step, From: s.Clients, Evidence: []string{alone, mostUsed(s)}}}
+		b := Bottleneck{Resource: LimitNone, Step: s.Step, From: s.Clients}
+		b.add(alone, mostUsed(s))
+		return []Bottleneck{b}
 	}
 	slices.SortStableFunc(all, func(a, b full) int { return cmp.Compare(a.precedence(all), b.precedence(all)) })
 	first := l.named(&all[0])
-	first.Evidence = append(first.Evidence, alone)
-	first.Evidence = append(first.Evidence, l.context(all)...)
+	first.add(alone)
+	first.add(l.context(all)...)
 	return append([]Bottleneck{first}, l.following(all[1:], -1)...)
 }
 
@@ -64,74 +65,64 @@ func (l *ladder) growing(all []full) []Bottleneck {
 	b := Bottleneck{Resource: LimitNone, Step: s.Step, From: s.Clients}
 	one, many := stats.Ratio(l.yield(0), l.load(0)), stats.Ratio(l.yield(last), l.load(last))
 	if many >= proportional*one {
-		b.Evidence = l.straight()
+		b.add(l.straight()...)
 		if !l.curve.Open() && !slices.ContainsFunc(rest, func(x full) bool { return !x.usedByOthers() }) { // others fill it
 			b.Resource = LimitLatency
 		}
 	} else {
-		b.Evidence = []string{fmt.Sprintf("%s still grows at the last step, but less than the load: each %s gives %s of what it gave at %s. "+
-			"A limit is near; heavier steps would show it.",
-			say.Capital(l.curve.Noun()), l.unitOfLoad(), unit.Percent(stats.Ratio(many, one)), l.curve.At(l.steps[0]))}
+		b.addFact("limit.slower", "noun", l.curve.Noun(), "each", strings.TrimSuffix(l.curve.Loads(), "s"), "share", stats.Ratio(many, one),
+			"load", l.curve.At(l.steps[0]))
 	}
-	b.Evidence = append(b.Evidence, mostUsed(s))
+	b.add(mostUsed(s))
 	b.Candidates = l.candidates(last, rest)
 	for i := range rest {
-		b.Evidence = append(b.Evidence, fmt.Sprintf("Saturated at %s, although the curve still grows: %s.", l.curve.At(l.steps[rest[i].onset]),
-			rest[i].use.Detail))
+		b.addFact("limit.despite", "load", l.curve.At(l.steps[rest[i].onset]), "use", rest[i].use.Detail)
 	}
 	return []Bottleneck{b}
 }
 
-func (l *ladder) unitOfLoad() string {
-	if l.curve.Open() {
-		return "arrival"
-	}
-	return strings.TrimSuffix(l.curve.Load(), "s")
-}
-
 // straight is the evidence that nothing limits but the time that operations take: X = N/(R+Z) with R and Z as they
 // are.
-func (l *ladder) straight() []string {
+func (l *ladder) straight() []fact.Fact {
 	last := l.last()
 	s, first := l.steps[last], l.steps[0]
 	if l.curve.Open() {
-		return []string{fmt.Sprintf("The service kept up with all planned arrivals, from %s to %s; heavier steps would give more.",
-			l.curve.At(first), l.curve.At(s))}
+		return []fact.Fact{fact.New("limit.straight.open", "from", l.curve.At(first), "to", l.curve.At(s))}
 	}
-	each := func(i int) string { return l.curve.Show(stats.Ratio(l.yield(i), l.load(i))) }
-	all := []string{fmt.Sprintf("%s grows in proportion to the %s: each gives %s at %s and %s at %s; more %[2]s would give more.",
-		say.Capital(l.curve.Noun()), l.curve.Load(), each(0), l.curve.At(first), each(last), l.curve.At(s))}
-	if r, z := l.cycle(last); r > 0 && s.ErrorRatio <= shape.FewErrors(l.curve.Points()) {
-		pause := "without a pause"
-		if z > 0 {
-			pause = "and the pause after it " + unit.Seconds(z)
-			if s.Jobs != nil {
-				pause = "and the computing that belongs to it " + unit.Seconds(z)
-			}
-		}
-		all = append(all, fmt.Sprintf("An operation takes %s %s: N/(R+Z) for %s is %s operations/s; measured: %s.",
-			unit.Seconds(r), pause, l.curve.Count(s.Clients), unit.Count(stats.Ratio(s.ActiveClients, r+z)), unit.Count(s.Operations)))
+	each := func(i int) float64 { return stats.Ratio(l.yield(i), l.load(i)) }
+	all := []fact.Fact{fact.New("limit.straight", "noun", l.curve.Noun(), "loads", l.curve.Load(), "first", each(0), "last", each(last),
+		"unit", l.curve.Unit(), "from", l.curve.At(first), "to", l.curve.At(s))}
+	r, z := l.cycle(last)
+	if r <= 0 || s.ErrorRatio > shape.FewErrors(l.curve.Points()) {
+		return all
 	}
-	return all
+	load, expected := l.curve.Count(s.Clients), stats.Ratio(s.ActiveClients, r+z)
+	switch {
+	case z <= 0:
+		return append(all, fact.New("limit.little", "latency", r, "load", load, "expected", expected, "measured", s.Operations))
+	case s.Jobs != nil:
+		return append(all, fact.New("limit.little.computing", "latency", r, "computing", z, "load", load, "expected", expected,
+			"measured", s.Operations))
+	}
+	return append(all, fact.New("limit.little.pause", "latency", r, "pause", z, "load", load, "expected", expected, "measured", s.Operations))
 }
 
 // nearlyFull is the share from which on a resource that is not saturated may still be what limits.
 const nearlyFull = 0.75
 
 // mostUsed names the resource with the largest share, which saturates next if the load grows.
-func mostUsed(s *steps.Working) string {
+func mostUsed(s *steps.Working) fact.Fact {
 	for u := range basics.Each(s.Resources) {
 		if u.Share == nil || u.Resource == hosts.ResourceIOWait || u.Resource == hosts.ResourceMemory || u.Saturated {
 			continue
 		}
-		b := Bottleneck{Resource: u.Resource, Host: u.Host, Side: u.Side}
-		text := fmt.Sprintf("The most used resource that was monitored is %s: %s.", b.Text(), u.Detail)
+		what := placed(u.Resource, u.Host, 0).Text
 		if *u.Share >= nearlyFull {
-			text += " It is near saturation, and may be saturated for moments that one-second means do not show."
+			return fact.New("limit.most.near", "resource", what, "use", u.Detail)
 		}
-		return text
+		return fact.New("limit.most", "resource", what, "use", u.Detail)
 	}
-	return "No resource was monitored."
+	return fact.New("limit.most.none")
 }
 
 // hidden is for curves that level off, or may do so, where nothing that is saturated can be what limits. It is a
@@ -140,45 +131,50 @@ func (l *ladder) hidden(v *sorted) Bottleneck {
 	from := l.from()
 	s := l.steps[from]
 	b := Bottleneck{Resource: LimitUnknown, Step: s.Step, From: s.Clients, Candidates: l.candidates(from, v.doubts)}
-	b.Evidence = []string{fmt.Sprintf("At %s %s is %s.", l.curve.At(s), l.curve.Noun(), l.curve.Show(l.yield(from))), l.growthText(from)}
-	if text := l.queueText(from); text != "" {
-		b.Evidence = append(b.Evidence, text)
+	b.addFact("limit.flat", "load", l.curve.At(s), "noun", l.curve.Noun(), "yield", l.yield(from), "unit", l.curve.Unit())
+	b.add(l.growth(from))
+	b.add(l.queue(from)...)
+	l.exclude(&b, from, v)
+	for c := range basics.Each(b.Candidates) {
+		if c.Low == nil || c.High == nil {
+			b.addFact("limit.may.unsure", "resource", c.text(), "use", c.Detail)
+			continue
+		}
+		b.addFact("limit.may", "resource", c.text(), "use", c.Detail, "low", *c.Low, "high", min(1, *c.High))
 	}
+	b.add(l.hints()...)
+	b.add(v.before...)
+	return b
+}
+
+// exclude fills in the limit of b, or the reason for which it is unknown.
+func (l *ladder) exclude(b *Bottleneck, from int, v *sorted) {
 	switch seen, there := machines(l.steps[l.last()]); {
 	case !slices.ContainsFunc(l.steps[from:], sawServer):
 		b.Reason = ReasonUnwatched
-		b.Evidence = append(b.Evidence, "No machine of the service was monitored, so its saturated resources are unknown: "+
-			"name it in the scenario under hosts, with role: server and the node_exporter of that machine, or run weir there.")
+		b.addFact("limit.unwatched.service")
 	case seen < there:
 		b.Reason = ReasonUnwatched
 	case !slices.ContainsFunc(l.steps[from:], sawGenerator):
 		b.Reason = ReasonUnwatched
-		b.Evidence = append(b.Evidence, "The load generator was not monitored, so it may be the limit.")
+		b.addFact("limit.unwatched.generator")
 	case slices.ContainsFunc(v.doubts, func(x full) bool { return x.usedByOthers() }):
 		b.Reason = ReasonForeign
 	case l.waitedFor(b.Candidates):
 		c := b.Candidates[0]
 		b.Resource, b.Host, b.Side, b.Candidates = c.Resource, c.Host, c.Side, nil
-		b.Evidence = append(b.Evidence, fmt.Sprintf("Of all monitored resources only %s is near its limit: %s%s. "+
-			"During %s of the time a runnable task waited for a core there.", c.text(), c.Detail, c.interval(), unit.Percent(l.waits(&c))))
+		b.addFact("limit.only", "resource", c.text(), "use", c.Detail, "low", basics.Value(c.Low), "high", min(1, *c.High), "share", l.waits(&c))
 	case len(b.Candidates) > 0:
 		b.Reason = ReasonNoise
 	case !l.sure:
 		b.Reason = ReasonGrowth
-		b.Evidence = append(b.Evidence, "Whether it still grows is not clear from its noise: measure longer, or test heavier loads.")
+		b.addFact("limit.growth.unclear")
 	default:
 		b.Resource, b.Side = LimitInside, hosts.Server
 		b.Excluded = l.excluded(from, v.later)
-		b.Evidence = append(b.Evidence, mostUsed(l.steps[l.last()]),
-			"Clients wait for a lock, for a limit in the configuration of the service (processes, connections, a rate), or for a part of the path "+
-				"that was not monitored.")
+		b.add(mostUsed(l.steps[l.last()]))
+		b.addFact("limit.inside.waits")
 	}
-	for c := range basics.Each(b.Candidates) {
-		b.Evidence = append(b.Evidence, fmt.Sprintf("The limit may be %s: %s%s.", c.text(), c.Detail, c.interval()))
-	}
-	b.Evidence = append(b.Evidence, l.hints()...)
-	b.Evidence = append(b.Evidence, v.before...)
-	return b
 }
 
 // coresWanted is the share of time from which on something that could run waits for a core where cores are what is
@@ -207,20 +203,19 @@ func (l *ladder) waits(c *Candidate) float64 {
 	return 0
 }
 
-// queueText shows by Little's law where the additional clients are: in a queue.
-func (l *ladder) queueText(from int) string {
+// queue shows by Little's law where the additional clients are: in a queue.
+func (l *ladder) queue(from int) []fact.Fact {
 	last := l.last()
 	r, z := l.cycle(from)
 	R, Z := l.cycle(last)
 	if l.curve.Open() || r <= 0 || R <= 0 {
-		return ""
+		return nil
 	}
 	more, longer := stats.Ratio(l.load(last), l.load(from)), stats.Ratio(R+Z, r+z)
 	if longer < halfGrowth*more || R <= r {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("An operation takes %s there and %s at %s: additional clients only wait, by Little's law N = X (R + Z).",
-		unit.Seconds(r), unit.Seconds(R), l.curve.At(l.steps[last]))
+	return []fact.Fact{fact.New("limit.queue", "before", r, "after", R, "load", l.curve.At(l.steps[last]))}
 }
 
 // machines returns how many machines of the service were watched, and on how many its data servers are by their
@@ -240,35 +235,38 @@ func machines(s *steps.Working) (seen, there int) {
 	return seen, len(names)
 }
 
+// mostHints is how many hints are listed.
+const mostHints = 6
+
 // hints are signs of limits that have no share.
-func (l *ladder) hints() []string {
-	var all []string
+func (l *ladder) hints() []fact.Fact {
+	var all []fact.Fact
 	s := l.steps[l.last()]
+	load := l.curve.At(s)
 	if s.ErrorRatio >= 0.01 {
-		all = append(all, fmt.Sprintf("At %s %s of the operations fail (%s): the service may reject requests beyond a limit.", l.curve.At(s),
-			unit.Percent(s.ErrorRatio), steps.Classes(s.BadBy())))
+		all = append(all, fact.New("limit.hint.errors", "load", load, "share", s.ErrorRatio, "classes", steps.Classes(s.BadBy())))
 	}
 	if s.Waits > 0 {
-		all = append(all, fmt.Sprintf("At %s the service asked clients to wait %s times, for %s each on average.", l.curve.At(s),
-			unit.Count(float64(s.Waits)), unit.Seconds(stats.Ratio(s.Waited, float64(s.Waits)))))
+		all = append(all, fact.New("limit.hint.waits", "load", load, "waits", s.Waits, "mean", stats.Ratio(s.Waited, float64(s.Waits))))
 	}
 	if seen, there := machines(s); seen > 0 && seen < there {
-		all = append(all, fmt.Sprintf("Of the machines of %d data servers only %d were monitored: the saturated resource may be on another one.",
-			there, seen))
+		all = append(all, fact.New("limit.hint.machines", "servers", there, "monitored", seen))
 	}
 	for h := range basics.Each(s.Hosts) {
 		if v := h.Service; v != nil && (v.Refused > 0 || v.Queue > 0 || v.Limited > 0) {
-			all = append(all, fmt.Sprintf("%s reports %s refused logins/s, at most %s waiting for a thread, "+
-				"and reaching its thread limit %s times/s.", h.Host, unit.Count(v.Refused), several(v.Queue, "job", "jobs"), unit.Count(v.Limited)))
+			all = append(all, fact.New("limit.hint.service", "host", h.Host, "refused", v.Refused, "waiting", v.Queue, "limited", v.Limited))
 		}
 	}
 	for i := range s.Resources {
 		switch u := &s.Resources[i]; {
 		case u.Resource == hosts.ResourceListen, u.Resource == hosts.ResourceRetransmits, u.Resource == hosts.ResourceNetwork && u.Share == nil:
-			all = append(all, fmt.Sprintf("On %s %s.", u.Host, u.Detail))
+			all = append(all, fact.New("limit.hint.use", "host", u.Host, "use", u.Detail))
 		}
 	}
-	return basics.Head(all, 6)
+	if n := len(all); n > mostHints {
+		all = append(all[:mostHints], fact.New("limit.hint.more", "number", n-mostHints))
+	}
+	return all
 }
 
 // sawGenerator reports whether anything is known of a machine of the clients.

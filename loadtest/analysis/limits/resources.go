@@ -2,13 +2,13 @@ package limits
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"weir/internal/stats"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/steps"
 	"weir/monitor"
@@ -49,6 +49,7 @@ const (
 	fewWaiting   = 0.1   // mean number of jobs that wait for a thread, below which none is wanting
 	leastOnDisk  = 0.002 // of the payload that a disk must move to limit it: a slow one takes a few hundred times as long as memory
 	leastTraffic = 1e5   // bytes per second that are worth a line
+	leastShare   = 0.001 // of an interface's speed, or of the time that a link was sending, the same
 	slowest      = 1e7   // bytes per second that an interface of unknown speed carries if it is full: the slowest have 100 Mbit/s
 )
 
@@ -103,7 +104,7 @@ func ruleOut(d *steps.Run, uses []usage, h *hosts.Host, s *steps.Working) {
 	for u := range basics.Each(uses) {
 		if u.Resource == hosts.ResourceDisk && moves < leastOnDisk*s.Throughput {
 			u.reached, u.near, u.clear = false, false, true
-			u.Detail += ": hardly any of it for this load"
+			u.addFact("limit.use.disk.others")
 		}
 	}
 }
@@ -116,26 +117,31 @@ func shareOf(p *float64) float64 {
 	return *p
 }
 
+// addFact adds a fact to the detail of u, see fact.New.
+func (u *usage) addFact(code string, pairs ...any) {
+	u.Facts = append(u.Facts, fact.New(code, pairs...))
+	u.Detail = strings.Join(fact.Texts(u.Facts), "; ")
+}
+
 // use makes the usage of a share, and judges it by its interval and the resource's bounds.
-func use(resource string, h *hosts.Host, v hosts.Ranged, format string, args ...any) usage {
+func use(resource string, h *hosts.Host, v hosts.Ranged, f fact.Fact) usage {
 	share, low, high := max(0, stats.OrZero(v.Mean)), max(0, stats.OrZero(v.Low())), max(0, stats.OrZero(v.High()))
 	b := boundOf(resource)
 	return usage{ResourceUsage: &steps.ResourceUsage{Resource: resource, Host: h.Host, Side: h.Side(), Share: &share, Low: &low, High: &high,
-		Detail: fmt.Sprintf(format, args...)},
+		Detail: f.Text, Facts: []fact.Fact{f}},
 		reached: share >= b.reached && low >= b.reached-doubtful, near: share >= b.reached, holds: share >= b.holds, clear: high < b.clear}
 }
 
 // amount makes the usage of a resource without a known limit.
-func amount(resource string, h *hosts.Host, format string, args ...any) usage {
-	return usage{ResourceUsage: &steps.ResourceUsage{Resource: resource, Host: h.Host, Side: h.Side(), Detail: fmt.Sprintf(format, args...)},
+func amount(resource string, h *hosts.Host, f fact.Fact) usage {
+	return usage{ResourceUsage: &steps.ResourceUsage{Resource: resource, Host: h.Host, Side: h.Side(), Detail: f.Text, Facts: []fact.Fact{f}},
 		clear: true}
 }
 
 func hostUses(h *hosts.Host, s *steps.Working) []usage {
 	all := cpuUses(h, s)
 	if h.IOWait != nil && *h.IOWait >= 0.005 {
-		u := use(hosts.ResourceIOWait, h, hosts.Ranged{Mean: *h.IOWait}, "cores were idle for %s of the time while waiting for a disk",
-			unit.Percent(*h.IOWait))
+		u := use(hosts.ResourceIOWait, h, hosts.Ranged{Mean: *h.IOWait}, fact.New("limit.use.iowait", "share", *h.IOWait))
 		u.clear = *h.IOWait*float64(h.Cores) < partOfCore || !h.Serves()
 		all = append(all, u)
 	}
@@ -151,28 +157,21 @@ func hostUses(h *hosts.Host, s *steps.Working) []usage {
 	}
 	all = append(all, netUses(h)...)
 	if h.ListenDrops > 0 {
-		all = append(all, amount(hosts.ResourceListen, h, "a full listen queue dropped %s connections/s", unit.Count(h.ListenDrops)))
+		all = append(all, amount(hosts.ResourceListen, h, fact.New("limit.use.listen", "rate", h.ListenDrops)))
 	}
 	if h.Retransmits >= 0.5 {
-		all = append(all, amount(hosts.ResourceRetransmits, h, "%s TCP segments/s were retransmitted", unit.Count(h.Retransmits)))
+		all = append(all, amount(hosts.ResourceRetransmits, h, fact.New("limit.use.retransmits", "rate", h.Retransmits)))
 	}
 	return all
-}
-
-func several(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // memoryUse is reached where almost none is left and pages are swapped out.
 func memoryUse(h *hosts.Host) usage {
 	left := stats.Ratio(float64(h.MemoryAvailable), float64(h.MemoryTotal))
-	u := use(hosts.ResourceMemory, h, hosts.Ranged{Mean: 1 - left}, "%s of %s were available", unit.Bytes(float64(h.MemoryAvailable)),
-		unit.Bytes(float64(h.MemoryTotal)))
+	u := use(hosts.ResourceMemory, h, hosts.Ranged{Mean: 1 - left},
+		fact.New("limit.use.memory", "available", h.MemoryAvailable, "all", h.MemoryTotal))
 	if h.Swapped > 0 {
-		u.Detail += fmt.Sprintf(", %s swapped out", unit.Bytes(float64(h.Swapped)))
+		u.addFact("limit.use.memory.swapped", "swapped", h.Swapped)
 	}
 	u.reached = left < leastMemory && float64(h.SwapGrowth) > swapGrew*float64(h.MemoryTotal)
 	u.near, u.holds = u.reached, left < 2*leastMemory
@@ -186,11 +185,10 @@ func diskUse(h *hosts.Host) usage {
 		Queue: h.DiskQueue})
 	if h.DisksInUse > 1 {
 		u.group = *h.DisksBusy
-		u.Detail += fmt.Sprintf("; it is the busiest of %d disks in use, which are %s busy on average, %d of them at least 90%%",
-			h.DisksInUse, unit.Percent(u.group), h.DisksFull)
+		u.addFact("limit.use.disk.busiest", "disks", h.DisksInUse, "share", u.group, "full", h.DisksFull)
 	}
 	if h.Scratch != nil && h.Scratch.Disk == h.Disk {
-		u.Detail += "; the copies of staged jobs lie on it as well"
+		u.addFact("limit.use.disk.copies")
 	}
 	return u
 }
@@ -200,11 +198,12 @@ func scratchUse(h *hosts.Host) usage { return oneDisk(hosts.ResourceScratch, h, 
 
 func oneDisk(resource string, h *hosts.Host, d *hosts.DiskFigure) usage {
 	v := h.Share(resource, *d.Busy)
-	u := use(resource, h, v, "%s is %s busy, reads %s/s, writes %s/s", d.Disk, unit.Percent(v.Mean), unit.Bytes(d.Read), unit.Bytes(d.Write))
+	f := fact.New("limit.use.disk", "disk", d.Disk, "share", v.Mean, "read", d.Read, "written", d.Write)
 	if d.Queue != nil {
-		u.depth = *d.Queue
-		u.Detail += fmt.Sprintf(", with %.3g requests in service or waiting", u.depth)
+		f = fact.New("limit.use.disk.queue", "disk", d.Disk, "share", v.Mean, "read", d.Read, "written", d.Write, "queue", *d.Queue)
 	}
+	u := use(resource, h, v, f)
+	u.depth = basics.Value(d.Queue)
 	u.reached, u.near = u.reached && u.depth >= leastQueue, u.near && u.depth >= leastQueue
 	u.clear = u.clear || d.Queue != nil && u.depth < leastQueue/2
 	return u
@@ -215,18 +214,19 @@ func netUses(h *hosts.Host) []usage {
 		return linkUses(h)
 	}
 	var all []usage
-	for _, way := range []struct {
-		resource, verb string
-		share          *float64
-	}{{hosts.ResourceReceived, "received", h.ReceivedShare}, {hosts.ResourceSent, "sent", h.SentShare}} {
-		if way.share != nil && *way.share >= 0.001 {
-			v := h.Share(way.resource, *way.share)
-			all = append(all, use(way.resource, h, v, "%s %s %s, headers included, of %s", h.Interface, way.verb, unit.Bits(v.Mean*h.NetSpeed/8),
-				unit.Bits(h.NetSpeed/8)))
-		}
+	speed := h.NetSpeed / 8
+	if x := basics.Value(h.ReceivedShare); x >= leastShare {
+		v := h.Share(hosts.ResourceReceived, x)
+		all = append(all, use(hosts.ResourceReceived, h, v,
+			fact.New("limit.use.network.received", "interface", h.Interface, "rate", v.Mean*speed, "speed", speed)))
+	}
+	if x := basics.Value(h.SentShare); x >= leastShare {
+		v := h.Share(hosts.ResourceSent, x)
+		all = append(all, use(hosts.ResourceSent, h, v,
+			fact.New("limit.use.network.sent", "interface", h.Interface, "rate", v.Mean*speed, "speed", speed)))
 	}
 	if h.UnknownTraffic >= leastTraffic {
-		u := amount(hosts.ResourceNetwork, h, "%s carried %s in one direction; its speed is unknown", h.UnknownName, unit.Bits(h.UnknownTraffic))
+		u := amount(hosts.ResourceNetwork, h, fact.New("limit.use.network", "interface", h.UnknownName, "rate", h.UnknownTraffic))
 		u.clear = h.UnknownTraffic < slowest
 		all = append(all, u)
 	}
@@ -239,18 +239,17 @@ func linkUses(h *hosts.Host) []usage {
 	for i, w := range []*hosts.WayFigure{&h.Link.ToClients, &h.Link.FromClients} {
 		way := []string{monitor.ToClients, monitor.FromClients}[i]
 		switch {
-		case w.Busy != nil && *w.Busy >= 0.001:
-			u := use(hosts.ResourceNetwork, h, w.Share(), "the %s %s was sending for %s of the time: %s, headers included, of %s",
-				h.Link.What(), way,
-				unit.Percent(w.Share().Mean), unit.Bits(w.Carried), unit.Bits(w.Rate/8))
+		case basics.Value(w.Busy) >= leastShare:
+			u := use(hosts.ResourceNetwork, h, w.Share(), fact.New("limit.use.link", "link", h.Link.What(), "direction", way,
+				"share", w.Share().Mean, "rate", w.Carried, "speed", w.Rate/8))
 			if w.Dropped > 0 {
-				u.Detail += fmt.Sprintf("; %s packets/s were dropped at its full queue", unit.Count(w.Dropped))
+				u.addFact("limit.use.link.dropped", "rate", w.Dropped)
 				// it is idle between bursts, or before and after the load, but not enough
 				u.reached = *u.Low >= boundOf(hosts.ResourceNetwork).holds-doubtful && u.holds
 			}
 			all = append(all, u)
 		case w.Busy == nil && w.Carried >= leastTraffic:
-			all = append(all, amount(hosts.ResourceNetwork, h, "it carried %s %s; it has no rate limit", unit.Bits(w.Carried), way))
+			all = append(all, amount(hosts.ResourceNetwork, h, fact.New("limit.use.link.unlimited", "rate", w.Carried, "direction", way)))
 		}
 	}
 	if len(all) == 2 && shareOf(all[1].Share) > shareOf(all[0].Share) { // the fuller way represents the link
@@ -268,10 +267,10 @@ func serviceUses(h *hosts.Host) []usage {
 	name := cmp.Or(v.Kind, "server")
 	var all []usage
 	if v.Threads > 0 {
-		u := use(hosts.ResourceThreads, h, hosts.Ranged{Mean: stats.Ratio(v.Busy, v.Threads)}, "%.3g of the %.3g threads of this %s were busy, "+
-			"%.3g jobs waited for a thread (at most %d)", v.Busy, v.Threads, name, v.QueueMean, v.Queue)
+		u := use(hosts.ResourceThreads, h, hosts.Ranged{Mean: stats.Ratio(v.Busy, v.Threads)}, fact.New("limit.use.threads", "busy", v.Busy,
+			"threads", v.Threads, "server", name, "waiting", v.QueueMean, "most", v.Queue))
 		if v.Limited > 0 {
-			u.Detail += fmt.Sprintf("; it reached its thread limit %s times/s", unit.Count(v.Limited))
+			u.addFact("limit.use.threads.limited", "rate", v.Limited)
 		}
 		waiting := v.QueueMean >= waitingJobs || v.Limited > 0
 		u.reached = *u.Share >= busyThreads && waiting
@@ -280,10 +279,11 @@ func serviceUses(h *hosts.Host) []usage {
 		all = append(all, u)
 	}
 	if v.Connections > 0 {
-		all = append(all, amount(hosts.ResourceConnections, h, "this %s had %s connections", name, unit.Count(math.Round(v.Connections))))
+		all = append(all, amount(hosts.ResourceConnections, h, fact.New("limit.use.connections", "server", name, "connections",
+			math.Round(v.Connections))))
 	}
 	if h.CPU == nil && v.Cores >= 0.005 {
-		all = append(all, amount(hosts.ResourceCPU, h, "this %s used %.3g cores; the number of cores of its machine is unknown", name, v.Cores))
+		all = append(all, amount(hosts.ResourceCPU, h, fact.New("limit.use.cpu.reported", "server", name, "used", v.Cores)))
 	}
 	return all
 }

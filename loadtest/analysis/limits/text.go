@@ -1,14 +1,11 @@
 package limits
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
-	"weir/internal/say"
 	"weir/internal/stats"
-	"weir/internal/unit"
 	"weir/loadtest/analysis/basics"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/shape"
 	"weir/loadtest/analysis/steps"
@@ -17,149 +14,127 @@ import (
 // mostOfCPU is the share from which on the headline says that others used it.
 const mostOfCPU = 0.5
 
-// Text names what limits, for a sentence: "the CPU of store.example.org".
-func (b *Bottleneck) Text() string {
+// Text names the limit, for a sentence: "the CPU of store.example.org".
+func (b *Bottleneck) Text() string { return b.fact().Text }
+
+// fact names the limit.
+func (b *Bottleneck) fact() fact.Fact {
 	switch b.Resource {
 	case LimitLatency:
-		return "the latency of each operation"
+		return fact.New("limit.latency")
 	case LimitInside:
-		return "the server (lock or internal limit)"
+		return fact.New("limit.inside")
 	case LimitUnknown:
-		return "unknown"
+		return fact.New("limit.unknown")
 	case LimitNone:
-		return "nothing in the tested range"
+		return fact.New("limit.none")
 	}
-	return b.name() + b.of() + b.sharers()
-}
-
-// sharers names who uses a CPU beside the service.
-func (b *Bottleneck) sharers() string {
-	if b.Resource != hosts.ResourceCPU {
-		return ""
-	}
-	others := "other programs (" + unit.Percent(b.Foreign) + ")"
+	what := placed(b.Resource, b.Host, b.Threads).Text
 	switch {
+	case b.Resource != hosts.ResourceCPU:
 	case b.Foreign >= mostOfCPU:
-		return ", " + unit.Percent(b.Foreign) + " of it used by other programs"
+		return fact.New("limit.shared.most", "resource", what, "share", b.Foreign)
 	case b.Shared && b.Foreign > 0:
-		return ", shared by clients, service and " + others
+		return fact.New("limit.shared.all", "resource", what, "share", b.Foreign)
 	case b.Shared:
-		return ", shared by clients and service"
+		return fact.New("limit.shared", "resource", what)
 	case b.Foreign > 0:
-		return ", shared by " + others
+		return fact.New("limit.shared.others", "resource", what, "share", b.Foreign)
 	}
-	return ""
+	return placed(b.Resource, b.Host, b.Threads)
 }
 
-// notClause lists what is excluded: ", not by CPU, disk or network".
-func (b *Bottleneck) notClause() string {
-	names := slices.Clone(b.Excluded)
-	if len(names) == 0 {
-		return ""
-	}
-	if names[0] == kindCPU {
-		names[0] = "CPU"
-	}
-	last := len(names) - 1
-	return ", not by " + strings.Join(slices.DeleteFunc([]string{strings.Join(names[:last], ", "), names[last]},
-		func(s string) bool { return s == "" }), " or ")
-}
-
-// text is that of its Bottleneck.
-func (c *Candidate) text() string {
-	return (&Bottleneck{Resource: c.Resource, Host: c.Host, Threads: c.Threads}).Text()
-}
-
-// interval writes the interval of its share.
-func (c *Candidate) interval() string {
-	if c.Low == nil || c.High == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (%s to %s)", unit.Percent(*c.Low), unit.Percent(min(1, *c.High)))
-}
-
-// text is that of its Bottleneck.
-func (x *full) text() string {
-	return (&Bottleneck{Resource: x.resource, Host: x.host, Threads: x.threads}).Text()
-}
-
-// of says where the resource is.
-func (b *Bottleneck) of() string {
+// placed names a resource with its host.
+func placed(resource, host string, threads int) fact.Fact {
+	name := named(resource, threads)
 	switch {
-	case b.Host == "":
-		return ""
-	case b.Resource == hosts.ResourceNetwork:
-		return " (" + b.Host + ")"
-	case b.Resource == hosts.ResourceGenerator, b.Threads > 0:
-		return " on " + b.Host
+	case host == "":
+		return name
+	case resource == hosts.ResourceNetwork:
+		return fact.New("limit.of.link", "resource", name.Text, "host", host)
+	case resource == hosts.ResourceGenerator, threads > 0:
+		return fact.New("limit.on", "resource", name.Text, "host", host)
 	}
-	return " of " + b.Host
+	return fact.New("limit.of", "resource", name.Text, "host", host)
 }
 
-func (b *Bottleneck) name() string {
-	switch b.Resource {
+// named names a resource. threads is as in Bottleneck.
+func named(resource string, threads int) fact.Fact {
+	switch resource {
 	case hosts.ResourceCPU:
-		return "the CPU"
+		return fact.New("limit.cpu")
 	case hosts.ResourceCore:
-		if b.Threads > 0 {
-			return "the server's CPU (" + several(b.Threads, "thread", "threads") + ")"
+		if threads > 0 {
+			return fact.New("limit.core.threads", "threads", threads)
 		}
-		return "one core"
+		return fact.New("limit.core")
 	case hosts.ResourceReceived:
-		return "the network interface (receiving)"
+		return fact.New("limit.network.receiving")
 	case hosts.ResourceSent:
-		return "the network interface (sending)"
+		return fact.New("limit.network.sending")
+	case hosts.ResourceNetwork:
+		return fact.New("limit.network")
 	case hosts.ResourceThreads:
-		return "the thread pool"
+		return fact.New("limit.threads")
 	case hosts.ResourceGenerator:
-		return "the load generator"
+		return fact.New("limit.generator")
 	case hosts.ResourceFiles:
-		return "the limit of open files of the load generator"
+		return fact.New("limit.files")
 	case hosts.ResourcePorts:
-		return "the number of local ports"
+		return fact.New("limit.ports")
 	}
-	return "the " + b.Resource
+	return fact.New("limit.other", "resource", resource)
 }
 
-// loadText tells how the load grew.
-func (l *ladder) loadText(i, j int) string {
-	return fmt.Sprintf("the number of %s grows %.3g-fold (to %s)", l.curve.Loads(), stats.Ratio(l.load(j), l.load(i)), l.curve.At(l.steps[j]))
+// excludedNames returns the names of the excluded kinds of resources.
+func (b *Bottleneck) excludedNames() []string {
+	var names []string
+	for _, kind := range b.Excluded {
+		if kind == kindCPU {
+			kind = "CPU"
+		}
+		names = append(names, kind)
+	}
+	return names
 }
 
-// growthText tells what more load brought from step i on.
-func (l *ladder) growthText(i int) string {
-	after := l.bestAfter(i)
+// text is that of its Bottleneck.
+func (c *Candidate) text() string { return placed(c.Resource, c.Host, c.Threads).Text }
+
+// text is that of its Bottleneck.
+func (x *full) text() string { return placed(x.resource, x.host, x.threads).Text }
+
+// growth reports the growth of the yield beyond step i.
+func (l *ladder) growth(i int) fact.Fact {
+	after, noun, loads := l.bestAfter(i), l.curve.Noun(), l.curve.Loads()
 	switch {
 	case after < 0 && l.steps[i].LinkFull():
-		return "It is the heaviest load tested, and more cannot pass the link."
+		return fact.New("limit.heaviest.link")
 	case after < 0:
-		return "It is the heaviest load tested: whether " + l.curve.Noun() + " levels off there is not known."
+		return fact.New("limit.heaviest", "noun", noun)
 	}
-	a, b := l.yield(i), l.yield(after)
+	a, b, unit := l.yield(i), l.yield(after), l.curve.Unit()
+	factor, to := stats.Ratio(l.load(l.last()), l.load(i)), l.curve.At(l.steps[l.last()])
 	if b <= a {
-		return fmt.Sprintf("From there on %s does not grow (%s, then at most %s), while %s.", l.curve.Noun(), l.curve.Show(a), l.curve.Show(b),
-			l.loadText(i, l.last()))
+		return fact.New("limit.growth.none", "noun", noun, "from", a, "to", b, "unit", unit, "loads", loads, "factor", factor, "load", to)
 	}
-	return fmt.Sprintf("From there on %s grows by at most %s (%s to %s), while %s.", l.curve.Noun(), unit.Percent(stats.Ratio(b, a)-1),
-		l.curve.Show(a),
-		l.curve.Show(b), l.loadText(i, l.last()))
+	return fact.New("limit.growth", "noun", noun, "share", stats.Ratio(b, a)-1, "from", a, "to", b, "unit", unit, "loads", loads,
+		"factor", factor, "load", to)
 }
 
-// beforeText reports on what was full while the yield still grew.
-func (l *ladder) beforeText(x *full) string {
-	after := l.bestAfter(x.onset)
-	return fmt.Sprintf("The limit is not %s: it was saturated from %s on (%s), but %s grew %.3g-fold after that.", x.text(),
-		l.curve.At(l.steps[x.onset]), x.use.Detail, l.curve.Noun(), stats.Ratio(l.yield(after), l.yield(x.onset)))
+// grewAfter reports that the yield still grew after x was full.
+func (l *ladder) grewAfter(x *full) fact.Fact {
+	factor := stats.Ratio(l.yield(l.bestAfter(x.onset)), l.yield(x.onset))
+	return fact.New("limit.not.growth", "resource", x.text(), "load", l.curve.At(l.steps[x.onset]), "use", x.use.Detail,
+		"noun", l.curve.Noun(), "factor", factor)
 }
 
-// usedByOthersText says that others use a resource.
-func (l *ladder) usedByOthersText(x *full) string {
+// foreignUse reports that others use a resource.
+func (l *ladder) foreignUse(x *full) fact.Fact {
 	if x.idle() {
-		return fmt.Sprintf("The limit is probably not %s, although other programs and guests used %s of it: clients and service use little of "+
-			"it (see the check \"quiet machines\").", x.text(), unit.Percent(x.use.foreign))
+		return fact.New("limit.not.foreign", "resource", x.text(), "share", x.use.foreign)
 	}
-	return fmt.Sprintf("Other programs and guests used %s of %s at %s. Clients and service shared the rest (see the check "+
-		"\"quiet machines\").", unit.Percent(x.use.foreign), x.text(), l.curve.At(l.steps[x.onset]))
+	return fact.New("limit.foreign", "resource", x.text(), "share", x.use.foreign, "load", l.curve.At(l.steps[x.onset]))
 }
 
 // limitAt names the load from which on b limits, "" if the curve has no such step.
@@ -172,60 +147,55 @@ func limitAt(curve *steps.Curve, b *Bottleneck) string {
 	return ""
 }
 
-// LimitClause returns the clause of the verdict on the limit, "" without a limit.
-func LimitClause(curve *steps.Curve, all []Bottleneck) string {
+// LimitClause returns the facts of the verdict on the limit, none without a limit.
+func LimitClause(curve *steps.Curve, all []Bottleneck) []fact.Fact {
 	if len(all) == 0 {
-		return ""
+		return nil
 	}
-	b := &all[0]
-	switch b.Resource {
+	switch all[0].Resource {
 	case LimitNone, LimitUnknown, LimitLatency:
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("From %s on %s is limited by %s%s.", limitAt(curve, b), curve.Noun(), b.Text(), b.notClause())
+	return LimitFacts(curve, all)
 }
 
-// LimitText says in one sentence what limits the curve, "" where that was not judged.
+// LimitText returns the texts of LimitFacts.
 func LimitText(curve *steps.Curve, all []Bottleneck) string {
+	return strings.Join(fact.Texts(LimitFacts(curve, all)), " ")
+}
+
+// LimitFacts returns the limit of the curve, nothing if it was not judged.
+func LimitFacts(curve *steps.Curve, all []Bottleneck) []fact.Fact {
 	if len(all) == 0 {
-		return ""
+		return nil
 	}
 	b := &all[0]
+	load, noun := limitAt(curve, b), curve.Noun()
 	switch b.Resource {
 	case LimitLatency:
 		if curve.OfJobs() {
-			return "No limit was reached: each job computes and waits only for its own requests; more jobs would give more."
+			return []fact.Fact{fact.New("limit.unreached.jobs")}
 		}
-		return "No limit was reached: each client waits only for its own operations, and more clients would give more."
-	case LimitInside:
-		return fmt.Sprintf("From %s on %s is limited by %s%s.", limitAt(curve, b), curve.Noun(), b.Text(), b.notClause())
+		return []fact.Fact{fact.New("limit.unreached.clients")}
 	case LimitUnknown:
-		return unknownText(curve, b)
+		return unknown(curve, b)
 	case LimitNone:
 		if len(b.Candidates) > 0 {
-			return "No limit was reached in the tested range, but " + b.Candidates[0].text() + " may be the next limit."
+			return []fact.Fact{fact.New("limit.unreached.next", "resource", b.Candidates[0].text())}
 		}
-		return "No limit was reached in the tested range."
+		return []fact.Fact{fact.New("limit.unreached")}
 	}
-	return fmt.Sprintf("From %s on %s is limited by %s.", limitAt(curve, b), curve.Noun(), b.Text())
+	if excluded := b.excludedNames(); len(excluded) > 0 {
+		return []fact.Fact{fact.New("limit.from.inside", "load", load, "noun", noun, "limit", b.Text(), "excluded", excluded)}
+	}
+	return []fact.Fact{fact.New("limit.from", "load", load, "noun", noun, "limit", b.Text())}
 }
 
-// unknownText says why the limit is unknown.
-func unknownText(curve *steps.Curve, b *Bottleneck) string {
-	why := map[string]string{
-		ReasonUnwatched: "not all machines of the service and the clients were monitored",
-		ReasonGrowth:    "whether throughput still grows is not clear from its noise",
-		ReasonForeign:   "other programs used the machine",
-	}[b.Reason]
-	if why == "" {
-		var names []string
-		for i := range min(3, len(b.Candidates)) {
-			names = append(names, b.Candidates[i].text())
-		}
-		why = strings.Join(names, " or ") + " may be saturated"
-	}
+// unknown returns the bend of the curve, and the reason for which its limit is unknown.
+func unknown(curve *steps.Curve, b *Bottleneck) []fact.Fact {
+	why := unknownReason(b)
 	if curve.OneLoad() {
-		return fmt.Sprintf("The limit is unknown: %s.", why)
+		return []fact.Fact{why}
 	}
 	most, at := 0.0, 0.0
 	for _, s := range curve.Steps {
@@ -237,39 +207,63 @@ func unknownText(curve *steps.Curve, b *Bottleneck) string {
 		}
 	}
 	if at < shape.NearBest*most {
-		return fmt.Sprintf("From %s on %s grows by less than half as much as the load. The limit is unknown: %s.", limitAt(curve, b),
-			curve.Noun(), why)
+		return []fact.Fact{fact.New("limit.grows", "load", limitAt(curve, b), "noun", curve.Noun()), why}
 	}
-	return fmt.Sprintf("%s levels off from %s on. The limit is unknown: %s.", say.Capital(curve.Noun()), limitAt(curve, b), why)
+	return []fact.Fact{fact.New("limit.levels", "load", limitAt(curve, b), "noun", curve.Noun()), why}
 }
 
-// LimitPhrase names the limit of the curve, in full and without its host, "" where that was not judged.
-func LimitPhrase(all []Bottleneck) (full, short string) {
+func unknownReason(b *Bottleneck) fact.Fact {
+	switch b.Reason {
+	case ReasonUnwatched:
+		return fact.New("limit.unknown.unwatched")
+	case ReasonGrowth:
+		return fact.New("limit.unknown.growth")
+	case ReasonForeign:
+		return fact.New("limit.unknown.foreign")
+	}
+	var names []string
+	for i := range min(3, len(b.Candidates)) {
+		names = append(names, b.Candidates[i].text())
+	}
+	return fact.New("limit.unknown.noise", "resources", names)
+}
+
+// LimitPhrase names the limit of the curve for the headline, in full and without its host. ok is false if it was not
+// judged.
+func LimitPhrase(all []Bottleneck) (full, short fact.Fact, ok bool) {
 	if len(all) == 0 {
-		return "", ""
+		return full, short, false
 	}
 	b := &all[0]
 	switch b.Resource {
 	case LimitNone, LimitLatency:
-		return "no limit reached", "no limit reached"
+		full = fact.New("verdict.unlimited")
+		return full, full, true
 	case LimitUnknown:
-		return "limit unknown", "limit unknown"
+		full = fact.New("verdict.unknown")
+		return full, full, true
 	case LimitInside:
-		return "limited by " + b.Text() + b.notClause(), "limited by the server"
+		full = fact.New("verdict.limited", "limit", b.Text())
+		if excluded := b.excludedNames(); len(excluded) > 0 {
+			full = fact.New("verdict.limited.inside", "limit", b.Text(), "excluded", excluded)
+		}
+		return full, fact.New("verdict.limited.server"), true
 	}
-	return "limited by " + b.Text(), "limited by " + b.name()
+	return fact.New("verdict.limited", "limit", b.Text()), fact.New("verdict.limited", "limit", named(b.Resource, b.Threads).Text), true
 }
 
-// OthersOfCPU returns a note if other programs used most of a saturated CPU in a step, else "".
-func (r Resources) OthersOfCPU(s *steps.Working) (text, host string) {
+// OthersOfCPU reports that other programs used most of a saturated CPU in a step, in full and without its host. ok is
+// false if they did not.
+func (r Resources) OthersOfCPU(s *steps.Working) (full, short fact.Fact, ok bool) {
 	most := mostOfCPU
 	for u := range basics.Each(r[s]) {
 		if u.Resource == hosts.ResourceCPU && (u.reached || u.Saturated) && u.foreign >= most {
-			most, host = u.foreign, u.Host
-			text = "other programs used " + unit.Percent(most) + " of the CPU"
+			most, ok = u.foreign, true
+			full = fact.New("verdict.others", "share", most, "host", u.Host)
+			short = fact.New("verdict.others.short", "share", most)
 		}
 	}
-	return text, host
+	return full, short, ok
 }
 
 // OthersNamed reports whether the text of the limit mentions that other programs used most of a CPU.

@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/loadtest/analysis/fact"
 	"weir/storage"
 )
 
@@ -50,6 +51,14 @@ func (c *Curve) Show(x float64) string {
 		return unit.Count(x) + " " + c.Things()
 	}
 	return unit.Bits(x)
+}
+
+// Unit returns the unit of a yield, as facts have it.
+func (c *Curve) Unit() string {
+	if c.Measure == Rate {
+		return c.Things()
+	}
+	return fact.BytesPerSecond
 }
 
 // Things are what is counted where no payload is moved: operations/s, or jobs/s where each is a program of the

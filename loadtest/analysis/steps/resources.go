@@ -1,5 +1,7 @@
 package steps
 
+import "weir/loadtest/analysis/fact"
+
 // A ResourceUsage is how much one resource was used in one step.
 type ResourceUsage struct {
 	Resource  string   `json:"resource"` // ResourceCPU and the like
@@ -10,7 +12,9 @@ type ResourceUsage struct {
 	High      *float64 `json:"use_high"`
 	Saturated bool     `json:"saturated"` // it is used up at this load and at heavier ones
 	Undecided bool     `json:"undecided"` // unknown whether it is used up: its interval reaches from one bound to the other
-	Detail    string   `json:"detail"`    // in numbers, with units
+	Detail    string   `json:"detail"`    // in numbers, with units: the texts of Facts
+
+	Facts []fact.Fact `json:"-"`
 }
 
 // A BackendFigure is one backend in the measurement time of one step. Bytes are payload per second; nil is unknown.
