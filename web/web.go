@@ -1,7 +1,6 @@
-// Package web holds the scripts and styles of weir's pages: TypeScript in src/,
-// which `make web` checks and bundles into dist/, which is embedded here and is
-// not in version control. Where weir was built without Node, dist is empty;
-// pages then show their plots as pictures that stand still, and say so.
+// Package web holds the scripts and styles of weir's pages: If weir was built without Node, dist is
+// empty; pages then show their plots as static pictures, with a note. pages then show their plots
+// as pictures that stand still, and say so.
 package web
 
 import "embed"
@@ -16,7 +15,7 @@ var theme string
 // charts use, light, dark and on paper. It is there in every build.
 func Theme() string { return theme }
 
-// Missing is what a page says where the bundle is not there.
+// Missing is the notice that a page shows if the bundle is missing.
 const Missing = "This weir was built without the scripts of its pages (make web builds them; it needs Node), " +
 	"so charts cannot be zoomed or pointed at."
 
