@@ -19,11 +19,15 @@ import (
 )
 
 // grammarBounds are the sentences with a grammarFault that each area may have, per 1,000 words. A bound may only fall: TestGrammar
-// fails as well if an area is more than 10% below its bound, and prints the new bound. Areas of Go without tests are the top folders.
+// fails as well if an area is more than 10% below its bound, and prints the new bound. No bound need be below grammarEnd. Areas of Go
+// without tests are the top folders.
 var grammarBounds = map[string]float64{
-	"benchmarks": 18.3, "cmd": 13.3, "internal": 20.7, "lab": 19.2, "link": 24.6, "loadtest": 26.2, "monitor": 27.3, "scenarios": 0,
-	"serve": 25.5, "storage": 21.6, "transfer": 22.9, "web": 0, "Go tests": 26.6, "web/src": 37.7, "docs": 5.5, "help.txt": 7.6,
+	"benchmarks": 18.3, "cmd": 13.3, "internal": 1.0, "lab": 19.2, "link": 24.6, "loadtest": 26.2, "monitor": 27.3, "scenarios": 1,
+	"serve": 25.5, "storage": 21.6, "transfer": 22.9, "web": 1, "Go tests": 26.6, "web/src": 37.7, "docs": 5.5, "help.txt": 7.6,
 }
+
+// grammarEnd is the rate at which a bound need not fall any more. Packages of Go's standard library have 1.0 to 1.7.
+const grammarEnd = 1.0
 
 // A grammarFault is a construction that native technical English does not have, or has rarely.
 type grammarFault struct {
@@ -91,7 +95,7 @@ func TestGrammar(t *testing.T) {
 			all.words += c.words
 			all.found = append(all.found, c.found...)
 		}
-		next := math.Ceil(10*all.rate()) / 10
+		next := max(math.Ceil(10*all.rate())/10, grammarEnd)
 		t.Logf("%s: %.2f per 1,000 words (%d in %d)", area, all.rate(), len(all.found), all.words)
 		switch {
 		case all.rate() > bound:

@@ -149,7 +149,7 @@ func FuzzWanted(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		h := http.Header{"Want-Digest": {value}, "Want-Repr-Digest": {value}, "Digest": {value}, "Repr-Digest": {value},
 			"Content-Digest": {value}}
-		instance, repr := wants(h)
+		instance, repr := requestedSums(h)
 		for _, n := range []digestName{instance, repr} {
 			if n.name == "" {
 				continue

@@ -16,8 +16,8 @@ const (
 	mod  = 65521 // the largest prime below 65536
 )
 
-// Update returns the checksum of what has the checksum sum, followed by p. The checksum of nothing is 1. It
-// allocates nothing.
+// Update returns the checksum of data with the checksum sum followed by p. The checksum of nothing
+// is 1. It allocates nothing.
 func Update(sum uint32, p []byte) uint32 { return update(sum, p) }
 
 // Combine returns the checksum of two parts, one behind the other, from their checksums and the number of bytes of
@@ -54,8 +54,8 @@ func Parse(text string) (uint32, error) {
 	return uint32(sum), nil
 }
 
-// A Digest computes the checksum of what is written to it. Its zero value is not ready: New makes one. It is for
-// one goroutine.
+// A Digest computes the checksum of the bytes written to it. Its zero value is not ready: New makes
+// one. It must not be used by several goroutines at once.
 type Digest struct{ sum uint32 }
 
 // New returns a Digest of nothing. It is a hash.Hash32.
@@ -69,7 +69,7 @@ func (d *Digest) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Sum32 returns the checksum of what was written.
+// Sum32 returns the checksum of the bytes written so far.
 func (d *Digest) Sum32() uint32 { return d.sum }
 
 // Sum appends the checksum to p, most significant byte first.
@@ -84,11 +84,12 @@ func (d *Digest) Size() int { return Size }
 // BlockSize returns 4, as that of hash/adler32 does.
 func (d *Digest) BlockSize() int { return 4 }
 
-// most is how many bytes the high half can take before 32 bits overflow (NMAX in zlib): 255*n*(n+1)/2 +
-// (n+1)*(mod-1) < 2^32.
+// most is the number of bytes that the high half can take before 32 bits overflow (NMAX in zlib):
+// 255*n*(n+1)/2 + (n+1)*(mod-1) < 2^32.
 const most = 5552
 
-// portable is Update for processors without AVX2, and for what is left of a long piece or too short for one.
+// portable implements Update for processors without AVX2, for pieces that are too short for AVX2
+// and for the rest of a long piece.
 func portable(sum uint32, p []byte) uint32 {
 	a, b := sum&0xffff, sum>>16
 	for len(p) > 0 {

@@ -1,5 +1,5 @@
-// Package burn uses CPU time on purpose: for jobs that compute, and for
-// servers whose answers cost CPU time. It also tells how much a process has used.
+// Package burn uses CPU time on purpose: for jobs that compute, and for servers whose answers cost
+// CPU time. It also measures the CPU time that a process has used.
 package burn
 
 import (

@@ -4,6 +4,6 @@ package burn
 
 import "time"
 
-// threadTime is the wall clock, which is what a thread gets that is not in
-// another's way: there are no more of them than cores.
+// threadTime returns the wall clock, which equals the time of a thread that never waits for a core:
+// there are no more threads than cores.
 func threadTime() time.Duration { return time.Duration(time.Now().UnixNano()) }

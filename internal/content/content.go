@@ -19,9 +19,8 @@
 //   - Then follows the pattern without end, wrapping around, from the offset
 //     that is output 9 for the seed, modulo PatternSize.
 //
-// PatternSize is prime, so that no block or chunk size divides it: a service
-// that confuses blocks of a file is noticed, and one that stores equal blocks
-// once, or compresses, gains nothing.
+// PatternSize is prime, so that no block or chunk size divides it: a service that confuses blocks
+// of a file is noticed, and a service that stores equal blocks once, or compresses, gains nothing.
 package content
 
 import (
@@ -32,9 +31,9 @@ import (
 // HeadSize is the number of bytes at the start of a file that are its own.
 const HeadSize = 64
 
-// PatternSize is the number of bytes after which a file repeats itself. It is
-// the largest prime below 1 MiB: small enough to stay in the cache of a core,
-// where sending it costs two thirds of what sendfile from 4 KiB pages does.
+// PatternSize is the number of bytes after which a file repeats itself. It is the largest prime
+// below 1 MiB: small enough to stay in the cache of a core, where sending it costs two thirds of
+// the CPU time of sendfile from 4 KiB pages.
 const PatternSize = 1048573
 
 const (

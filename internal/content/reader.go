@@ -19,7 +19,7 @@ func NewReader(seed uint64, size int64) *Reader {
 	return &Reader{seed: seed, size: max(size, 0)}
 }
 
-// Seed returns what the file is made from.
+// Seed returns the seed from which the file is generated.
 func (r *Reader) Seed() uint64 { return r.seed }
 
 // Size returns the bytes in the whole file.
@@ -74,8 +74,8 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// WriteTo writes the rest of the file to w, straight from the pattern. w must
-// not change what it is given, as io.Writer demands.
+// WriteTo writes the rest of the file to w, straight from the pattern. w must not change the bytes
+// it receives, as io.Writer demands.
 func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 	n, err := write(w, r.seed, r.pos, max(r.size-r.pos, 0))
 	r.pos += n
@@ -99,8 +99,8 @@ func write(w io.Writer, seed uint64, off, n int64) (written int64, err error) {
 	return written, nil
 }
 
-// Equal says whether p is what Fill would make it. It is as fast as memory
-// and allocates nothing. It panics if off is negative.
+// Equal reports whether p equals the output of Fill for this seed and offset. It is as fast as
+// memory and allocates nothing. It panics if off is negative.
 func Equal(p []byte, seed uint64, off int64) bool {
 	var c Cursor
 	c.Start(seed, off, int64(len(p)))

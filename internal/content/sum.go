@@ -12,7 +12,7 @@ import (
 	"weir/internal/adler"
 )
 
-// Algorithms returns the names of the checksums that NewHash knows.
+// Algorithms returns the names of the checksums that NewHash supports.
 func Algorithms() []string { return []string{"adler32", "crc32c", "md5", "sha256"} }
 
 // NewHash returns a hash that computes the checksum alg, one of Algorithms.
@@ -30,8 +30,8 @@ func NewHash(alg string) (hash.Hash, error) {
 	return nil, fmt.Errorf("unknown checksum %q: use one of %s", alg, strings.Join(Algorithms(), ", "))
 }
 
-// Summed returns the checksum alg, as Text has it, of what read gives to its hash.
-// Without alg there is no hash, which is nil then, and the sum is "".
+// Summed returns the checksum alg, in the form of Text, of the bytes that read writes to its hash.
+// If alg is empty, the hash is nil and the sum is "".
 func Summed(alg string, read func(hash.Hash) error) (string, error) {
 	if alg == "" {
 		return "", read(nil)

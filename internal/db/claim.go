@@ -20,8 +20,8 @@ type Claim struct {
 	last   session
 }
 
-// A session is one connection's at a server, which does not give its number to
-// another one that began at the same moment.
+// A session identifies one connection of a server. The server does not give its number to another
+// connection that began at the same moment.
 type session struct {
 	pid   int32
 	since time.Time
@@ -37,11 +37,10 @@ const (
 	awaitRetry   = time.Second / 2  // between two attempts of AwaitClaim
 )
 
-// Claim claims a name in the database for this process until Close; who says to
-// others whose it is, in at most 63 bytes. Its error is ErrTaken, with who has it,
-// if another process does. In PostgreSQL it is an advisory lock of a connection of
-// its own, which Keep looks after. A SQLite file is one process's anyway: there is
-// nothing to claim.
+// Claim claims a name in the database for this process until Close; who identifies the process to
+// others, in at most 63 bytes. If another process has the name, the error is ErrTaken with the who
+// of that process. In PostgreSQL it is an advisory lock of a connection of its own, which Keep
+// looks after. A SQLite file is one process's anyway: there is nothing to claim.
 func (d *DB) Claim(ctx context.Context, name, who string) (*Claim, error) {
 	c := d.newClaim(name, who)
 	for begin := time.Now(); c.config != nil; {
@@ -99,9 +98,9 @@ func (d *DB) newClaim(name, who string) *Claim {
 	return c
 }
 
-// Keep takes the claim anew whenever its connection is lost, until ctx ends; then
-// it returns nil. It returns ErrTaken, with who has it, if another process was
-// faster: then this one is not to go on.
+// Keep takes the claim anew whenever its connection is lost, until ctx ends; then it returns nil.
+// If another process has taken the name meanwhile, it returns ErrTaken with the who of that
+// process: this process must then stop using the name.
 func (c *Claim) Keep(ctx context.Context) error {
 	for pause.For(ctx, c.every) {
 		if c.config == nil || c.alive(ctx) {
@@ -134,15 +133,16 @@ func (c *Claim) alive(ctx context.Context) bool {
 	if c.conn.Ping(asking) == nil || ctx.Err() != nil {
 		return true
 	}
-	_ = c.conn.Close(asking) // it is of no use any more
+	_ = c.conn.Close(asking) // the connection is unusable
 	c.conn = nil
 	return false
 }
 
-// key is a claim's lock: those of different schemas in one database differ.
+// key is a claim's lock: the claims of different schemas in one database differ.
 const key = "hashtextextended($1 || ' ' || current_schema(), 0)"
 
-// holder is who has an advisory lock: https://www.postgresql.org/docs/15/view-pg-locks.html
+// holder selects the process that has an advisory lock:
+// https://www.postgresql.org/docs/15/view-pg-locks.html
 const holder = `SELECT a.pid, COALESCE(a.backend_start, 'epoch'), COALESCE(NULLIF(a.application_name, ''), 'another program'),
 	COALESCE(host(a.client_addr), 'the machine of the database')
 	FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
@@ -172,8 +172,8 @@ func (c *Claim) take(ctx context.Context) error {
 	return nil
 }
 
-// taken says who has the claim. If that is a connection of ours that the server
-// still takes for a living one, it is ended.
+// taken returns ErrTaken with the holder of the claim. If the holder is a connection of this
+// process that the server still considers alive, taken ends that connection.
 func (c *Claim) taken(ctx context.Context, conn *pgx.Conn) error {
 	var s session
 	err := conn.QueryRow(ctx, holder, c.name).Scan(&s.pid, &s.since, &s.who, &s.from)

@@ -18,13 +18,13 @@ type Copied struct {
 	Rows  int64
 }
 
-// Copy makes the tables of one database have the rows of those of another one, of
-// either kind, in one transaction: all of them, or nothing. Both have been made by
-// the same Migrate calls; otherwise it refuses. What the destination's tables had
-// is removed. Rows are copied in the order of their keys, and both are read and
-// compared afterwards; the numbers of {{id}} columns go on where they were. No process
-// else may write to either meanwhile. No more than a few rows are in memory. tell,
-// if it is not nil, is called before each table.
+// Copy replaces the rows of a database's tables with the rows of another database, of either kind,
+// in one transaction: all of them, or nothing. The tables of the two databases must result from the
+// same Migrate calls; otherwise it refuses. Earlier rows of the destination's tables are removed.
+// Rows are copied in the order of their keys, and the two databases are read and compared
+// afterwards; the numbers of {{id}} columns go on where they were. No process else may write to
+// either meanwhile. No more than a few rows are in memory. tell, if it is not nil, is called before
+// each table.
 func Copy(ctx context.Context, from, to *DB, tell func(table string)) (all []Copied, err error) {
 	err = from.Read(ctx, func(src *Tx) error {
 		return to.Write(ctx, func(dst *Tx) error {
@@ -53,8 +53,8 @@ func copyTables(src, dst *Tx, tell func(string)) (all []Copied, err error) {
 	return all, nil
 }
 
-// Tables are the names of all tables that a database has, those that Migrate keeps
-// its own books in left out.
+// Tables returns the names of all tables of the database, except the tables in which Migrate
+// records its files.
 func (t *Tx) Tables() ([]string, error) {
 	query := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'schema_files' ORDER BY name"
 	if t.Dialect() == PostgreSQL {
@@ -210,7 +210,7 @@ func (t *table) rows(tx *Tx, sum hash.Hash, failed *error) iter.Seq[[]any] {
 	}
 }
 
-// same makes the same of what SQLite and PostgreSQL return of the same values.
+// same converts the values of a row to the same types, whether SQLite or PostgreSQL returned them.
 func (t *table) same(values []any) {
 	for i, v := range values {
 		switch v := v.(type) {
@@ -226,7 +226,7 @@ func (t *table) same(values []any) {
 	}
 }
 
-// appendValues writes values down so that different ones are different.
+// appendValues appends an encoding of values that differs for different values.
 func appendValues(line []byte, values []any) ([]byte, error) {
 	for _, v := range values {
 		switch v := v.(type) {
@@ -252,7 +252,7 @@ func appendValues(line []byte, values []any) ([]byte, error) {
 	return line, nil
 }
 
-// advanceID sets the next number of an {{id}} column behind the last one in use.
+// advanceID sets the next number of an {{id}} column to the number after the last used number.
 func (t *table) advanceID(src, dst *Tx) error {
 	last, counted, err := t.last(src)
 	if err != nil || !counted {
@@ -268,8 +268,8 @@ func (t *table) advanceID(src, dst *Tx) error {
 	return err
 }
 
-// last is the last number that was given in an {{id}} column; counted is false of a
-// table that has none.
+// last returns the last number that was given in an {{id}} column; counted is false for a table
+// without such a column.
 func (t *table) last(tx *Tx) (n int64, counted bool, err error) {
 	if tx.Dialect() == SQLite {
 		var made string

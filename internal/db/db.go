@@ -1,27 +1,23 @@
-// Package db keeps tables in SQLite or PostgreSQL, with one SQL text for both.
+// Package db stores tables in SQLite or PostgreSQL, with one SQL text for the two databases.
 //
 // # Writing
 //
-// Write runs a function in a transaction and returns when it is committed. In
-// SQLite there is one writer: what many goroutines want to write is done one
-// after the other and committed together, so that a hundred of them wait for
-// one fsync and none ever sees "database is locked". In PostgreSQL each Write
-// is a transaction of its own at READ COMMITTED, tried again after a deadlock, a
-// failed serialization or a lost connection as long as it cannot have been
-// committed: so f must be repeatable, and must lock the rows it decides upon
-// ({{lock}}, below).
+// Write runs a function in a transaction and returns when it is committed. In SQLite there is one
+// writer: the writes of many goroutines are run one after the other and committed together, so that
+// a hundred of them wait for one fsync and "database is locked" never occurs. In PostgreSQL each
+// Write is a transaction of its own at READ COMMITTED, tried again after a deadlock, a failed
+// serialization or a lost connection as long as it cannot have been committed: so f must be
+// repeatable, and must lock the rows it decides upon ({{lock}}, below).
 //
-// # What survives
+// # Durability
 //
-// When Write has returned nil, what it wrote survives a kill -9 of this process
-// at any moment: it has been handed to the operating system. It survives the
-// loss of power as well, as far as disks keep what they have confirmed: SQLite runs
-// with synchronous=FULL, which syncs its log at each commit. NORMAL would be
-// faster and never damage the file, but a loss of power would take back the
-// last commits: a user might hold the number of a request that does not exist.
-// Commits are shared by all that wait, so that FULL costs little under load.
-// PostgreSQL keeps what it has committed as well, as long as its fsync is on;
-// synchronous_commit=off is overruled.
+// When Write has returned nil, its changes survive a kill -9 of this process at any moment: they
+// have been handed to the operating system. They survive the loss of power as well, as far as disks
+// keep the data that they have confirmed: SQLite runs with synchronous=FULL, which syncs its log at
+// each commit. NORMAL would be faster and never damage the file, but a loss of power would take
+// back the last commits: a user might hold the number of a request that does not exist. Commits are
+// shared by all waiting writers, so that FULL costs little under load. PostgreSQL keeps committed
+// data as well, as long as its fsync is on; synchronous_commit=off is overruled.
 //
 // # One SQL text
 //
@@ -54,33 +50,32 @@ import (
 )
 
 var (
-	// ErrText tells that PostgreSQL does not take a text: it has a NUL character, or is not UTF-8.
+	// ErrText means that PostgreSQL does not accept a text: it has a NUL character, or is not
+	// UTF-8.
 	ErrText = errors.New("text with a NUL character, or that is not UTF-8")
-	// ErrBusy tells that the database cannot serve now, though it may later: it
-	// is locked, full, restarting or cannot be reached. Nothing was written.
+	// ErrBusy means that the database cannot serve now, though it may later: it is locked, full,
+	// restarting or cannot be reached. Nothing was written.
 	ErrBusy = errors.New("the database cannot serve now")
-	// ErrUnsure tells, beside ErrBusy, that the connection was lost during a
-	// commit: it may have been written or not.
+	// ErrUnsure means, in addition to ErrBusy, that the connection was lost during a commit: the
+	// transaction may have been committed or not.
 	ErrUnsure = errors.New("the connection was lost while it committed")
-	// ErrTaken tells that another process has the database's file open for
-	// writing.
+	// ErrTaken means that another process has the database's file open for writing.
 	ErrTaken = errors.New("the database is in use")
-	// ErrDamaged tells that the file of the database cannot be read as one.
+	// ErrDamaged means that the file cannot be read as a database.
 	ErrDamaged = errors.New("its file is damaged, or is no database of SQLite: put a backup of it in its place, " +
 		"or move it away to begin with an empty one")
-	// ErrExists tells that a row with this key is there already.
+	// ErrExists means that a row with this key exists already.
 	ErrExists = errors.New("it exists already")
-	// ErrNone tells that Row found no row.
+	// ErrNone means that Row found no row.
 	ErrNone = errors.New("no such row")
-	// ErrClosed tells that the database was closed.
+	// ErrClosed means that the database was closed.
 	ErrClosed = errors.New("the database is closed")
 )
 
-// Options say how a database is opened; the zero value is a good one.
+// Options configure how a database is opened; the zero value is a good default.
 type Options struct {
-	// Conns is how many transactions run at once: of readers in SQLite, of all
-	// in PostgreSQL. 0 is 4 in SQLite, and in PostgreSQL 16 or what the address
-	// says as pool_max_conns.
+	// Conns is the number of transactions that run at once: of readers in SQLite, of all in
+	// PostgreSQL. 0 means 4 in SQLite, and in PostgreSQL pool_max_conns of the address, or else 16.
 	Conns int
 	// ReadOnly opens for reading: Write fails, and in SQLite another process
 	// may be writing.
@@ -134,7 +129,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 // does nothing.
 func (d *DB) Close() error { return d.close() }
 
-// Dialect tells which database it is.
+// Dialect returns the dialect of the database.
 func (d *DB) Dialect() Dialect { return d.dialect }
 
 // String returns the database's address without its password.
@@ -147,8 +142,8 @@ func (d *DB) String() string { return d.url }
 // commit that has begun.
 func (d *DB) Write(ctx context.Context, f func(*Tx) error) error { return d.write(ctx, f) }
 
-// Read runs f in a transaction that sees one state of the database from its
-// first statement to its last, and waits for no writer. f must be repeatable.
+// Read runs f in a transaction that reads one state of the database from its first statement to its
+// last, and waits for no writer. f must be repeatable.
 func (d *DB) Read(ctx context.Context, f func(*Tx) error) error { return d.read(ctx, f) }
 
 // Exec runs a statement in a transaction of its own.

@@ -28,11 +28,11 @@ type lite struct {
 	conns   int // readers that were opened
 }
 
-// Pragmas of all connections, and those of readers and of the writer. Keys are
-// checked as PostgreSQL always does. The log is folded into the file every 4000
-// pages, and cut to 64 MiB. A cache of n KiB takes twice that, since the allocator of
-// modernc.org/sqlite rounds a page and its header up to 8 KiB; that of a reader is emptied whenever
-// somebody has written since its last transaction.
+// Pragmas of all connections, of readers and of the writer. Keys are checked as PostgreSQL always
+// does. The log is folded into the file every 4000 pages, and cut to 64 MiB. A cache of n KiB takes
+// twice that, since the allocator of modernc.org/sqlite rounds a page and its header up to 8 KiB;
+// the cache of a reader is emptied whenever another connection has written since the reader's last
+// transaction.
 const (
 	pragmas = "PRAGMA busy_timeout=10000; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF;"
 	reading = "PRAGMA query_only=ON; PRAGMA cache_size=-4096;"
@@ -150,14 +150,14 @@ func (l *lite) read(ctx context.Context, f func(*Tx) error) error {
 	if err := l.begin(ctx, c, "BEGIN", reading); err != nil {
 		return err
 	}
-	// A COMMIT that only read cannot fail; what does not end is rolled back.
+	// A COMMIT that only read cannot fail; a transaction without a COMMIT is rolled back.
 	defer func() { _, _ = c.exec(context.WithoutCancel(ctx), "ROLLBACK", nil) }()
 	return (&Tx{ctx: ctx, conn: c, texts: l.texts}).run(f)
 }
 
-// begin begins a transaction. The end of ctx does not break it off: the driver
-// would report it although the transaction had begun, which would then stay open. A
-// connection on which none can be begun is replaced.
+// begin begins a transaction. The end of ctx does not break it off: the driver would report it
+// although the transaction had begun, which would then stay open. A connection that cannot begin a
+// transaction is replaced.
 func (l *lite) begin(ctx context.Context, c *liteConn, how, pragmas string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -184,10 +184,9 @@ const (
 	foldTime = 250 * time.Millisecond
 )
 
-// fold returns what the writer calls after a commit. SQLite folds the log into the
-// file by itself, but begins it anew only at a moment without readers: where
-// there is always somebody it would grow for ever. So when it is long, readers
-// are held up for a moment.
+// fold returns the function that the writer calls after a commit. SQLite folds the log into the
+// file by itself, but begins it anew only at a moment without readers: if there is always a reader,
+// the log would grow without limit. So when it is long, readers are held up for a moment.
 func (l *lite) fold(log string) func(*liteConn) {
 	long := int64(longLog)
 	return func(c *liteConn) {

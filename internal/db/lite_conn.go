@@ -71,7 +71,7 @@ func (c *liteConn) many(ctx context.Context, query string, rows iter.Seq[[]any])
 	return n, nil
 }
 
-// together is how many rows one statement inserts.
+// together is the number of rows that one statement inserts.
 const together = 50
 
 func (c *liteConn) bulk(ctx context.Context, table string, columns []string, rows iter.Seq[[]any]) (n int64, err error) {

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// A writer is the one that writes to the file. Its goroutine opens and commits
-// transactions, and gives the connection to one of those who wait at a time:
-// functions run in their callers' goroutines, so that what ends one of these
-// does not end the writer.
+// A writer serializes the writes to the file. Its goroutine opens and commits transactions, and
+// passes the connection to one waiting caller at a time: functions run in their callers'
+// goroutines, so that the end of a caller's goroutine does not end the writer.
 type writer struct {
 	conn  *liteConn
 	asked chan *asking
@@ -22,7 +21,7 @@ type writer struct {
 	after func(*liteConn)                        // each commit
 }
 
-// An asking is one who wants to write.
+// An asking is a waiting request to write.
 type asking struct {
 	ctx  context.Context
 	turn chan *Tx   // the connection is yours
@@ -85,7 +84,7 @@ func (w *writer) run() {
 
 // group runs and commits a transaction of many.
 func (w *writer) group(a *asking) {
-	ctx := context.Background() // what one asked for is not interrupted for another
+	ctx := context.Background() // a transaction that serves one caller is not interrupted for another caller
 	if err := w.begin(ctx, w.conn); err != nil {
 		a.done <- err
 		return
@@ -152,7 +151,7 @@ func (w *writer) serve(ctx context.Context, a *asking) (in bool, lost error) {
 	return false, lost
 }
 
-// close waits for who is writing.
+// close waits for the running writes.
 func (w *writer) close() (err error) {
 	w.once.Do(func() {
 		close(w.quit)

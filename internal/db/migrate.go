@@ -11,13 +11,12 @@ import (
 	"strings"
 )
 
-// Migrate brings the tables of the package called name up to date: it runs those
-// of the files *.sql of the file system's top folder that have not been run
-// before, by name, each in a transaction: 001_first.sql, 002_more.sql. Files
-// are in the SQL of this package, statements end with a semicolon at the end of
-// a line, and comments are lines that begin with --. A file of a release
-// is never changed: a database that ran another file of this place is refused, as is one that has more files than
-// this program. It may be called by several processes at once.
+// Migrate brings the tables of the package called name up to date: it runs the files *.sql of the
+// file system's top folder that have not been run before, in the order of their names, each in a
+// transaction: 001_first.sql, 002_more.sql. Files are in the SQL of this package, statements end
+// with a semicolon at the end of a line, and comments are lines that begin with --. A file of a
+// release is never changed: a database with another version of a file is refused, and so is a
+// database with more files than this program has. It may be called by several processes at once.
 func (d *DB) Migrate(ctx context.Context, name string, files fs.FS) error {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -49,7 +48,7 @@ func (d *DB) Migrate(ctx context.Context, name string, files fs.FS) error {
 	})
 }
 
-// ledger makes the table of what has been run.
+// ledger creates the table of the files that have been run.
 func ledger(t *Tx) error {
 	if err := turn(t); err != nil {
 		return err

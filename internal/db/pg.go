@@ -37,7 +37,7 @@ func openPG(ctx context.Context, url string, o Options) (*postgres, error) {
 		c.ConnConfig.RuntimeParams["application_name"] = "weir"
 	}
 	c.ConnConfig.ConnectTimeout = cmp.Or(c.ConnConfig.ConnectTimeout, 10*time.Second)
-	// Where an administrator has given durability up for speed, ours is not.
+	// If an administrator has turned durability off for speed, it is turned on for this connection.
 	c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
 		return err
@@ -57,8 +57,8 @@ func openPG(ctx context.Context, url string, o Options) (*postgres, error) {
 	return p, nil
 }
 
-// A write is tried so often before the database is called busy: within about a
-// second where it answers at all.
+// A write is tried so often before the database is called busy: within about a second if it
+// responds at all.
 const tries = 6
 
 func (p *postgres) write(ctx context.Context, f func(*Tx) error) error {

@@ -31,7 +31,7 @@ func (r pgRows) done() error {
 	return pgError(r.Err())
 }
 
-// batch is how many statements are sent before their answers are read.
+// batch is the number of statements that are sent before their responses are read.
 const batch = 500
 
 func (c pgConn) many(ctx context.Context, query string, rows iter.Seq[[]any]) (n int64, err error) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A rowSource is what a driver's rows have in common.
+// A rowSource is the common part of the rows of all drivers.
 type rowSource interface {
 	Next() bool
 	Scan(dest ...any) error
@@ -36,9 +36,9 @@ func (r *Rows) Next() bool {
 	return false
 }
 
-// Scan reads the columns of the row into what dest points to: int64 and other
-// integers, string, bool, float64, []byte, pointers to these for columns that
-// may be NULL, and times through When.
+// Scan reads the columns of the row into the variables that dest points to: int64 and other
+// integers, string, bool, float64, []byte, pointers to these for columns that may be NULL, and
+// times through When.
 func (r *Rows) Scan(dest ...any) error {
 	if err := r.source.Scan(dest...); err != nil {
 		return r.tx.fail(r.query, err)
@@ -46,8 +46,8 @@ func (r *Rows) Scan(dest ...any) error {
 	return nil
 }
 
-// Close ends the rows, so that the transaction can go on. It returns what Err
-// returns; closing twice does nothing.
+// Close ends the rows, so that the transaction can go on. It returns the result of Err; closing
+// twice does nothing.
 func (r *Rows) Close() error {
 	if !r.closed {
 		r.closed = true
@@ -66,7 +66,7 @@ type Row struct {
 	err  error
 }
 
-// Scan is Rows.Scan of the first row. Its error is ErrNone if there is none.
+// Scan is Rows.Scan of the first row. It returns ErrNone if there is no row.
 func (r Row) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
@@ -84,7 +84,7 @@ func (r Row) Scan(dest ...any) error {
 	return err
 }
 
-// All runs a query and returns what scan makes of its rows, one at a time.
+// All runs a query and returns the results of scan for its rows, one at a time.
 func All[T any](t *Tx, scan func(*Rows) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := t.Query(query, args...)
 	if err != nil {
@@ -124,8 +124,8 @@ func Each[T any](list []T, row func(T) []any) iter.Seq[[]any] {
 	}
 }
 
-// Nanos is how a time is stored: in nanoseconds since 1970, and the zero time
-// as 0. Values of type time.Time are stored so.
+// Nanos returns the stored form of a time: nanoseconds since 1970, and 0 for the zero time. Values
+// of type time.Time are stored so.
 func Nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -133,7 +133,7 @@ func Nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// When returns what Scan reads a stored time into t with, in UTC.
+// When returns a destination for Scan that reads a stored time into t, in UTC.
 func When(t *time.Time) *Stamp { return (*Stamp)(t) }
 
 // A Stamp reads a stored time.

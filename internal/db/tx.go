@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// A Tx is a transaction. It is used by one goroutine, and only while the
-// function it was given to runs. After a statement has failed all others do,
-// too, and the transaction is rolled back whatever its function returns: the
-// same in both dialects. Statements that may fail by a key that exists say ON
-// CONFLICT.
+// A Tx is a transaction. It is used by one goroutine, and only while the function it was given to
+// runs. After a statement has failed all later statements fail as well, and the transaction is
+// rolled back regardless of the function's result: the same in both dialects. Statements that may
+// fail by a key that exists say ON CONFLICT.
 type Tx struct {
 	ctx    context.Context
 	conn   conn
@@ -22,7 +21,7 @@ type Tx struct {
 	open   *Rows // being read
 }
 
-// A conn is what a transaction runs on.
+// A conn runs the statements of a transaction.
 type conn interface {
 	exec(ctx context.Context, query string, args []any) (int64, error)
 	query(ctx context.Context, query string, args []any) (rowSource, error)
@@ -34,7 +33,7 @@ type conn interface {
 // Context returns the context that the transaction was begun with.
 func (t *Tx) Context() context.Context { return t.ctx }
 
-// Dialect tells which database it is.
+// Dialect returns the dialect of the database.
 func (t *Tx) Dialect() Dialect { return t.texts.dialect }
 
 // Exec runs a statement and returns how many rows it changed.
@@ -51,9 +50,8 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	return n, t.fail(query, err)
 }
 
-// Many runs a statement once for each of rows, and returns how many rows were
-// changed in all. PostgreSQL gets many at a time. A row may be reused by who
-// makes it.
+// Many runs a statement once for each of rows, and returns the number of changed rows. PostgreSQL
+// gets many at a time. The caller may reuse a row after yielding it.
 func (t *Tx) Many(query string, rows iter.Seq[[]any]) (int64, error) {
 	if err := t.ready(query); err != nil {
 		return 0, err
@@ -66,9 +64,8 @@ func (t *Tx) Many(query string, rows iter.Seq[[]any]) (int64, error) {
 	return n, t.fail(query, errors.Join(bad, err))
 }
 
-// Bulk inserts rows into a table and returns how many: with COPY in PostgreSQL,
-// many a statement in SQLite. No row may be there already. A row may be reused
-// by who makes it.
+// Bulk inserts rows into a table and returns their number: with COPY in PostgreSQL, many a
+// statement in SQLite. No row may be there already. The caller may reuse a row after yielding it.
 func (t *Tx) Bulk(table string, columns []string, rows iter.Seq[[]any]) (int64, error) {
 	if err := t.ready(table); err != nil {
 		return 0, err
@@ -97,8 +94,8 @@ func (t *Tx) Query(query string, args ...any) (*Rows, error) {
 	return t.open, nil
 }
 
-// Row runs a statement that returns one row; its Scan returns ErrNone if there
-// is none, which does not end the transaction.
+// Row runs a statement that returns one row; its Scan returns ErrNone if there is no row, which
+// does not end the transaction.
 func (t *Tx) Row(query string, args ...any) Row {
 	rows, err := t.Query(query, args...)
 	return Row{rows, err}
@@ -198,7 +195,7 @@ func (t *Tx) prepared(rows iter.Seq[[]any], bad *error) iter.Seq[[]any] {
 	}
 }
 
-// values makes what drivers take of values that they do not, or differently.
+// values converts values that the drivers do not accept, or that they store differently.
 func (t *Tx) values(args []any) ([]any, error) {
 	made := args
 	for i, a := range args {

@@ -38,7 +38,8 @@ func Lookup(name string) (a Algorithm, ok bool) {
 	return a, false
 }
 
-// Short returns a checksum ALGORITHM:DIGITS as those of files are kept: an adler32 without its name.
+// Short returns a checksum ALGORITHM:DIGITS in the form in which the checksums of files are stored:
+// an adler32 without its name.
 func Short(sum string) string { return strings.TrimPrefix(sum, Adler32().Name+":") }
 
 // Split returns algorithm and digits of a checksum that Short has returned, adler32 of "".
@@ -56,7 +57,7 @@ func Words(short string) string {
 	return a.Name + " " + digits
 }
 
-// Kept is Short of digits of the algorithm; "" of none.
+// Kept is Short of digits of the algorithm; "" if digits is empty.
 func (a Algorithm) Kept(digits string) string {
 	if digits == "" {
 		return ""
@@ -103,9 +104,9 @@ func (a Algorithm) Find(digest, repr string) (sum, invalid string) {
 	return "", invalid
 }
 
-// Hex returns a header's value as hexadecimal digits of full length. Services write base64 (md5, crc32c, sha256),
-// base64 between colons (RFC 9530), or hexadecimal digits (adler32), often without leading zeros. The length tells
-// these apart.
+// Hex returns a header's value as hexadecimal digits of full length. Services write base64 (md5,
+// crc32c, sha256), base64 between colons (RFC 9530), or hexadecimal digits (adler32), often without
+// leading zeros. The length distinguishes these encodings.
 func (a Algorithm) Hex(value string) (sum string, ok bool) {
 	value, _, _ = strings.Cut(value, ";")
 	value = strings.Trim(strings.TrimSpace(value), `"`)

@@ -103,7 +103,7 @@ func canonicalAttribute(raw []byte) ([]byte, error) {
 	return asn1.Marshal(asn1.RawValue{Tag: asn1.TagSequence, IsCompound: true, Bytes: append(slices.Clone(parts[0].FullBytes), value...)})
 }
 
-// elements returns what a sequence or set consists of.
+// elements returns the elements of a sequence or set.
 func elements(raw []byte) ([]asn1.RawValue, error) {
 	var outer asn1.RawValue
 	if rest, err := asn1.Unmarshal(raw, &outer); err != nil || len(rest) > 0 || !outer.IsCompound {

@@ -180,7 +180,7 @@ func (d *Decoder) slice(n *Node, path string, v reflect.Value) {
 	}
 }
 
-// weights decodes a map of names and how often they are drawn.
+// weights decodes a map of names to weights, with which the names are drawn.
 func (d *Decoder) weights(n *Node, path string, v reflect.Value) {
 	if n.Kind != Map {
 		d.Say(n.At, "%s: %s; write weights, as in {a: 3, b: 1}", path, n.Describe())

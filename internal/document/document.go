@@ -13,7 +13,7 @@ type Format struct {
 	Title string // of the schema
 	About string // of the schema
 
-	// What follows is optional.
+	// The remaining fields are optional.
 
 	Hints   map[string]string // the rest of the message for PATH=VALUE, by that
 	TooLong string            // the rest of the message for a file that is too long
@@ -49,17 +49,17 @@ func (d *Document) Has(path string) bool {
 	return ok
 }
 
-// Mistake adds a mistake about the value of path, or about the whole file if it has none.
+// Mistake adds a mistake about the value of path, or about the whole file if path is empty.
 func (d *Document) Mistake(path string, err error) {
 	at, ok := d.Where[path]
-	for !ok && path != "" { // a key that is missing: what it is missing from
+	for !ok && path != "" { // a key that is missing: report it at its parent
 		path = path[:max(strings.LastIndexByte(path, '.'), 0)]
 		at, ok = d.Where[path]
 	}
 	d.Say(at, "%v", err)
 }
 
-// Err returns all mistakes so far as Mistakes, nil if there are none.
+// Err returns all mistakes so far as Mistakes, nil if there are no mistakes.
 func (d *Document) Err() error { return d.Mistakes.Err() }
 
 // Schema returns the JSON Schema of files that are decoded into a struct of the type t.

@@ -9,7 +9,7 @@ import (
 	"weir/internal/say"
 )
 
-// A Mistake is one thing that is wrong with a file, its place, and what would be right.
+// A Mistake describes one error in a file: its place, the problem and a correct value.
 type Mistake struct {
 	File   string // its path, as given
 	Line   int    // from 1; 0 if the mistake stands in no line
@@ -33,14 +33,13 @@ func (m *Mistake) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Text)
 }
 
-// MaxMistakes is how many mistakes are listed; the others are counted.
+// MaxMistakes is the number of mistakes that are listed; the others are counted.
 const MaxMistakes = 20
 
-// Mistakes are all the mistakes of a file in the order of their places; those of --set follow.
+// Mistakes are all the mistakes of a file in the order of their places; mistakes in --set follow.
 type Mistakes []*Mistake
 
-// Error returns one line for each of the first 20 mistakes and how many more
-// there are.
+// Error returns one line for each of the first 20 mistakes and the number of further mistakes.
 func (ms Mistakes) Error() string {
 	var b strings.Builder
 	for i, m := range ms {
@@ -56,7 +55,7 @@ func (ms Mistakes) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the mistakes one by one.
+// Unwrap returns the mistakes as errors.
 func (ms Mistakes) Unwrap() []error {
 	errs := make([]error, len(ms))
 	for i, m := range ms {

@@ -1,6 +1,6 @@
-// Package document reads YAML files strictly into Go structs: every mistake has its place in the file and names what would be right, and
-// all mistakes of a file are reported at once. Scenarios and the settings of commands are read with it. It also makes JSON Schemas of the
-// structs.
+// Package document reads YAML files strictly into Go structs: every mistake has its place in the
+// file and names a correct value, and all mistakes of a file are reported at once. Scenarios and
+// the settings of commands are read with it. It also makes JSON Schemas of the structs.
 package document
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a file, so that none costs endless time or memory.
+// Limits of a file, so that no file takes endless time or memory.
 const (
 	MaxBytes = 256 << 10
 	MaxDepth = 24     // of nested maps and lists
@@ -261,7 +261,7 @@ func (t *Reader) mapping(values []*ast.MappingValueNode, at Place, depth int) *N
 	return out
 }
 
-// alias returns a copy of what was anchored, counted like anything written.
+// alias returns a copy of an anchored node, counted like a written node.
 func (t *Reader) alias(name string, at Place) *Node {
 	found, ok := t.anchors[name]
 	if !ok {

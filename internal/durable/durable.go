@@ -21,8 +21,8 @@ func Write(path string, content []byte, mode fs.FileMode) error {
 	})
 }
 
-// WriteFunc writes a file whole or not at all, also if the power fails: readers see the
-// old content or the new one. It replaces a file that is there. If write returns an error,
+// WriteFunc writes a file whole or not at all, also if the power fails: readers see the old content
+// or the new content, never a mixture. It replaces a file that is there. If write returns an error,
 // nothing changes and WriteFunc returns that error.
 func WriteFunc(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)

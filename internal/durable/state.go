@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 )
 
-// StateDir returns the folder of that name in weir's part of this user's state (XDG Base Directory Specification). It makes none.
+// StateDir returns the folder of that name in weir's part of this user's state (XDG Base Directory
+// Specification). It does not create the folder.
 func StateDir(name ...string) (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {

@@ -24,7 +24,7 @@ import (
 type File struct {
 	Path string
 
-	extra any      // pointer to a struct with the keys that are no flags; nil: there are none
+	extra any      // pointer to a struct with the keys that are not flags, or nil
 	omit  []string // flags that are no keys
 	doc   *document.Document
 }
@@ -32,8 +32,9 @@ type File struct {
 // largest is the size that is read of a file, in bytes.
 const largest = 1 << 20
 
-// Add adds --config to fs. extra points to a struct with the keys that are no flags; nil: there are none. The flags config, help,
-// while-stdin and those in omit are no keys.
+// Add adds --config to fs. extra points to a struct with the keys that are not flags; it is nil if
+// there are no such keys. The flags config, help, while-stdin and the flags in omit cannot be set
+// in the file.
 func (f *File) Add(fs *pflag.FlagSet, extra any, omit ...string) {
 	f.extra, f.omit = extra, append(omit, "config", "help", "while-stdin")
 	fs.StringVar(&f.Path, "config", "", "read settings from this YAML `FILE`; flags override it (see weir config --help)")
@@ -47,7 +48,8 @@ type flagError struct {
 
 func (e flagError) Unwrap() error { return e.error }
 
-// If returns an error about a flag if that is wrong, otherwise nil. An error about several flags has none.
+// If returns an error about a flag if that is wrong, otherwise nil. flag is empty if the error is
+// about several flags.
 func If(wrong bool, flag, format string, args ...any) error {
 	switch {
 	case !wrong:
@@ -98,7 +100,7 @@ func (f *File) Schema(fs *pflag.FlagSet, format document.Format) ([]byte, error)
 	return format.Schema(f.structOf(fs))
 }
 
-// checked adds what check has found as a mistake of the file.
+// checked adds the error of check as a mistake of the file.
 func (f *File) checked(err error) {
 	var of flagError
 	switch {

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrTaken says that another process has the lock.
+// ErrTaken means that another process has the lock.
 var ErrTaken = errors.New("another process has locked it")
 
-// Claim makes a file with the given text in a folder that is new, and returns it
-// locked: no process ever sees it empty or unlocked. Where a file system has
-// no locks later locks fail as well. The caller closes it.
+// Claim makes a file with the given text in a folder that is new, and returns it locked: no other
+// process ever finds it empty or unlocked. If a file system does not support locks, later locks
+// fail as well. The caller closes it.
 func Claim(folder, name string, text []byte) (*os.File, error) {
 	draft := filepath.Join(folder, name+".new")
 	f, err := os.OpenFile(draft, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -38,15 +38,15 @@ func Claim(folder, name string, text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// Alone locks f as its only user, without waiting. Its error is ErrTaken if
-// somebody else has it, in whatever way; any other one means that f's file
-// system has no locks.
+// Alone locks f as its only user, without waiting. Its error is ErrTaken if another process has any
+// lock on f; any other error means that f's file system does not support locks.
 func Alone(f *os.File) error { return try(f, unix.LOCK_EX) }
 
-// Shared locks f together with others and waits for one who has it alone.
+// Shared locks f together with other processes. It waits while another process has locked f as its
+// only user.
 func Shared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
-// TryShared is Shared without waiting; its errors are those of Alone.
+// TryShared is Shared without waiting; it returns the same errors as Alone.
 func TryShared(f *os.File) error { return try(f, unix.LOCK_SH) }
 
 // Close releases the lock of f and closes it. Closing alone releases it only after the programs that were started at the same

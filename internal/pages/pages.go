@@ -1,5 +1,5 @@
-// Package pages is what all pages for browsers have in common: the headers that
-// keep a page to itself, and which requests are none of its own.
+// Package pages has the common parts of all pages for browsers: the headers that isolate a page
+// from other sites, and the detection of requests by other sites.
 package pages
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Harden sets what holds for every answer. Scripts and styles come from here
-// alone, and other sites cannot put the page into a frame.
+// Harden sets the headers of every response. Scripts and styles come from here alone, and other
+// sites cannot put the page into a frame.
 func Harden(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
@@ -36,7 +36,7 @@ func Local(host string) bool {
 	return err == nil && a.Unmap().IsLoopback()
 }
 
-// Foreign reports whether a page of another origin asks.
+// Foreign reports whether a page of another origin sent the request.
 func Foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":

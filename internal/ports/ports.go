@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Port is a TCP port held by a socket that is bound but does not listen. As long as it is held, the kernel gives
-// the port to no outgoing connection and to no one who asks for any free port; connections to it are refused; and a
-// server that sets SO_REUSEADDR, as all servers do, can listen on it. So nothing can take a port between choosing it
-// and using it, nor while its server is down. The zero Port holds nothing. Its methods are for one goroutine at a time.
+// A Port is a TCP port held by a socket that is bound but does not listen. As long as it is held,
+// the kernel gives the port neither to an outgoing connection nor to a process that requests any
+// free port; connections to it are refused; and a server that sets SO_REUSEADDR, as all servers do,
+// can listen on it. So nothing can take a port between choosing it and using it, nor while its
+// server is down. The zero Port holds nothing. Its methods are for one goroutine at a time.
 type Port struct {
 	held bool
 	fd   int

@@ -14,9 +14,10 @@ import (
 // Patience is the time after which a connection is closed that has not presented credentials.
 const Patience = 10 * time.Second
 
-// A Limiter is a listener that limits the connections that have not presented credentials, and those of one
-// address (IPv6: of one /64 network) to half of that. The others wait in a queue that serves addresses in turn: a client that
-// opens ten thousand connections does not exclude others.
+// A Limiter is a listener that limits the number of connections that have not presented
+// credentials. One address (IPv6: one /64 network) may have at most half of that number. The others
+// wait in a queue that serves addresses in turn: a client that opens ten thousand connections does
+// not exclude others.
 type Limiter struct {
 	net.Listener
 	slots, places int // connections without credentials, and connections that wait
@@ -112,7 +113,8 @@ func (t *Limiter) admit() {
 	}
 }
 
-// closeNewest closes the latest connection of the address with the most waiting ones. t is locked.
+// closeNewest closes the latest connection of the address with the most waiting connections. t is
+// locked.
 func (t *Limiter) closeNewest() {
 	most := slices.MaxFunc(t.queue, func(a, b netip.Prefix) int { return len(t.waiting[a]) - len(t.waiting[b]) })
 	last := len(t.waiting[most]) - 1

@@ -19,8 +19,9 @@ const Mark = "REDACTED"
 // Has reports whether a secret was removed from text.
 func Has(text string) bool { return strings.Contains(text, Mark) }
 
-// harmless are the query parameters whose values may be shown, in lower case: those of InfluxDB's and S3's
-// addresses that name things, those of XRootD that steer a request, and a few that all kinds of services have.
+// harmless reports whether the values of a query parameter, named in lower case, may be shown:
+// parameters of InfluxDB's and S3's addresses that name things, parameters of XRootD that steer a
+// request, and a few parameters of all kinds of services.
 func harmless(name string) bool {
 	switch name {
 	case "sslmode", "application_name", "connect_timeout", "search_path", // PostgreSQL
@@ -36,7 +37,8 @@ func harmless(name string) bool {
 	return false
 }
 
-// open are the schemes whose URLs reach no server that asks for a secret: what follows their ? is settings.
+// open reports whether the URLs of a scheme reach no server that requires a secret: their query
+// contains settings.
 func open(scheme string) bool { return strings.EqualFold(scheme, "simulated") }
 
 // ordinary is a value that a harmless parameter may have.
@@ -55,7 +57,7 @@ func token(word string) bool {
 // URL returns a URL, or the part of one from its path on, without its secrets.
 func URL(text string) string { return (&finder{}).url(text) }
 
-// A finder removes secrets, and keeps what it removed if keep is set.
+// A finder removes secrets, and stores the removed secrets if keep is set.
 type finder struct {
 	keep  bool
 	found []string
@@ -203,7 +205,7 @@ func (f *finder) text(text string) string {
 	})
 }
 
-// address redacts a URL, or a query, in a text: what ends it is not part of it.
+// address redacts a URL, or a query, in a text; the character that ends it is not part of it.
 func (f *finder) address(text string) string {
 	end := strings.TrimRight(text, ".,;:)]}!")
 	if strings.HasPrefix(text[len(end):], "]") && strings.Count(end, "[") > strings.Count(end, "]") {

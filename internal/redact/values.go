@@ -7,15 +7,16 @@ import (
 	"sync"
 )
 
-// Bounds of what Values keeps: shorter words would make texts illegible, and each one costs a search of each text.
+// Limits of the secrets that Values stores: shorter words would make texts illegible, and each
+// secret costs a search of each text.
 const (
 	shortest = 6
 	most     = 1000
 )
 
-// Values are secrets that are known by what they are: of the URLs that a run was given. A text from elsewhere, such
-// as the answer of a server, may repeat one without what shows it by its form. The nil *Values knows none. It may
-// be used by many goroutines at once.
+// Values are secrets that are recognized by their text: the secrets of the URLs of a run. A text
+// from elsewhere, such as the response of a server, may repeat a secret without the syntax that
+// identifies it. The nil *Values has no secrets. It may be used by many goroutines at once.
 type Values struct {
 	mu  sync.RWMutex
 	all []string // longest first
@@ -49,7 +50,7 @@ func (v *Values) add(s string) {
 	}
 }
 
-// Text returns a text without the secrets that it shows by their form, and without those that are known.
+// Text returns a text without the secrets that its syntax identifies, and without the secrets of v.
 func (v *Values) Text(text string) string {
 	text = Text(text)
 	if v == nil {
@@ -63,7 +64,7 @@ func (v *Values) Text(text string) string {
 	return text
 }
 
-// telling is how much of a secret's beginning is removed as well: texts are cut off.
+// telling is the number of bytes of a secret's beginning that are removed as well:
 const telling = 8
 
 // without returns text without a secret, or the part of it that a text has that was cut off.

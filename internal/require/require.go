@@ -16,8 +16,8 @@ func NoError(t testing.TB, err error) {
 	}
 }
 
-// Eventually waits until ok returns true. After three minutes, which end only what hangs, it ends t; what says what was
-// waited for.
+// Eventually waits until ok returns true. After three minutes, a limit that only a deadlock
+// reaches, it ends t; the message names the awaited condition.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -37,7 +37,8 @@ func File(t testing.TB, path string) []byte {
 	return text
 }
 
-// Near reports an error unless got lies within want times tolerance of want. what is the name of the quantity.
+// Near reports an error unless got lies within want times tolerance of want. The message contains
+// the name of the quantity.
 func Near(t testing.TB, what string, got, want, tolerance float64) {
 	t.Helper()
 	if math.Abs(got-want) > tolerance*math.Abs(want) || math.IsNaN(got) {

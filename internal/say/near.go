@@ -2,9 +2,9 @@ package say
 
 import "strings"
 
-// Nearest returns which of the known words was probably meant by word: the one that
-// takes at most two edits, in any case of the letters, or one of which the other is
-// the beginning; "" if there is none.
+// Nearest returns the known word that was probably meant by word: the word that takes at most two
+// edits, in any case of the letters, or that begins with word or is the beginning of it. It returns
+// "" if no word is near.
 func Nearest(word string, known []string) string {
 	best, distance := "", 3
 	for _, k := range known {

@@ -21,7 +21,7 @@ func Plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// Either returns the word for one thing, or the one for any other number of them.
+// Either returns one if n is 1, otherwise many.
 func Either(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -29,7 +29,7 @@ func Either(n int, one, many string) string {
 	return many
 }
 
-// Times says how often: "once", "3 times".
+// Times returns a number of times in words: "once", "3 times".
 func Times(n int64) string {
 	if n == 1 {
 		return "once"
@@ -45,7 +45,7 @@ func List(all []string) string {
 	return strings.Join(all, " and ")
 }
 
-// Capital makes the first letter of an ASCII word a large one.
+// Capital changes the first letter of an ASCII word to upper case.
 func Capital(s string) string {
 	if s == "" || s[0] < 'a' || s[0] > 'z' {
 		return s
@@ -75,7 +75,7 @@ func Wrap(s string, width int) []string {
 // UTC returns a time as people read it.
 func UTC(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Plain replaces what could move a terminal's cursor or turn text around.
+// Plain replaces characters that could move a terminal's cursor or turn text around.
 func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {

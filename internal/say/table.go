@@ -25,7 +25,7 @@ func NewTable(w io.Writer, columns ...any) *Table {
 	return t
 }
 
-// FlushOr is Flush if the table has rows; otherwise it prints none instead of the table.
+// FlushOr calls Flush if the table has rows; otherwise it prints its argument instead of the table.
 func (t *Table) FlushOr(none string) error {
 	if t.rows > 0 {
 		return t.Flush()

@@ -22,9 +22,9 @@ type Reader[T any] struct {
 	of   []member
 }
 
-// Read fills v from b. It returns false if b is not as this program writes it; encoding/json then reads b, or says what
-// is wrong with it, and v holds nothing of use. Read uses the memory that v and room hold again: slices and Values of v,
-// and what the pointers of room point to. Maps are new.
+// Read fills v from b. It returns false if b is not as this program writes it; encoding/json then
+// reads b, or returns an error, and the content of v is undefined. Read reuses the memory of v and
+// room: slices and Values of v, and the values that the pointers of room point to. Maps are new.
 func (r *Reader[T]) Read(b []byte, v, room *T) bool {
 	if r.of == nil {
 		r.of = membersOf(reflect.TypeFor[T]())
@@ -34,7 +34,8 @@ func (r *Reader[T]) Read(b []byte, v, room *T) bool {
 	return r.line.Whole()
 }
 
-// A readFunc fills the value at p. room is where a value of the same type may keep memory, or p itself.
+// A readFunc fills the value at p. room provides memory of a value of the same type for reuse, or
+// is p itself.
 type readFunc func(l *Line, p, room unsafe.Pointer)
 
 // A member is a field of a struct.
@@ -58,10 +59,11 @@ func (l *Line) object(all []member, p, room unsafe.Pointer) {
 	l.Close()
 }
 
-// members remembers what membersOf found, by type: finding it takes longer than reading a line.
+// members caches the results of membersOf by type: finding it takes longer than reading a line.
 var members sync.Map //nolint:gochecknoglobals // a cache of what follows from the types alone
 
-// membersOf returns the fields of a struct, and those of the structs embedded in it, in the order in which they are written.
+// membersOf returns the fields of a struct and of the structs embedded in it, in the order in which
+// they are written.
 func membersOf(t reflect.Type) []member {
 	if known, ok := members.Load(t); ok {
 		return known.([]member)
@@ -94,7 +96,7 @@ func clearerOf(t reflect.Type) func(p unsafe.Pointer) {
 	return func(p unsafe.Pointer) { reflect.NewAt(t, p).Elem().SetZero() }
 }
 
-// readerOf returns what reads a value of type t. It panics for types that no line has.
+// readerOf returns the function that reads a value of type t. It panics for types that no line has.
 func readerOf(t reflect.Type) readFunc {
 	switch pointer := reflect.PointerTo(t); {
 	case t == reflect.TypeFor[time.Time]():

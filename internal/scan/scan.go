@@ -1,8 +1,7 @@
-// Package scan reads the lines of JSON that weir itself writes: without
-// spaces, keys in their usual order, no escapes in strings. It is many times
-// faster than a decoder that takes all JSON. What it does not know it refuses,
-// and then the caller decodes the same line with encoding/json, which says what
-// it means or what is wrong with it.
+// Package scan reads the lines of JSON that weir itself writes: without spaces, keys in their usual
+// order, no escapes in strings. It is many times faster than a decoder that takes all JSON. It
+// refuses any other input, and the caller then decodes the same line with encoding/json, which
+// returns its value or an error.
 package scan
 
 import (
@@ -13,9 +12,9 @@ import (
 	"unsafe"
 )
 
-// A Line is one line of JSON and how far it is read. Once something unusual is
-// met it stays refused: every further call returns a zero value. The zero value
-// is an empty line. It is not safe for concurrent use.
+// A Line is one line of JSON and the position up to which it is read. Once something unusual is met
+// it stays refused: every further call returns a zero value. The zero value is an empty line. It is
+// not safe for concurrent use.
 type Line struct {
 	b       []byte
 	i       int
@@ -49,8 +48,7 @@ func (l *Line) Open() { l.take('{'); l.first = true }
 // Close reads the end of an object.
 func (l *Line) Close() { l.take('}'); l.first = false }
 
-// Key reads the key k if it is the next one. If another one follows, nothing is
-// read.
+// Key reads the key k if it is the next key. If another key follows, nothing is read.
 func (l *Line) Key(k string) bool {
 	i := l.i
 	if !l.first {
@@ -67,7 +65,7 @@ func (l *Line) Key(k string) bool {
 	return true
 }
 
-// AnyKey reads whatever key is next, "" if the object ends here.
+// AnyKey reads the next key of any name. It returns "" if the object ends here.
 func (l *Line) AnyKey() string {
 	if l.refused || l.i < len(l.b) && l.b[l.i] == '}' {
 		return ""
@@ -115,7 +113,7 @@ func (l *Line) digits() (n int64, count int) {
 	return n, count
 }
 
-// moreDigits reads count digits, which follow those of n.
+// moreDigits reads count digits, which follow the digits of n.
 func (l *Line) moreDigits(n int64) (all int64, count int) {
 	i := l.i
 	for i < len(l.b) && l.b[i]-'0' <= 9 {
@@ -142,8 +140,9 @@ func (l *Line) Int() int64 {
 	return sign * n
 }
 
-// Float reads a number. One of at most 15 digits is a whole number over a power of ten, both of which a float64 holds
-// exactly: their quotient is rounded once, as it should be (W. D. Clinger, How to read floating point numbers accurately, 1990).
+// Float reads a number. A number of at most 15 digits is an integer divided by a power of ten, and
+// a float64 represents each of the two exactly: their quotient is rounded once, as it should be (W.
+// D. Clinger, How to read floating point numbers accurately, 1990).
 func (l *Line) Float() float64 {
 	from := l.i
 	n, count := l.digits()
@@ -185,7 +184,8 @@ func (l *Line) Skip() {
 
 func (l *Line) inNumber() bool { return l.i < len(l.b) && inNumber(l.b[l.i]) }
 
-// fraction reads what follows whole, a number of so many digits, if it is a fraction and all digits together are at most 15.
+// fraction reads the fraction after whole, a number with the given count of digits, if all digits
+// together are at most 15.
 func (l *Line) fraction(whole int64, count int) (x float64, ok bool) {
 	if l.b[l.i] != '.' {
 		return 0, false
@@ -285,7 +285,7 @@ func plain(b []byte) int {
 	return i
 }
 
-// most is how many strings are remembered: more are not names but text.
+// most is the number of strings that are cached: more are not names but text.
 const most = 4096
 
 // Text reads a string as Bytes does. Names that come again and again share
@@ -303,9 +303,9 @@ func (l *Line) Text() string {
 	return s
 }
 
-// Object reads up to the first closing brace and returns an object with its
-// braces, if it has no objects within and no braces in its strings. Whoever
-// takes it apart will see if it has.
+// Object reads up to the first closing brace and returns an object with its braces, if it has no
+// objects within and no braces in its strings. The caller detects objects or braces within when it
+// parses the result.
 func (l *Line) Object() []byte {
 	from := l.i
 	l.take('{')

@@ -40,7 +40,7 @@ const Unknown = -1
 type Progress struct {
 	Where  string        // the activity
 	Detail string        // more about it, where there is room
-	Pad    int           // columns for both, where there is room, so that the bar does not jump
+	Pad    int           // columns of Where and Detail, if there is room, so that the bar does not jump
 	Share  float64       // done, 0 to 1, or Unknown
 	Left   time.Duration // or Unknown
 	Most   bool          // Left is an upper bound
@@ -53,7 +53,7 @@ const (
 	maxBar = 40
 )
 
-// Left says how much time is left, or at most that much.
+// Left returns a text with the remaining time, or with its upper bound if most is set.
 func Left(left time.Duration, most bool) string {
 	if most {
 		return "at most " + Clock(left) + " left"
@@ -61,7 +61,7 @@ func Left(left time.Duration, most bool) string {
 	return Clock(left) + " left"
 }
 
-// Row returns one line of at most the given columns. Where they are few, it leaves out
+// Row returns one line of at most the given columns. If there are too few columns, it leaves out
 // the detail, the time of the end, the bar and the time left, in this order.
 func (p Progress) Row(columns int, l Look) string {
 	share, left, end := "", "", ""
@@ -159,7 +159,8 @@ func Spark(values []float64, columns int) string {
 	return b.String()
 }
 
-// cells returns how many columns text takes: each rune one, an escape none.
+// cells returns the number of columns of a text: each rune takes one column, an escape takes no
+// column.
 func cells(text string) int {
 	n := 0
 	for len(text) > 0 {
@@ -195,7 +196,8 @@ func cut(text string, columns int) string {
 	return text
 }
 
-// escape returns the length of the escape at the beginning of text, 0 if there is none.
+// escape returns the length of the escape at the beginning of text, 0 if text does not begin with
+// an escape.
 func escape(text string) int {
 	if !strings.HasPrefix(text, "\x1b[") {
 		return 0
@@ -210,7 +212,7 @@ type Task struct {
 	since       time.Time
 }
 
-// Advance notes the progress; total is 0 while it is not known. Another What begins anew.
+// Advance notes the progress; total is 0 while it is not known. Another activity begins anew.
 // Numbers of several goroutines may arrive out of order.
 func (t *Task) Advance(what string, done, total int) {
 	if t.What != what || t.total != total && total > 0 {
@@ -235,7 +237,7 @@ func (t *Task) Progress(now time.Time) Progress {
 	return p
 }
 
-// spinnerDelay is how long an activity takes before a Spinner shows it.
+// spinnerDelay is the minimum duration of an activity that a Spinner shows.
 const spinnerDelay = time.Second
 
 // A Spinner shows an activity on a terminal until it is stopped.

@@ -43,7 +43,7 @@ func New(w io.Writer) *Screen {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// IsTerminal reports whether w leads to a terminal that knows the usual escapes.
+// IsTerminal reports whether w leads to a terminal that supports the usual escapes.
 func IsTerminal(w io.Writer) bool { return New(Under(w)).Moves() }
 
 // IsTerminalReader reports whether r is a terminal.
@@ -90,7 +90,7 @@ func (s *Screen) size() (columns, lines int) {
 	return 80, 24
 }
 
-// Width returns the columns of the terminal that w leads to, 0 if there is none.
+// Width returns the columns of the terminal that w leads to, 0 if w does not lead to a terminal.
 func Width(w io.Writer) int {
 	f, ok := Under(w).(*os.File)
 	if !ok {
@@ -182,8 +182,8 @@ func (s *Screen) animate(draw func(columns int) []string, changes <-chan os.Sign
 	}
 }
 
-// show replaces the rows that move. What does not fit is cut off. Write errors are
-// ignored: the command survives the loss of its terminal.
+// show replaces the rows that move. Rows that do not fit are cut off. Write errors are ignored: the
+// command survives the loss of its terminal.
 func (s *Screen) show(rows []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +203,8 @@ func (s *Screen) show(rows []string) {
 	_, _ = io.WriteString(s.to, text+strings.Join(fit, "\n"))
 }
 
-// erasing returns what removes the rows that move. A terminal that was made narrower
-// has broken them into more lines.
+// erasing returns the escapes that remove the rows that move. A terminal that was made narrower has
+// broken them into more lines.
 func (s *Screen) erasing() string {
 	if len(s.rows) == 0 {
 		return ""
@@ -220,8 +220,8 @@ func (s *Screen) erasing() string {
 	return "\r\x1b[" + strconv.Itoa(up) + "A\x1b[J"
 }
 
-// NewLine begins a new line on a terminal where something else, such as the ^C that it
-// shows, is on the current one.
+// NewLine begins a new line on a terminal if the current line has other text, such as the ^C that
+// the terminal shows.
 func (s *Screen) NewLine() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,8 +264,8 @@ func (b *beside) Write(p []byte) (int, error) {
 	return b.to.Write(p)
 }
 
-// Under returns the writer below a Screen, a Queue or what Beside returned, for programs
-// that are given the terminal itself.
+// Under returns the writer below a Screen, a Queue or a writer of Beside, for programs that write
+// to the terminal itself.
 func Under(w io.Writer) io.Writer {
 	switch w := w.(type) {
 	case *Screen:

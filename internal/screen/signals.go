@@ -24,9 +24,8 @@ func (s *Screen) front() bool {
 	return err != nil || group == unix.Getpgrp()
 }
 
-// Shield keeps this process running whatever happens to its terminal: writing to a pipe
-// without a reader returns an error, and writing from the background does not suspend
-// it. release undoes it.
+// Shield keeps this process running after the loss of its terminal: writing to a pipe without a
+// reader returns an error, and writing from the background does not suspend it. release undoes it.
 func Shield() (release func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGPIPE)

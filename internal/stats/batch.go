@@ -9,9 +9,9 @@ type Point struct {
 	Weight float64 // length of the stretch, above zero
 }
 
-// Batch joins neighbors to at most most points of about the same length, none shorter than least: means of long
-// batches are nearly independent where single seconds are not (Schmeiser, Operations Research 30, 1982, finds 10 to
-// 30 batches enough).
+// Batch joins neighbors to at most most points of about the same length, each at least least long:
+// means of long batches are nearly independent even if single seconds are not (Schmeiser,
+// Operations Research 30, 1982, finds 10 to 30 batches enough).
 func Batch(series []Point, most int, least float64) []Point {
 	span := 0.0
 	for _, p := range series {
@@ -36,7 +36,7 @@ func Batch(series []Point, most int, least float64) []Point {
 	return all
 }
 
-// LeastBatches is how many means an interval takes.
+// LeastBatches is the least number of means for an interval.
 const LeastBatches = 3
 
 // BatchInterval returns the weighted mean of a series of batch means and its 95% interval by Student's t,

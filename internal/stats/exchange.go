@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// exchanges are all assignments of the numbers of a and b to two groups of the same sizes: in each, k numbers of a
-// change places with k of b. With b shifted by s, its difference of means is that of the actual assignment if the
-// exchanged numbers have the same mean, fromA/k = fromB/k - s. The values of exchanges are these shifts s. They are
-// counted, not listed: a pair of sorted lists of sums tells how many pairs lie below a limit in one walk through
-// both.
+// exchanges are all assignments of the numbers of a and b to two groups of the same sizes: in each,
+// k numbers of a change places with k of b. With b shifted by s, its difference of means is that of
+// the actual assignment if the exchanged numbers have the same mean, fromA/k = fromB/k - s. The
+// values of exchanges are these shifts s. They are counted, not listed: for a pair of sorted lists
+// of sums, one walk through the two lists counts the pairs below a limit.
 type exchanges struct {
 	fromA, fromB [][]float64 // sums of all choices of k numbers, sorted
 	all          int         // how many, without the actual assignment

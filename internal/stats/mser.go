@@ -9,21 +9,22 @@ const (
 	lastMSER  = 5
 )
 
-// A Truncation is what MSER says of the beginning of a series.
+// A Truncation is the result of MSER for the beginning of a series.
 type Truncation struct {
 	Cut    int  // numbers to leave out at the beginning
 	Steady bool // false: the least is in the second half, so the series was still warming up; Cut is there all the same
 }
 
-// MSER finds how much of the beginning of a series to leave out because it was still warming up: batches of the given
-// size (5: MSER-5) are averaged to Z, and the cut d is the one that makes
+// MSER finds how much of the beginning of a series to leave out because it was still warming up:
+// batches of the given size (5: MSER-5) are averaged to Z, and the cut d minimizes
 //
 //	1/(k-d)^2 * sum over i > d of (Z_i - mean of these)^2
 //
-// least: the squared standard error of the mean of what is left, as if batches were independent (White, Simulation
-// 69, 1997; White, Cobb and Spratt, Winter Simulation Conference 2000). A cut beyond half the series says that it is
-// too short; the last five batches are no candidates (Hoad, Robinson and Davies, Journal of the Operational Research
-// Society 61, 2010). Numbers that do not fill a last batch are not looked at. ok is false below ten batches.
+// which is the squared standard error of the mean of the remaining batches, as if batches were
+// independent White, Cobb and Spratt, Winter Simulation Conference 2000). A cut beyond half the
+// series indicates that the series is too short; the last five batches are no candidates (Hoad,
+// Robinson and Davies, Journal of the Operational Research Society 61, 2010). Numbers that do not
+// fill a last batch are not looked at. ok is false below ten batches.
 func MSER(x []float64, size int) (t Truncation, ok bool) {
 	if size < 1 || len(x)/size < leastMSER || !Finite(x...) {
 		return Truncation{}, false

@@ -7,21 +7,23 @@ import (
 	"slices"
 )
 
-// Bounds of what a permutation test looks at: all arrangements as long as each group has no more than mostSums sums
-// of choices, else drawn ones, from a fixed seed.
+// Limits of a permutation test: it uses all arrangements as long as each group has no more than
+// mostSums sums of choices, otherwise a sample drawn with a fixed seed.
 const (
 	mostSums  = 1 << 17 // 17 against 17
 	drawn     = 19_999
 	mostSigns = 17 // 131,071 choices
 )
 
-// Permutation tests whether a and b have the same mean, by what the difference of the means would be under other
-// assignments of the same numbers to the two groups (Fisher 1935; Pitman, Supplement to the Journal of the Royal
-// Statistical Society 4, 1937). Shift is that difference. P is twice the smaller one-sided share, and the interval
-// holds the shifts that this test does not refuse at 5%, so the two never contradict each other.
+// Permutation tests whether a and b have the same mean, by the distribution of the difference of
+// the means under other assignments of the same numbers to the two groups (Fisher 1935; Pitman,
+// Supplement to the Journal of the Royal Statistical Society 4, 1937). Shift is that difference. P
+// is twice the smaller one-sided share, and the interval holds the shifts that this test does not
+// refuse at 5%, so the two never contradict each other.
 //
-// All assignments are looked at up to 17 against 17, beyond that 19,999 drawn ones and the actual one. It needs 40
-// assignments (4 against 4 have 70) to go below 0.05. ok is false if a group is empty or not finite.
+// Up to 17 against 17 it uses all assignments, beyond that 19,999 drawn assignments and the actual
+// assignment. It needs 40 assignments (4 against 4 have 70) to go below 0.05. ok is false if a
+// group is empty or not finite.
 func Permutation(a, b []float64) (t Test, ok bool) {
 	if len(a) == 0 || len(b) == 0 || !Finite(a...) || !Finite(b...) {
 		return Test{}, false
@@ -36,10 +38,11 @@ func Permutation(a, b []float64) (t Test, ok bool) {
 	return t, true
 }
 
-// Signs tests whether differences d, one a block, have mean zero, by what their mean would be if some of them had the
-// other sign (Fisher, The Design of Experiments, 1935, section 21). Shift is the mean; P and the interval are as in
-// Permutation. Up to 17 differences all signs are looked at. It needs six to go below 0.05. ok is false if there are
-// none, or not finite ones.
+// Signs tests whether differences d, one a block, have mean zero, by the distribution of their mean
+// under other signs of the same differences (Fisher, The Design of Experiments, 1935, section 21).
+// Shift is the mean; P and the interval are as in Permutation. Up to 17 differences all signs are
+// looked at. It needs six to go below 0.05. ok is false if d is empty or has numbers that are not
+// finite.
 func Signs(d []float64) (t Test, ok bool) {
 	if len(d) == 0 || !Finite(d...) {
 		return Test{}, false
@@ -53,10 +56,11 @@ func Signs(d []float64) (t Test, ok bool) {
 	return t, true
 }
 
-// conclude fills in P and interval. Each value belongs to one other arrangement: it is the shift for which that
-// arrangement would have the same difference of means as the actual one; for larger shifts it has a larger one
-// (Hartigan's typical values, Journal of the American Statistical Association 64, 1969). Values as near to zero as
-// rounding errors of numbers of size scale are ties.
+// conclude fills in P and interval. Each value belongs to one other arrangement: it is the shift
+// for which that arrangement would have the same difference of means as the actual arrangement; for
+// larger shifts it has a larger one (Hartigan's typical values, Journal of the American Statistical
+// Association 64, 1969). Values as near to zero as rounding errors of numbers of size scale are
+// ties.
 func (t *Test) conclude(values []float64, scale float64) {
 	notAbove, notBelow := 1, 1
 	for i, v := range values {

@@ -12,23 +12,25 @@ type Test struct {
 	P     float64   // two-sided
 	Shift float64   // estimate
 	Range *Interval // 95% interval of the shift; nil: too few numbers for one
-	Exact bool      // P is from all arrangements, not from an approximation
+	Exact bool      // P is computed from all arrangements, not approximated
 }
 
-// mostExact is how many numbers the exact distribution of ranks is made for; beyond it the normal approximation is
-// close enough.
+// mostExact is the largest number of values with an exact distribution of ranks; beyond it the
+// normal approximation is close enough.
 const mostExact = 60
 
-// MannWhitney tests whether b tends to be larger or smaller than a (Mann and Whitney, Annals of Mathematical
-// Statistics 18, 1947), and estimates by how much: the median of all differences b - a (Hodges and Lehmann, Annals of
-// Mathematical Statistics 34, 1963), with the interval that the order statistics of these differences give (Moses; in
-// Hollander and Wolfe, Nonparametric Statistical Methods, 4.3).
+// MannWhitney tests whether b tends to be larger or smaller than a (Mann and Whitney, Annals of
+// Mathematical Statistics 18, 1947), and estimates the difference: the median of all differences b
+// - a (Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963), with the interval that the
+// order statistics of these differences give (Moses; in Hollander and Wolfe, Nonparametric
+// Statistical Methods, 4.3).
 //
-// P is exact for up to 60 numbers in all: the share of arrangements of the numbers, ties among them, whose rank sum
-// is at least as far from its mean. (With ties the normal approximation claims too much: 3 equal numbers against 3
-// other equal ones get 0.047, where no arrangement can go below 0.1.) Beyond it P is by the normal approximation with
-// correction for ties and continuity. Both groups must be independent numbers from distributions of the same shape.
-// ok is false if one is empty or not finite.
+// P is exact for up to 60 numbers in all: the share of arrangements of the numbers, ties among
+// them, whose rank sum is at least as far from its mean. (With ties the normal approximation claims
+// too much: 3 equal numbers against 3 other equal numbers get 0.047, although no arrangement can go
+// below 0.1.) Beyond it P is by the normal approximation with correction for ties and continuity.
+// Both groups must be independent numbers from distributions of the same shape. ok is false if one
+// is empty or not finite.
 func MannWhitney(a, b []float64) (t Test, ok bool) {
 	if len(a) == 0 || len(b) == 0 || !Finite(a...) || !Finite(b...) {
 		return Test{}, false
@@ -63,8 +65,8 @@ func differences(a, b []float64) []float64 {
 	return all
 }
 
-// doubledRanks returns twice the rank of each number, so that equal numbers, which share the mean of their ranks,
-// have whole ones.
+// doubledRanks returns twice the rank of each number, so that the ranks of equal numbers, which
+// share the mean of their ranks, are integers.
 func doubledRanks(x []float64) []int {
 	order := make([]int, len(x))
 	for i := range order {
@@ -148,8 +150,8 @@ func normalP(distance, variance float64) float64 {
 	return math.Erfc(distance / math.Sqrt(2*variance))
 }
 
-// tailCount returns the largest k for which the k-th smallest and the k-th largest of the n*m differences enclose the
-// shift in 95% of all cases; 0 if there is none, as with 3 numbers against 3.
+// tailCount returns the largest k for which the k-th smallest and the k-th largest of the n*m
+// differences enclose the shift in 95% of all cases; 0 if no k does, as with 3 numbers against 3.
 func tailCount(n, m int) int {
 	if n+m > mostExact {
 		product := float64(n) * float64(m)

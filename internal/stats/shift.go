@@ -58,9 +58,10 @@ func Shift(x []float64) float64 {
 	return min(1, splits*least)
 }
 
-// independent returns as how large a share of the values of two levels they count, since neighbors resemble each other:
-// (1-r)/(1+r), with r the autocorrelation of lag 1 around the levels, of which n values show about 3/n too little. Fewer
-// than ten values do not tell it.
+// independent returns the effective share of the values of two levels, which is reduced because
+// neighbors resemble each other: (1-r)/(1+r), with r the autocorrelation of lag 1 around the
+// levels, of which n values show about 3/n too little. Fewer than ten values are too few to
+// estimate r.
 func independent(a, b []float64) float64 {
 	if len(a)+len(b) < 10 {
 		return 1

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// SignedRank tests whether differences d, one a block, tend to be above or below zero (Wilcoxon, Biometrics Bulletin
-// 1, 1945), and estimates by how much: the median of the means of all pairs, each with itself as well (Walsh; Hodges and
-// Lehmann 1963), with the interval of their order statistics (Tukey; in Hollander and Wolfe, Nonparametric
-// Statistical Methods, 3.3). Zeros are left out of P. P is exact for up to 60 differences, ties among them, else by
-// the normal approximation as in MannWhitney. It needs six differences to go below 0.05. ok is false if there are
-// none, or not finite ones.
+// SignedRank tests whether differences d, one a block, tend to be above or below zero (Wilcoxon,
+// Biometrics Bulletin 1, 1945), and estimates their center: the median of the means of all pairs,
+// each with itself as well (Walsh; Hodges and Lehmann 1963), with the interval of their order
+// statistics (Tukey; in Hollander and Wolfe, Nonparametric Statistical Methods, 3.3). Zeros are
+// left out of P. P is exact for up to 60 differences, ties among them, else by the normal
+// approximation as in MannWhitney. It needs six differences to go below 0.05. ok is false if d is
+// empty or has numbers that are not finite.
 func SignedRank(d []float64) (t Test, ok bool) {
 	if len(d) == 0 || !Finite(d...) {
 		return Test{}, false

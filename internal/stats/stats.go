@@ -1,9 +1,9 @@
 // Package stats holds the statistics that analysis stands on: means with intervals, truncation, trends and tests, on
 // plain slices of numbers.
 //
-// All functions are pure: they leave their arguments as they are, and the same arguments give the same result, also
-// where random permutations are drawn. What cannot be said from too few numbers, or from numbers that are not finite,
-// is not said: ok is false then, and nothing panics.
+// All functions are pure: they leave their arguments as they are, and the same arguments give the
+// same result, also where random permutations are drawn. Too few numbers, or numbers that are not
+// finite, give no result: ok is false then, and no function panics.
 package stats
 
 import (
@@ -16,7 +16,7 @@ import (
 // An Interval is a 95% confidence interval; both ends belong to it.
 type Interval struct{ Low, High float64 }
 
-// Contains says whether x lies in v.
+// Contains reports whether x lies in v.
 func (v Interval) Contains(x float64) bool { return v.Low <= x && x <= v.High }
 
 // Mean returns the arithmetic mean of x, NaN if x is empty.

@@ -13,18 +13,19 @@ type Trend struct {
 	Correlation float64 // of neighbors, around the line; 0 if negative
 }
 
-// Certain says that the change is more than chance at the 5% level.
+// Certain reports whether the change is significant at the 5% level.
 func (t Trend) Certain() bool { return t.P < 0.05 }
 
-// LeastSlope is how many points Slope needs.
+// LeastSlope is the least number of points for Slope.
 const LeastSlope = 5
 
-// Slope fits a line through batch means (see Batch: 10 to 20 of them) and tests its slope. Neighbors that resemble
-// each other are fewer observations than they seem: with r the autocorrelation of lag 1 around the line, n points
-// count as n (1-r)/(1+r) in the standard error and in the degrees of freedom (Santer and others, Journal of
-// Geophysical Research 105, 2000). A negative r counts as 0, one beyond 0.6 as 0.6: noise that outlasts two of twenty
-// batches is a drift to anyone who needs a steady mean, and a warm-up, whose curve leaves such residuals around a
-// line, must not excuse itself. ok is false below LeastSlope points and where they are not finite.
+// Slope fits a line through batch means (see Batch: 10 to 20 of them) and tests its slope.
+// Neighbors that resemble each other are fewer observations than they seem: with r the
+// autocorrelation of lag 1 around the line, n points count as n (1-r)/(1+r) in the standard error
+// and in the degrees of freedom (Santer and others, Journal of Geophysical Research 105, 2000). A
+// negative r counts as 0, one beyond 0.6 as 0.6: noise that outlasts two of twenty batches is a
+// drift to anyone who needs a steady mean, and a warm-up, whose curve leaves such residuals around
+// a line, must not excuse itself. ok is false below LeastSlope points and if a value is not finite.
 func Slope(series []Point) (Trend, bool) {
 	n := float64(len(series))
 	if n < LeastSlope {
@@ -57,8 +58,9 @@ func Slope(series []Point) (Trend, bool) {
 	return t, true
 }
 
-// slopeP is the two-sided p of a slope whose residuals have this sum of squares, with so many effective points. scale
-// is the sum of squares of the values: residuals below rounding errors of it are none.
+// slopeP is the two-sided p of a slope whose residuals have this sum of squares, with so many
+// effective points. scale is the sum of squares of the values: residuals below rounding errors of
+// it count as zero.
 func slopeP(slope, squares, sxx, effective, scale float64) float64 {
 	degrees := effective - 2
 	if degrees < 1 || sxx <= 0 {

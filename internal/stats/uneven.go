@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Uneven returns what the largest of k parts, over the mean of all, is when n things are dealt over the parts at
-// random, each to any with the same chance: its expectation, and the bound that it exceeds in one case of twenty.
-// Both are 1 for one part, and for nothing that is dealt.
+// Uneven returns the ratio of the largest of k parts to the mean of all parts when n things are
+// dealt over the parts at random, each to any part with the same chance: its expectation, and the
+// bound that it exceeds in one case of twenty. The two results are 1 for one part and for n = 0.
 //
 // Up to 200 things it is exact. Beyond, the parts are taken as independent binomial numbers: P(largest <= m) is
 // F(m)^k with the distribution F of one part. The expectation's distance from 1 is stretched by sqrt(k/(k-1)), since
@@ -39,8 +39,8 @@ func Uneven(k int, n float64) (mean, high float64) {
 	return mean, math.Max(mean, high/middle)
 }
 
-// fewDealt is up to which number of things all ways to deal them are summed up, and manyDealt from where on the
-// normal distribution does for the binomial one.
+// fewDealt is the largest number of things for which all ways to deal them are summed up, and
+// manyDealt the least number for which the normal distribution replaces the binomial distribution.
 const (
 	fewDealt  = 200
 	manyDealt = 1e5
@@ -60,8 +60,9 @@ func largestPart(k int, n, middle, sd float64) func(m float64) float64 {
 	}
 }
 
-// noneAbove is the chance that no part gets more than m of n things: the coefficient of x^n in (sum of x^j/j! for j
-// up to m)^k, times n!/k^n. The powers are scaled as Poisson numbers with the mean n/k, so that none overflows.
+// noneAbove is the chance that no part gets more than m of n things: the coefficient of x^n in (sum
+// of x^j/j! for j up to m)^k, times n!/k^n. The powers are scaled as Poisson numbers with the mean
+// n/k, so that no power overflows.
 func noneAbove(k, n, m int) float64 {
 	rate := float64(n) / float64(k)
 	one := make([]float64, n+1)

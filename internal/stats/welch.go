@@ -2,9 +2,10 @@ package stats
 
 import "math"
 
-// WelchTest tests whether a and b have the same mean without taking their spreads for the same (Welch, Biometrika 34,
-// 1947): Shift is the difference of the means, the degrees of freedom are Satterthwaite's. ok is false if a group has
-// fewer than two numbers, or not finite ones. If neither group spreads, P is 0, or 1 if they are equal.
+// WelchTest tests whether a and b have the same mean without taking their spreads for the same
+// (Welch, Biometrika 34, 1947): Shift is the difference of the means, the degrees of freedom are
+// Satterthwaite's. ok is false if a group has fewer than two numbers, or numbers that are not
+// finite. If neither group spreads, P is 0, or 1 if they are equal.
 func WelchTest(a, b []float64) (t Test, ok bool) {
 	if len(a) < 2 || len(b) < 2 || !Finite(a...) || !Finite(b...) {
 		return Test{}, false
@@ -18,8 +19,9 @@ func WelchTest(a, b []float64) (t Test, ok bool) {
 	return studentTest(Mean(b)-Mean(a), math.Sqrt(va+vb), degrees, 1e-12*largest(a, b)), true
 }
 
-// StudentTest tests whether differences d have mean zero (Student, Biometrika 6, 1908). Shift is their mean. ok is
-// false if there are fewer than two, or not finite ones. If they do not spread, P is 0, or 1 if they are zero.
+// StudentTest tests whether differences d have mean zero (Student, Biometrika 6, 1908). Shift is
+// their mean. ok is false if there are fewer than two differences, or if a difference is not
+// finite. If they do not spread, P is 0, or 1 if they are zero.
 func StudentTest(d []float64) (t Test, ok bool) {
 	if len(d) < 2 || !Finite(d...) {
 		return Test{}, false
@@ -28,7 +30,7 @@ func StudentTest(d []float64) (t Test, ok bool) {
 	return studentTest(Mean(d), math.Sqrt(Squares(d)/(n-1)/n), n-1, 1e-12*largest(d)), true
 }
 
-// studentTest tests a shift with a standard error; what is no more than tie are rounding errors.
+// studentTest tests a shift with a standard error; values of at most tie are rounding errors.
 func studentTest(shift, size, degrees, tie float64) Test {
 	t := Test{Shift: shift}
 	if size <= tie {
@@ -44,10 +46,11 @@ func studentTest(shift, size, degrees, tie float64) Test {
 	return t
 }
 
-// Cautious tests whether a and b have the same mean by Permutation and by Welch: P is the larger one, and the
-// interval holds both, so the two never contradict each other. Permutation alone calls groups of the same mean
-// different in up to a quarter of cases where the smaller group spreads more; Welch alone relies on normal numbers.
-// There is no interval if one of the two has none.
+// Cautious tests whether a and b have the same mean by Permutation and by Welch: P is the larger of
+// the two, and the interval holds the two intervals, so P and interval never contradict each other.
+// Permutation alone calls groups of the same mean different in up to a quarter of cases where the
+// smaller group spreads more; Welch alone relies on normal numbers. There is no interval if one of
+// the tests has no interval.
 func Cautious(a, b []float64) (t Test, ok bool) {
 	if t, ok = Permutation(a, b); !ok || t.Range == nil {
 		return t, ok

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Limits of what a broker sends.
+// Limits of the frames that a broker sends.
 const (
 	longestLine = 16 << 10 // also of a body without content-length
 	longestBody = 1 << 20
 	mostHeaders = 100
 )
 
-// A frame is what a broker sends.
+// A frame is a message of the STOMP protocol from a broker.
 type frame struct {
 	command string
 	header  map[string]string // of repeated headers the first

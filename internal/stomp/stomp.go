@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// A Broker says where a broker is, and who logs in there.
+// A Broker is the address of a broker and the credentials for it.
 type Broker struct {
 	Address  string      // HOST:PORT
 	TLS      *tls.Config // nil: without TLS
@@ -28,7 +28,7 @@ type Broker struct {
 	Password string
 }
 
-// A Message is what Send sends.
+// A Message is one message for Send.
 type Message struct {
 	Destination string            // as the broker names it, such as /topic/NAME or /queue/NAME
 	Header      map[string]string // headers besides destination, receipt and content-length; values have no NUL
@@ -59,7 +59,7 @@ func Dial(ctx context.Context, b Broker) (_ *Conn, err error) {
 	}
 	c := &Conn{conn: conn, in: bufio.NewReaderSize(conn, longestLine)}
 	if err := c.login(ctx, b, host); err != nil {
-		_ = conn.Close() // the first error says more
+		_ = conn.Close() // the first error has the cause
 		return nil, fmt.Errorf("broker %s: %w", b.Address, err)
 	}
 	return c, nil
@@ -98,8 +98,9 @@ func (c *Conn) login(ctx context.Context, b Broker, host string) error {
 	return nil
 }
 
-// Send sends messages in their order and waits for their receipts, until ctx ends. n is how many of them, from the first on, the broker
-// has confirmed. After an error the connection is of no use, and the broker may have more of the messages than n.
+// Send sends messages in their order and waits for their receipts, until ctx ends. n is the number
+// of messages, from the first message on, that the broker has confirmed. After an error the
+// connection is of no use, and the broker may have more of the messages than n.
 func (c *Conn) Send(ctx context.Context, all []Message) (n int, err error) {
 	defer c.bound(ctx)()
 	first := c.last + 1
@@ -111,7 +112,7 @@ func (c *Conn) Send(ctx context.Context, all []Message) (n int, err error) {
 	_, writeErr := c.conn.Write(out.Bytes())
 	confirmed := make([]bool, len(all))
 	for n < len(all) {
-		f, err := readFrame(c.in) // a broker says why before it closes the connection
+		f, err := readFrame(c.in) // a broker sends the reason before it closes the connection
 		switch {
 		case err != nil:
 			return n, because(ctx, errors.Join(writeErr, err))

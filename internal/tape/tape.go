@@ -1,5 +1,6 @@
-// Package tape asks tape systems of storage endpoints to bring files online, and whether files are on tape: a client of the WLCG Tape
-// REST API, version 1 (github.com/wlcg-storage/wlcg-tape-rest-api).
+// Package tape sends requests to the tape systems of storage endpoints, to bring files online and
+// to check whether files are on tape. It is a client of the WLCG Tape REST API, version 1
+// (github.com/wlcg-storage/wlcg-tape-rest-api).
 package tape
 
 import (
@@ -16,7 +17,7 @@ import (
 	"weir/internal/tpc"
 )
 
-// WellKnown is the path where an endpoint says where its API is.
+// WellKnown is the path at which an endpoint publishes the address of its API.
 const WellKnown = "/.well-known/wlcg-tape-rest-api"
 
 // Limits of answers and of one question.
@@ -25,15 +26,16 @@ const (
 	askTime   = 2 * time.Minute
 )
 
-// An API is that of a tape system. Its methods may be called by several goroutines.
+// An API is the API of one tape system. Its methods may be called by several goroutines.
 type API struct {
 	Client *tpc.Client
-	Target tpc.Target // the base of its URLs, and what opens it
+	Target tpc.Target // the base of its URLs, with the credentials
 	Site   string     // the name that the tape system gives itself, for metadata
 }
 
-// Discover finds the API of an endpoint: t is any URL there. The API must be at the same host, which t's token is for. Errors are
-// *tpc.Error; its kind is Missing or Unsupported if there is none.
+// Discover finds the API of an endpoint: t is any URL there. The API must be at the same host,
+// which t's token is for. Errors are *tpc.Error; its kind is Missing or Unsupported if the endpoint
+// has no API.
 func Discover(ctx context.Context, c *tpc.Client, t tpc.Target) (API, error) {
 	at, err := url.Parse(t.URL)
 	if err != nil {
@@ -49,7 +51,7 @@ func Discover(ctx context.Context, c *tpc.Client, t tpc.Target) (API, error) {
 	}
 	err = ask(ctx, c, http.MethodGet, t, nil, &out)
 	switch kind := tpc.KindOf(err); {
-	case kind == tpc.Missing, kind == tpc.Denied: // everybody may read it where it is: XRootD denies what it does not export
+	case kind == tpc.Missing, kind == tpc.Denied: // the document is public: XRootD denies paths that it does not export
 		return API{}, &tpc.Error{Kind: tpc.Unsupported, Text: fmt.Sprintf("%s has no WLCG Tape REST API: %v", at.Host, err), Err: err}
 	case err != nil:
 		return API{}, err
@@ -72,14 +74,14 @@ func Discover(ctx context.Context, c *tpc.Client, t tpc.Target) (API, error) {
 	return API{}, &tpc.Error{Kind: tpc.Unsupported, Text: fmt.Sprintf("%s has no version v1 of the WLCG Tape REST API", at.Host)}
 }
 
-// A File is one that is to be brought online.
+// A File is a file that is to be brought online.
 type File struct {
 	Path     string
 	Lifetime time.Duration   // how long it is needed on disk; 0: the tape system decides
-	Metadata json.RawMessage // for the tape system, by its name; nil: none
+	Metadata json.RawMessage // for the tape system, by its name; may be nil
 }
 
-// Stage asks for files to be brought online. It returns the id of the request.
+// Stage requests that files are brought online. It returns the id of the request.
 func (a API) Stage(ctx context.Context, files []File) (id string, err error) {
 	type one struct {
 		Path     string          `json:"path"`
@@ -108,7 +110,7 @@ func (a API) Stage(ctx context.Context, files []File) (id string, err error) {
 	return out.ID, nil
 }
 
-// A Status is what a tape system says of a file that is brought online.
+// A Status is the state that a tape system reports for a file that is brought online.
 type Status struct {
 	OnDisk bool
 	Failed string // why it will not be; "": it may
@@ -142,17 +144,17 @@ func (a API) Progress(ctx context.Context, id string) (map[string]Status, error)
 	return all, nil
 }
 
-// Cancel says that files of a request are no longer to be brought online.
+// Cancel withdraws files of a request, which then need not be brought online.
 func (a API) Cancel(ctx context.Context, id string, paths []string) error {
 	return a.ask(ctx, http.MethodPost, "/stage/"+url.PathEscape(id)+"/cancel", map[string][]string{"paths": paths}, nil)
 }
 
-// Release says that the copies on disk of files of a request are no longer needed.
+// Release reports that the copies on disk of files of a request are no longer needed.
 func (a API) Release(ctx context.Context, id string, paths []string) error {
 	return a.ask(ctx, http.MethodPost, "/release/"+url.PathEscape(id), map[string][]string{"paths": paths}, nil)
 }
 
-// A Place is where a file is.
+// A Place is the location of a file: disk, tape, or disk and tape.
 type Place struct {
 	OnTape bool
 	Failed string // why it will not be on tape; "": it may
@@ -196,7 +198,7 @@ func (a API) ask(ctx context.Context, method, path string, in, out any) error {
 	return ask(ctx, a.Client, method, t, in, out)
 }
 
-// ask asks with JSON, and reads the answer into out if it is not nil.
+// ask sends a request with JSON, and decodes the response into out if it is not nil.
 func ask(ctx context.Context, c *tpc.Client, method string, t tpc.Target, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// AddFile adds the file at path. h has its name, its mode and the format; its size and its time are those of the file.
+// AddFile adds the file at path. h has its name, its mode and the format; its size and its time are
+// taken from the file.
 func AddFile(t *tar.Writer, path string, h tar.Header) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -44,12 +44,13 @@ func (c *Conn) unmarked() error {
 	}
 }
 
-// discardSome drops what is there: with MSG_TRUNC, TCP counts bytes and copies none. It returns true when there is
-// nothing to wait for: all is gone, the other side has closed, or the connection broke.
+// discardSome drops the bytes that have arrived: with MSG_TRUNC, TCP counts bytes without copying
+// them. It returns true when there is nothing to wait for: all is gone, the other side has closed,
+// or the connection broke.
 //
-// Before it waits it asks not to be woken for less than a gulp, but never for more than is still to come: the tail
-// of the body would wake no reader. The first byte is waited for alone, because its time is measured. A tick drains
-// what has gathered behind the mark when the other side is slow.
+// Before it waits it sets the mark for a wake-up to a gulp, but never to more than the remaining
+// bytes: the tail of the body would wake no reader. The first byte is waited for alone, because its
+// time is measured. A tick drains the bytes below the mark when the other side is slow.
 func (s *socket) discardSome(fd uintptr) bool {
 	c := s.conn
 	for {
@@ -102,7 +103,7 @@ func (s *socket) unmark() error {
 	return s.failure("setsockopt", err)
 }
 
-// discardFrames runs the wait of DiscardFrames until the caller wants a frame.
+// discardFrames runs the wait of DiscardFrames until the caller needs a frame.
 func (c *Conn) discardFrames() error {
 	s := &c.sock
 	s.flowing = true // the time of the first byte is measured before
@@ -125,8 +126,8 @@ func (c *Conn) discardFrames() error {
 	return c.unmarked()
 }
 
-// framesSome drops frames, and reads their heads, as long as something is there. It leaves in s.n what the last call
-// returned: 0 at the end of the connection.
+// framesSome drops frames, and reads their heads, as long as something is there. It leaves in s.n
+// the result of the last call: 0 at the end of the connection.
 func (s *socket) framesSome(fd uintptr) bool {
 	c, f := s.conn, s.conn.frames
 	for {
@@ -178,8 +179,8 @@ func (c *Conn) sendBulk() error {
 	return nil
 }
 
-// bulkSome sends what the kernel takes now. From memory that is in a core's cache this costs less than sendfile,
-// which handles each page by itself.
+// bulkSome sends the bytes that the kernel accepts now. From memory that is in a core's cache this
+// costs less than sendfile, which handles each page by itself.
 func (s *socket) bulkSome(fd uintptr) bool {
 	c := s.conn
 	for c.long.left > 0 {

@@ -14,8 +14,8 @@ import (
 // A Conn is one connection. It is used by one goroutine at a time; only the end of the context given to Begin
 // reaches into it from outside.
 //
-// It is a net.Conn, so that package crypto/tls can stand on it. SetDeadline and its kin are those of the current
-// operation.
+// It is a net.Conn, so that package crypto/tls can stand on it. SetDeadline, SetReadDeadline and
+// SetWriteDeadline apply to the current operation.
 type Conn struct {
 	sock    socket
 	clock   *clock
@@ -35,9 +35,10 @@ type Conn struct {
 	prev, next  *Conn  // in group; guarded by watch.mu
 }
 
-// Begin starts an operation: until the next Begin, calls fail with the context's error once ctx has ended, and with
-// os.ErrDeadlineExceeded after deadline (zero means none). It is cheap as long as the contexts of one connection
-// share one Done channel, and allocates only when that changes.
+// Begin starts an operation: until the next Begin, calls fail with the context's error once ctx has
+// ended, and with os.ErrDeadlineExceeded after deadline (zero means no deadline). It is cheap as
+// long as the contexts of one connection share one Done channel, and allocates only when that
+// changes.
 func (c *Conn) Begin(ctx context.Context, deadline time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -72,8 +73,8 @@ func (c *Conn) stopped() error {
 	return c.watch.cause(c)
 }
 
-// again decides what a wake-up by the poller's timer means: the end of the operation, or only a timer that was due
-// too early.
+// again determines the cause of a wake-up by the poller's timer: the end of the operation, or only
+// a timer that was due too early.
 func (c *Conn) again(err error) error {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -103,11 +104,11 @@ type Lender interface {
 	Return()
 }
 
-// ReadLate is Read for thousands of connections that wait: it asks for a buffer only when it looks for bytes, and
-// gives it back before it waits.
+// ReadLate is Read for thousands of connections that wait: it takes a buffer only when it looks for
+// bytes, and returns it before it waits.
 func (c *Conn) ReadLate(l Lender) (int, error) { return c.read(nil, l) }
 
-// read reads into p, or into what l lends when there is something.
+// read reads into p, or into a buffer of l when bytes have arrived.
 func (c *Conn) read(p []byte, l Lender) (int, error) {
 	for {
 		n, err := c.receive(p, l)
@@ -168,7 +169,7 @@ func (c *Conn) Peer() netip.AddrPort { return c.peer }
 // RemoteAddr returns the address of the other side.
 func (c *Conn) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(c.peer) }
 
-// LocalAddr returns an empty address; Local returns the real one.
+// LocalAddr returns an empty address; Local returns the actual address.
 func (c *Conn) LocalAddr() net.Addr { return &net.TCPAddr{} }
 
 // SetDeadline sets the end of the current operation.
@@ -183,24 +184,25 @@ func (c *Conn) SetReadDeadline(t time.Time) error { return c.SetDeadline(t) }
 // SetWriteDeadline is SetDeadline: reading and writing end together.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.SetDeadline(t) }
 
-// ErrAnswered says that the other side has sent something before it took all that was to be sent to it.
+// ErrAnswered means that the other side has sent something before it received the whole request.
 var ErrAnswered = errors.New("answered before everything was sent")
 
 const (
-	// gulp is how many bytes the kernel gathers at most before it wakes a client that discards: 4 MiB cost half the
-	// CPU of 1 MiB. gathered is how many it may hold back for all clients together, since that is memory.
+	// gulp is the largest number of bytes that the kernel gathers before it wakes a client that
+	// discards: 4 MiB cost half the CPU of 1 MiB. gathered is the limit for all clients together,
+	// since the bytes take memory.
 	gulp     = 4 << 20
 	gathered = 256 << 20
 	// small is a body that is not worth two settings of the socket.
 	small = 128 << 10
-	// tick is how late bytes may be reported that gather in the kernel, and how long a sender does not look whether
-	// the other side has answered.
+	// tick limits the delay with which bytes that gather in the kernel are reported, and the time
+	// between two checks of a sender for an early response.
 	tick = 250 * time.Millisecond
-	// slice is how many bytes are sent between two reports.
+	// slice is the number of bytes that are sent between two reports.
 	slice = 256 << 10
 )
 
-// bulk is what a long call works on.
+// bulk is the state of a long call.
 type bulk struct {
 	left  int64
 	moved func(int)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// attemptTimeout is how long one address may take when nothing else limits the connection's making; connectFloor is
-// the least that an address gets.
+// attemptTimeout limits the time for one address if nothing else limits the time for the
+// connection; connectFloor is the least time for an address.
 const (
 	attemptTimeout = 30 * time.Second
 	connectFloor   = 2 * time.Second
@@ -27,14 +27,14 @@ type Dialer struct {
 	reach func(ctx context.Context, host string, port uint16) (netip.AddrPort, error)
 }
 
-// NewDialer returns a dialer. The caller closes it after its connections. reach says where to connect for a port of
-// a host; nil: at the host's addresses.
+// NewDialer returns a dialer. The caller closes it after its connections. reach returns the address
+// for a port of a host; nil: at the host's addresses.
 func NewDialer(reach func(ctx context.Context, host string, port uint16) (netip.AddrPort, error)) *Dialer {
 	c := newClock()
 	return &Dialer{reach: reach, clock: c, watch: newWatch(), hosts: newHosts(c), opens: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// Close frees what the dialer holds. Its connections are closed before.
+// Close releases the resources of the dialer. Its connections must be closed before.
 func (d *Dialer) Close() error {
 	d.hosts.close()
 	return nil
@@ -96,8 +96,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// connect tries one address. left is how many addresses are still to be tried, this one included: they share the
-// time that is left.
+// connect tries one address. left is the number of addresses still to be tried, including this
+// address: they share the time that is left.
 func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, left int) (*Conn, error) {
 	c := &Conn{clock: d.clock, watch: d.watch, peer: to}
 	if err := d.open(c, to); errors.Is(err, syscall.EADDRNOTAVAIL) {
@@ -134,8 +134,9 @@ func Unconnected(err error) error {
 	return err
 }
 
-// open begins a connection. Where few ports are free the kernel searches for one for so long that a thousand
-// clients at once would keep a thousand threads busy, and no other goroutine would get a core: they take turns.
+// open begins a connection. If few ports are free the kernel searches for a free port for so long
+// that a thousand clients at once would keep a thousand threads busy, and no other goroutine would
+// get a core: clients take turns.
 func (d *Dialer) open(c *Conn, to netip.AddrPort) error {
 	d.opens <- struct{}{}
 	err := c.sock.open(to)

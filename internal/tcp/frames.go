@@ -1,18 +1,19 @@
 package tcp
 
-// Frames is what DiscardFrames takes from a connection: frames that begin with a head of five bytes, such as the records
-// of TLS.
+// Frames describes the frames that DiscardFrames takes from a connection. They begin with a head of
+// five bytes, as the records of TLS do.
 type Frames struct {
 	Head [5]byte // of the frame that comes next
 	Have int     // how many bytes of Head have been read
 	Drop int64   // bytes that are dropped before Head is read
 	// Next is called with each complete Head. It returns how many bytes to drop until the next head, or false to end.
 	Next func() (drop int64, ok bool)
-	// Rest returns a lower bound of how many bytes are still to come after Drop. The connection waits for no more.
+	// Rest returns a lower bound of the number of bytes that follow after Drop. The connection
+	// waits for no more.
 	Rest func() int64
 }
 
-// atLeast returns a lower bound of how many bytes are still to come.
+// atLeast returns a lower bound of the number of bytes that are still to come.
 func (f *Frames) atLeast() int64 { return max(f.Drop+f.Rest(), 1) }
 
 // headRead decides about the frame whose head is complete. It returns false if that frame is left to the caller.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// How long answers of the resolver are remembered.
+// Lifetimes of cached responses of the resolver.
 const (
 	rememberAddresses = time.Minute
 	rememberFailure   = time.Second // so that thousands of clients do not ask for the same missing name at once
@@ -36,7 +36,7 @@ type name struct {
 	err     error
 	expires int64
 	turn    int  // where the next client starts
-	sticky  bool // stay with what worked: the addresses are one machine
+	sticky  bool // stay with the address that worked:
 }
 
 func newHosts(c *clock) *hosts {
@@ -50,7 +50,7 @@ func (h *hosts) close() {
 	h.wg.Wait()
 }
 
-// of returns host's addresses and where to start among them.
+// of returns host's addresses and the index of the first address to try.
 func (h *hosts) of(ctx context.Context, host string) ([]netip.Addr, int, error) {
 	n := h.find(host)
 	select {
@@ -126,9 +126,9 @@ func known(host string) []netip.Addr {
 	return nil
 }
 
-// lookup finds the addresses of a name. A weir without a C library knows /etc/hosts and DNS; a name that neither
-// has may be known to what else the machine is set up to ask (its own name, names of a local network), which getent
-// does.
+// lookup finds the addresses of a name. A weir without a C library uses /etc/hosts and DNS; getent
+// also uses the machine's other name services, for names such as its own name and the names of a
+// local network.
 func lookup(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, network, host)
 	missing := (*net.DNSError)(nil)
@@ -141,8 +141,8 @@ func lookup(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	return nil, err
 }
 
-// getent asks the program of that name, if there is one. It has a line for each address and kind of socket:
-// "192.0.2.7      STREAM node7.example.org".
+// getent runs the program getent, if it is installed. It has a line for each address and kind of
+// socket: "192.0.2.7 STREAM node7.example.org".
 func getent(ctx context.Context, host string) (all []netip.Addr) {
 	said, _ := exec.CommandContext(ctx, "getent", "ahosts", host).Output()
 	for line := range strings.Lines(string(said)) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ErrWoken is why a wait for a connection ended that Wake ended.
+// ErrWoken is the error of a wait for a connection that Wake has ended.
 var ErrWoken = errors.New("the wait for a connection was ended")
 
 // A Listener takes the connections that servers make to a client.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// waitingRoom is how many connections may be made before they are accepted.
+// waitingRoom is the number of connections that may wait to be accepted.
 const waitingRoom = 1024
 
 // listening is a socket of the runtime's poller that listens.
@@ -97,7 +97,7 @@ func addressOf(from syscall.Sockaddr) netip.AddrPort {
 // Local returns the address of this side, the zero one if it is not known.
 func (c *Conn) Local() netip.AddrPort {
 	var at netip.AddrPort
-	_ = c.sock.raw.Control(func(fd uintptr) { // a closed socket has none
+	_ = c.sock.raw.Control(func(fd uintptr) { // a closed socket has no descriptor
 		if name, err := syscall.Getsockname(int(fd)); err == nil {
 			at = addressOf(name)
 		}
@@ -105,10 +105,10 @@ func (c *Conn) Local() netip.AddrPort {
 	return at
 }
 
-// Break ends the connection both ways: whoever waits on it is woken, and it only can be closed then. It may be
-// called by any goroutine before Close.
+// Break ends the connection both ways: all waiting calls return, and the only valid call after it
+// is Close. It may be called by any goroutine before Close.
 func (c *Conn) Break() {
-	_ = c.sock.raw.Control(func(fd uintptr) { // one that is closed needs no more
-		_ = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) // one that is broken needs no more
+	_ = c.sock.raw.Control(func(fd uintptr) { // a closed connection needs no shutdown
+		_ = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) // a broken connection needs no shutdown
 	})
 }

@@ -21,7 +21,7 @@ type socket struct {
 	read  readCall
 	write writeCall
 	buf   []byte
-	posed []byte // what recv sends before it waits; nil when all is sent
+	posed []byte // the bytes that recv sends before it waits; nil when all are sent
 	late  Lender
 	n     int
 	errno syscall.Errno
@@ -32,7 +32,7 @@ type socket struct {
 	flowing bool // the first bytes of a discarded body have come
 	up      bool // connected as soon as it was opened
 	looking func(fd uintptr)
-	calm    bool // what looking saw
+	calm    bool // the result of the last check
 	waited  bool // recv found nothing at first
 }
 
@@ -97,14 +97,16 @@ func startConnect(fd int, to netip.AddrPort) error {
 	return syscall.Connect(fd, &syscall.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16(), ZoneId: zone})
 }
 
-// connected tells, without waiting, whether the connection is up: on loopback it is before connect(2) returns.
+// connected reports, without waiting, whether the connection is up: on loopback it is before
+// connect(2) returns.
 func (s *socket) connected() bool { return s.up }
 
 // connect waits until the connection is up or refused.
 func (s *socket) connect(netip.AddrPort) error { return s.callWrite(callConnect, nil) }
 
-// recv reads into p, or, with a lender, into what that lends. If something is posed, it sends that and waits before it
-// reads, or returns without reading when not all of it could be sent.
+// recv reads into p, or, with a lender, into the buffer that it lends. If something is posed, it
+// sends that and waits before it reads, or returns without reading when not all of it could be
+// sent.
 func (s *socket) recv(p []byte, l Lender) (int, error) {
 	s.read, s.buf, s.late, s.n, s.errno, s.waited = callRecv, p, l, 0, 0, false
 	err := s.raw.Read(s.reading)
@@ -173,8 +175,8 @@ func (s *socket) onRead(fd uintptr) bool {
 	return true
 }
 
-// pose sends what is posed: true ends the wait, because not all of it was sent. An error of that comes back
-// when the rest is written.
+// pose sends the posed bytes: true ends the wait, because not all of it was sent. An error of that
+// comes back when the rest is written.
 func (s *socket) pose(fd uintptr) bool {
 	n, _ := transmit(fd, s.posed, 0)
 	if s.posed = s.posed[max(n, 0):]; len(s.posed) > 0 {

@@ -55,7 +55,7 @@ func (s *socket) recv(p []byte, l Lender) (int, error) {
 
 func (s *socket) send(p []byte, _ bool) (int, error) { return s.conn.Write(p) }
 
-// quiet has no way to look without waiting; what it misses, the next exchange finds out.
+// quiet has no way to look without waiting; the next exchange detects a closed connection.
 func (s *socket) quiet() bool { return true }
 
 func (s *socket) setDeadline(t time.Time) {
@@ -165,6 +165,6 @@ func (c *Conn) Local() netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// Break ends the connection both ways: whoever waits on it is woken, and it only can be closed then. It may be
-// called by any goroutine before Close.
+// Break ends the connection both ways: all waiting calls return, and the only valid call after it
+// is Close. It may be called by any goroutine before Close.
 func (c *Conn) Break() { _ = c.sock.conn.Close() }

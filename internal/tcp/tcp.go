@@ -1,9 +1,9 @@
 // Package tcp provides TCP connections for thousands of virtual clients: with little memory each, payload that the
 // kernel discards instead of copying it, and bulk sending without allocations.
 //
-// A Dialer makes connections and owns what they share: addresses of hosts, and the contexts that interrupt
-// operations. A Conn belongs to one goroutine at a time. Begin starts an operation with its context and deadline;
-// later calls of the operation allocate nothing.
+// A Dialer makes connections and owns their shared state: addresses of hosts, and the contexts that
+// interrupt operations. A Conn belongs to one goroutine at a time. Begin starts an operation with
+// its context and deadline; later calls of the operation allocate nothing.
 //
 // On Linux a connection is a non-blocking socket in the runtime's poller. Other systems get the same behavior from
 // package net, at its cost.
@@ -71,7 +71,7 @@ func (w *watch) join(ctx context.Context, c *Conn) {
 	defer w.mu.Unlock()
 	w.unlink(c)
 	if c.interrupted.Swap(false) {
-		c.armed = 0 // what the interruption left in the poller is overwritten
+		c.armed = 0 // overwrites the deadline that the interruption left in the poller
 		c.arm(c.until)
 	}
 	done := ctx.Done()
@@ -126,7 +126,7 @@ func (w *watch) interrupt(g *group) {
 	defer w.mu.Unlock()
 	for c := g.first; c != nil; c = c.next {
 		c.interrupted.Store(true)
-		c.sock.setDeadline(time.Unix(1, 0)) // long past: wakes whoever waits
+		c.sock.setDeadline(time.Unix(1, 0)) // long past: wakes all waiting calls
 	}
 }
 

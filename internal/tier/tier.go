@@ -1,4 +1,5 @@
-// Package tier chooses which tests run: those of the first tier, which every change passes, and those of the full tier.
+// Package tier chooses which tests run: the tests of the first tier, which every change passes, and
+// the tests of the full tier.
 package tier
 
 import (
@@ -54,8 +55,9 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Without skips t, which needs something that this machine may not have; why is the reason. If WEIR_REQUIRE is "all" or
-// lists what, the test fails instead: a required program is never skipped.
+// Without skips t, which needs something that this machine may not have; why is the reason. If
+// WEIR_REQUIRE is "all" or lists the program, the test fails instead: a required program is never
+// skipped.
 func Without(t testing.TB, what, why string) {
 	t.Helper()
 	if list := os.Getenv("WEIR_REQUIRE"); required(list, what) {

@@ -6,21 +6,22 @@ import (
 	"slices"
 )
 
-// minDropped is the least payload of a record that is dropped. Smaller ones cost little, and of TLS 1.3 they may be
-// something else than payload.
+// minDropped is the least payload of a record that is dropped. Smaller records cost little, and in
+// TLS 1.3 they may contain something else than payload.
 const minDropped = 4 << 10
 
-// Discard takes the next n bytes of payload without keeping them, and returns how many came; fewer than n only with an
-// error (io.ErrUnexpectedEOF if the server has closed). moved counts payload that was decrypted, dropped that of records
-// that were not.
+// Discard takes the next n bytes of payload without keeping them, and returns how many came; fewer
+// than n only with an error (io.ErrUnexpectedEOF if the server has closed). moved counts decrypted
+// payload, dropped the payload of records that were not decrypted.
 //
-// The last record is always decrypted: its checksum proves that no record was lost, added or repeated since the last one
-// that was decrypted. In TLS 1.2 all other records of 4 KiB or more are dropped. In TLS 1.3 the length and the kind of a
-// record's content are encrypted, so only records of the same length as one of the last four lengths of decrypted records
-// with nothing but payload are dropped, and none once a padded record was seen. If padding was among dropped records,
+// The last record is always decrypted: its checksum proves that no record was lost, added or
+// repeated since the last decrypted record. In TLS 1.2 all other records of 4 KiB or more are
+// dropped. In TLS 1.3 the length and the kind of a record's content are encrypted, so a record is
+// dropped only if it has the length of one of the last four decrypted records with nothing but
+// payload, and no record is dropped after a padded record. If padding was among dropped records,
 // payload is left over; see Surplus.
 //
-// Where a service's records have all had one length, several are dropped at once; see Pool.
+// If a service's records have all had one length, several records are dropped at once; see Pool.
 func (c *Conn) Discard(n int64, moved, dropped func(int)) (int64, error) {
 	c.left, c.gone, c.size, c.checked = n, dropped, 0, 0
 	err := c.discard(moved)
@@ -52,7 +53,7 @@ func (c *Conn) discard(moved func(int)) error {
 		if _, err := c.record(nil, 0); err != nil {
 			return err
 		}
-		c.count() // the record is authentic, so those before it were what they were taken for
+		c.count() // the record is authentic, so the dropped records before it were payload
 		if c.size > 0 && int64(len(c.plain)) < c.left {
 			c.pool.irregular.Store(true)
 		}
@@ -74,7 +75,8 @@ func (c *Conn) discardThrough(moved func(int)) error {
 	return nil
 }
 
-// dropRecords drops records as long as nothing has to be known of them. The head of the next one is then in buf.
+// dropRecords drops records as long as their content is irrelevant. The head of the next record is
+// then in buf.
 func (c *Conn) dropRecords() error {
 	if c.err != nil || c.left <= minDropped || c.is13() && c.units[c.recent] == 0 {
 		return c.err
@@ -105,13 +107,14 @@ func (c *Conn) dropRecords() error {
 	return nil
 }
 
-// nextFrame decides about the record whose head was read. What was dropped before it has come completely.
+// nextFrame decides about the record whose head was read. The dropped bytes before it have come
+// completely.
 func (c *Conn) nextFrame() (int64, bool) {
 	h := &c.drop.Head
 	size := int(h[3])<<8 | int(h[4])
 	payload := size - c.overhead()
 	if h[0] != typeData || h[1] != 3 || h[2] != 3 || payload > maxPlain {
-		if !c.batch { // else the records in between may not be those that were foreseen
+		if !c.batch { // else the records in between may differ from the foreseen records
 			c.count()
 		}
 		return 0, false
@@ -130,7 +133,7 @@ func (c *Conn) nextFrame() (int64, bool) {
 	return int64(n*size + (n-1)*headSize), true
 }
 
-// count counts what was dropped.
+// count counts the payload of the dropped records.
 func (c *Conn) count() {
 	if c.passed > 0 {
 		c.left -= int64(c.passed)
@@ -141,17 +144,18 @@ func (c *Conn) count() {
 }
 
 const (
-	// batch is how many records are dropped at once.
+	// batch is the number of records that are dropped at once.
 	batch = 8
-	// regular is how many records of a service must have had the length of the ones before, before any are foreseen.
+	// regular is the number of consecutive records of equal length after which further records of a
+	// service are foreseen.
 	regular = 4096
 	// maxForeseen is the last record of a connection that is foreseen. Servers that change their keys do so later: Java
 	// after 2^37 bytes, GnuTLS after 2^24 records.
 	maxForeseen = 1 << 22
 )
 
-// foresee returns how many records to drop at once: the one whose head was read, and those that will be like it. One more
-// at least is left for the next check.
+// foresee returns how many records to drop at once: the record whose head was read, and the similar
+// records that are expected after it. One more at least is left for the next check.
 func (c *Conn) foresee(size, payload int) int {
 	if size != c.size || c.in.seq > maxForeseen || c.pool.checked.Load() < regular || c.pool.irregular.Load() {
 		return 1
@@ -173,8 +177,8 @@ func (c *Conn) learn(size, payload int) {
 	}
 }
 
-// Surplus reports whether there is payload that was not asked for: what is discarded was less than the other side has
-// sent. It does not wait for any.
+// Surplus reports whether there is payload beyond the requested payload: the other side has sent
+// more than was discarded. It does not wait for any.
 func (c *Conn) Surplus() (bool, error) {
 	if c.through != nil {
 		return false, nil

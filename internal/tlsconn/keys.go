@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// A suite is what a cipher suite means for records.
+// A suite has the parameters of records under a cipher suite.
 type suite struct {
 	keySize int
 	hash    crypto.Hash // of TLS 1.3's key schedule and TLS 1.2's PRF

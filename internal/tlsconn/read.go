@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// maxUseless is how many records and messages without payload a server may send in a row, as crypto/tls has it.
+	// maxUseless is the number of records and messages without payload that a server may send in a
+	// row, as in crypto/tls.
 	maxUseless = 16
 	maxMessage = 64 << 10
 )
@@ -25,8 +26,8 @@ const (
 
 func (c *Conn) is13() bool { return c.version == tls.VersionTLS13 }
 
-// Read decrypts payload into p. It returns io.EOF after the server's close_notify, and where the connection ends between
-// two records; io.ErrUnexpectedEOF if it ends within one.
+// Read decrypts payload into p. It returns io.EOF after the server's close_notify, and if the
+// connection ends between two records; io.ErrUnexpectedEOF if it ends within one.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.through != nil {
 		return c.through.Read(p)
@@ -42,13 +43,13 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return c.take(p), nil
 }
 
-// ReadLate is Read into what l lends as soon as there is something.
+// ReadLate reads like Read, into a buffer that l lends as soon as bytes have arrived.
 func (c *Conn) ReadLate(l tcp.Lender) (int, error) {
 	if c.through != nil {
 		return c.through.Read(l.Lend())
 	}
 	for len(c.plain) == 0 {
-		if _, err := c.record(nil, maxRecord); err != nil { // what follows may be to be discarded
+		if _, err := c.record(nil, maxRecord); err != nil { // the payload after it may be discarded later
 			return 0, err
 		}
 	}
@@ -212,7 +213,7 @@ func (c *Conn) idle() error {
 	return nil
 }
 
-// alerted handles an alert. Its errors are those of crypto/tls.
+// alerted handles an alert. It returns the same errors as crypto/tls.
 func (c *Conn) alerted(data []byte) error {
 	switch {
 	case len(data) != 2:
@@ -227,7 +228,8 @@ func (c *Conn) alerted(data []byte) error {
 	return c.fail(&net.OpError{Op: "remote error", Err: tls.AlertError(data[1])})
 }
 
-// handshake handles what servers send after the handshake. Tickets are for crypto/tls, see ticketReader.
+// handshake handles the messages that servers send after the handshake. Tickets are for crypto/tls,
+// see ticketReader.
 func (c *Conn) handshake(data []byte) error {
 	c.messages = append(c.messages, data...)
 	for len(c.messages) >= 4 {
@@ -271,7 +273,7 @@ func (c *Conn) renegotiation(typ byte, size int) error {
 	return wrong(alertUnexpectedMessage, "an unexpected handshake message of type %d and %d bytes", typ, size)
 }
 
-// keyUpdate replaces the server's keys, and this side's if the server asks for that.
+// keyUpdate replaces the server's keys, and this side's if the server requests that.
 func (c *Conn) keyUpdate(both bool) error {
 	if both {
 		if err := c.send(typeHandshake, []byte{messageKeyUpdate, 0, 0, 1, 0}); err != nil {

@@ -27,7 +27,8 @@ const (
 	alertNoRenegotiation   = 100
 )
 
-// ErrRecord is wrapped by the errors of records that do not follow the protocol, and of those that were altered on the way.
+// ErrRecord is wrapped by the errors of records that do not follow the protocol or were altered on
+// the way.
 var ErrRecord = errors.New("TLS")
 
 // A recordError is a fault of the server's records, of which an alert notifies it.

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// maxSessions is of how many servers a Tickets keeps sessions.
+// maxSessions is the number of servers for which a Tickets keeps sessions.
 const maxSessions = 64
 
 // Tickets keeps the last TLS session with each of several servers, so that later connections can resume it. It is safe for
@@ -17,10 +17,10 @@ type Tickets struct {
 	sessions map[string]session
 }
 
-// A session is what is known of a TLS session.
+// A session is the stored state of a TLS session.
 type session struct {
 	state  *tls.ClientSessionState
-	master []byte // TLS 1.2: the master secret, of which crypto/tls tells only in the first handshake
+	master []byte // TLS 1.2: the master secret, which crypto/tls reports only in the first handshake
 }
 
 // For returns the Config.ClientSessionCache of one connection to a server, which is named as the caller likes. It returns nil
@@ -48,7 +48,7 @@ func (c *sessionCache) Get(string) (*tls.ClientSessionState, bool) {
 	return s.state, ok
 }
 
-// Put keeps a session; nil removes the one that is there.
+// Put keeps a session; nil removes the stored session.
 func (c *sessionCache) Put(_ string, state *tls.ClientSessionState) {
 	t := c.tickets
 	t.mu.Lock()
@@ -63,19 +63,21 @@ func (c *sessionCache) Put(_ string, state *tls.ClientSessionState) {
 	t.sessions[c.server] = session{state, c.secrets.master}
 }
 
-// A ticketReader has crypto/tls read the tickets of TLS 1.3, which servers send after the handshake: only crypto/tls knows
-// the secret that they need. It is shown all records up to the first with payload.
+// A ticketReader has crypto/tls read the tickets of TLS 1.3, which servers send after the
+// handshake: only crypto/tls has the necessary secret. It is shown all records up to the first with
+// payload.
 type ticketReader struct {
 	tls   *tls.Conn
 	under *oneByOne
 }
 
-// read shows crypto/tls a record. It returns false if it wants no more.
+// read shows crypto/tls a record. It returns false if crypto/tls needs no more records.
 func (r *ticketReader) read(record []byte) bool {
 	r.under.record = record
 	_, err := r.tls.Read(make([]byte, 1))
 	return errors.Is(err, errNoRecord)
 }
 
-// errNoRecord is what crypto/tls gets when it has read a record: an error of those that it takes for temporary.
+// errNoRecord is returned to crypto/tls after it has read a record: crypto/tls takes it for a
+// temporary error.
 var errNoRecord = os.ErrDeadlineExceeded

@@ -30,12 +30,13 @@ const (
 	bufferSize    = bufferRecords * maxRecord
 )
 
-// A Pool is what the connections with one service share: buffers, and what is known of the service's records. It is safe for
-// concurrent use; its zero value is empty.
+// A Pool has the shared state of the connections with one service: buffers, and the lengths of the
+// service's records. It is safe for concurrent use; its zero value is empty.
 //
-// A service whose first 4096 records within bodies were as long as the ones before is expected to go on like that: of eight
-// records the header of one is checked. If it is not where it is expected, the connection ends with an error, and no
-// more records of the service are foreseen.
+// If the first 4096 records of a service within bodies were all as long as the records before, the
+// same is expected of later records: of eight records the header of one is checked. If it is not
+// where it is expected, the connection ends with an error, and no more records of the service are
+// foreseen.
 type Pool struct {
 	pool      sync.Pool    // of *[]byte
 	checked   atomic.Int64 // records that were dropped after a look at their header
@@ -60,9 +61,9 @@ type Conn struct {
 	version uint16
 	resumed bool // the handshake was that of an earlier TLS session
 	in, out half
-	tickets *ticketReader // nil: none is expected any more
+	tickets *ticketReader // nil: no ticket is expected any more
 
-	held     *[]byte // what buf lies in
+	held     *[]byte // the memory of buf
 	buf      []byte  // buf[pos:end]: records that were received and are not read yet
 	pos, end int
 	plain    []byte // decrypted payload that is not read yet; it lies in buf
@@ -78,7 +79,7 @@ type Conn struct {
 	drop     tcp.Frames
 	left     int64     // of Discard: payload still to come, that of the record being dropped included
 	passed   int       // payload of the records that are being dropped
-	size     int       // length of the last record that was dropped, 0 if none was in this call
+	size     int       // length of the last dropped record, 0 if this call has dropped no record
 	checked  int64     // records of this call that were dropped after a look at their header
 	batch    bool      // several records are being dropped
 	foreseen bool      // records were dropped without a look at their header
@@ -142,7 +143,8 @@ func (c *Conn) takeOver(state *tls.ConnectionState, s *secrets) bool {
 	return true
 }
 
-// oneByOne lets crypto/tls read no further than to the end of a record: what follows the handshake is not for it.
+// oneByOne lets crypto/tls read no further than to the end of a record: the bytes after the
+// handshake are not for crypto/tls.
 type oneByOne struct {
 	*tcp.Conn
 	secrets *secrets
@@ -150,11 +152,11 @@ type oneByOne struct {
 	have    int // bytes of head
 	left    int // of the record
 	free    bool
-	over    bool   // the handshake is over: crypto/tls reads what is in record, and writes nothing
-	record  []byte // what crypto/tls is to read
+	over    bool   // the handshake is over: crypto/tls reads record and writes nothing
+	record  []byte // the input of crypto/tls
 }
 
-// Write sends what crypto/tls has written. The first of it is the ClientHello.
+// Write sends the output of crypto/tls. The first of it is the ClientHello.
 func (o *oneByOne) Write(p []byte) (int, error) {
 	if o.over {
 		return len(p), nil
@@ -196,7 +198,8 @@ func (o *oneByOne) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// secrets takes what follows the handshake from crypto/tls: the lines of its key log, and the server's first message.
+// secrets takes the secrets after the handshake from crypto/tls: the lines of its key log, and the
+// server's first message.
 type secrets struct {
 	hello          []byte // the beginning of the server's first handshake message
 	random         []byte // the client's
@@ -204,7 +207,8 @@ type secrets struct {
 	client, server []byte // TLS 1.3: traffic secrets
 }
 
-// helloSize is how much of a hello contains the random number: type, length and version come first.
+// helloSize is the length of the beginning of a hello, up to its random number: type, length and
+// version come first.
 const helloSize = 4 + 2 + 32
 
 func (s *secrets) sees(p []byte) {

@@ -21,8 +21,8 @@ const (
 	leeway   = 30 * time.Second // by which clocks may differ
 )
 
-// algorithms are those of the profile. What is signed with a shared secret, or
-// not at all, is never looked at.
+// algorithms returns the signature algorithms of the profile. Tokens signed with a shared secret,
+// or not signed, are never accepted.
 func algorithms() []jose.SignatureAlgorithm { return []jose.SignatureAlgorithm{jose.ES256, jose.RS256} }
 
 // A Trust is an issuer whose tokens count.
@@ -32,14 +32,14 @@ type Trust struct {
 	Base   string // the folder that its paths begin at; "" is the top
 	Roles  bool   // it may give roles of weir (scopes that begin with "weir.")
 
-	Audience []string // what it calls the service, besides Options.Audience
+	Audience []string // names of the service in the issuer's tokens, besides Options.Audience
 	Any      bool     // its tokens may have no wlcg.ver: they are of another profile
 }
 
-// Options are for NewChecker. The zero value trusts no issuer.
+// Options configure NewChecker. The zero value trusts no issuer.
 type Options struct {
 	Trust    []Trust
-	Audience []string         // what the service is called; tokens for Any count as well
+	Audience []string         // names of the service; tokens for Any are accepted as well
 	Now      func() time.Time // nil is time.Now
 	Client   *http.Client     // fetches keys; nil is one of its own. Redirects are never followed
 }
@@ -53,7 +53,8 @@ type Checker struct {
 	known   known
 }
 
-// NewChecker returns a Checker. It asks no issuer before there is a token of it.
+// NewChecker returns a Checker. It sends no request to an issuer before Check gets a token of that
+// issuer.
 func NewChecker(o Options) (*Checker, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -67,7 +68,7 @@ func NewChecker(o Options) (*Checker, error) {
 	return c, nil
 }
 
-// Add trusts an issuer from now on, in the place of what was known of it.
+// Add trusts an issuer from now on. It replaces an earlier Trust of the same issuer.
 func (c *Checker) Add(t Trust) error {
 	k := &keyring{trust: t, client: c.client, now: c.o.Now}
 	if _, _, err := components("/"+strings.Trim(t.Base, "/"), false); err != nil {
@@ -106,10 +107,10 @@ type reading struct {
 	Groups    []string     `json:"wlcg.groups"`
 }
 
-// Check returns what a token says, if it is signed by an issuer that is trusted,
-// meant for this service, and good now. A key that is withdrawn counts for a minute
-// more. What is returned is shared, and not to be changed. Errors are ErrInvalid, or ErrKeys if that
-// could not be found out: then the same token may be good in a moment.
+// Check returns the claims of a token if it is signed by a trusted issuer, meant for this service,
+// and valid now. A withdrawn key is accepted for a minute more. The result is shared and must not
+// be changed. Errors are ErrInvalid, or ErrKeys if the keys could not be fetched: then the same
+// token may be valid in a moment.
 func (c *Checker) Check(ctx context.Context, raw string) (*Claims, error) {
 	if len(raw) > maxToken {
 		return nil, invalid("it has %d bytes: at most %d are read", len(raw), maxToken)
@@ -139,7 +140,7 @@ func (c *Checker) open(ctx context.Context, raw string, said any) (*keyring, err
 	if _, ok := head.ExtraHeaders["crit"]; ok {
 		return nil, invalid("it has a critical header that is not known here")
 	}
-	var claimed reading // until the signature is checked it only tells where to look for the key
+	var claimed reading // until the signature is checked it only selects the key
 	if err := t.UnsafeClaimsWithoutVerification(&claimed); err != nil {
 		return nil, invalid("its claims cannot be read: something has the wrong type, or is said twice")
 	}
@@ -159,7 +160,7 @@ func (c *Checker) open(ctx context.Context, raw string, said any) (*keyring, err
 	return k, nil
 }
 
-// remember keeps what raw says, unless its issuer was put in another's place meanwhile.
+// remember caches the claims of raw, unless its issuer was replaced meanwhile.
 func (c *Checker) remember(raw string, claims *Claims, by *keyring) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -233,8 +234,8 @@ func shown(name string) string {
 	return strconv.Quote(name)
 }
 
-// known remembers for a short time what tokens say that were found good: one is
-// shown with each of many requests, and a signature costs as much as a small file.
+// known caches the claims of valid tokens for a short time: a client sends one token with each of
+// many requests, and checking a signature takes as long as serving a small file.
 type known struct {
 	mu     sync.Mutex
 	tokens map[[sha256.Size]byte]remembered // by digest: the tokens themselves are nowhere kept

@@ -23,19 +23,20 @@ import (
 	"weir/internal/say"
 )
 
-// A Bearer is what a token for another service says.
+// A Bearer has the claims of a token for another service.
 type Bearer struct {
 	Issuer   string
 	Scope    string
 	Audience []string
 	Issued   time.Time // zero if the token does not say
 	Expires  time.Time
-	// Rights is a digest of all that it says except its times and its id: two tokens with the same one give the same rights.
+	// Rights is a digest of all claims except the token's times and its id: two tokens with the
+	// same Rights give the same rights.
 	Rights string
 }
 
-// Inspect returns what a token of a trusted issuer says that is good now, but for another service: its audience and its scopes are not
-// looked at. Errors are those of Check.
+// Inspect returns the claims of a token of a trusted issuer that is valid now, but for another
+// service: its audience and its scopes are not checked. It returns the same errors as Check.
 func (c *Checker) Inspect(ctx context.Context, raw string) (*Bearer, error) {
 	if len(raw) > maxToken {
 		return nil, invalid("it has %d bytes: at most %d are read", len(raw), maxToken)
@@ -88,8 +89,8 @@ func ExpiryOf(raw string) time.Time {
 	return until
 }
 
-// Times returns the times from and until which a JSON Web Token claims to be valid, without any check. A time that it does not claim is
-// zero, and so are those of other texts.
+// Times returns the times from and until which a JSON Web Token claims to be valid, without any
+// check. A missing time is zero, and the two times of any other text are zero.
 func Times(raw string) (from, until time.Time) {
 	parts := strings.Split(raw, ".")
 	if len(parts) != 3 {
@@ -103,7 +104,7 @@ func Times(raw string) (from, until time.Time) {
 	return claimed(claims.Nbf), claimed(claims.Exp)
 }
 
-// claimed returns a claim as a time if it is a sane one.
+// claimed returns a claim as a time if it is in a plausible range.
 func claimed(seconds float64) time.Time {
 	if !(seconds > 0 && seconds < 1<<40) {
 		return time.Time{}
@@ -125,7 +126,7 @@ type Client struct {
 // A Renewed token is the answer of an issuer.
 type Renewed struct {
 	Access  string
-	Refresh string // "": there is none, or the one that was sent stays valid
+	Refresh string // empty if there is no refresh token, or if the old token stays valid
 	Expires time.Time
 	Until   time.Time // end of the refresh token; zero if the issuer does not say
 	Plain   bool      // the issuer refused to exchange the token for a refresh token
@@ -135,7 +136,7 @@ type Renewed struct {
 type ClientError struct {
 	Status int
 	Code   string // of RFC 6749, section 5.2, such as invalid_grant; may be ""
-	Text   string // what the issuer says, without secrets
+	Text   string // the issuer's message, without secrets
 }
 
 // Error implements error.
@@ -154,9 +155,11 @@ const (
 	refreshType = "urn:ietf:params:oauth:token-type:refresh_token"
 )
 
-// Exchange exchanges a token that has not expired for one with the same scope and audience, and for a refresh token if the issuer gives
-// one (RFC 8693). It asks as FTS3 does, which INDIGO IAM expects; an issuer that refuses this is asked as Keycloak expects it, and at last
-// for an access token only. With plain, Exchange sends only the last of these requests.
+// Exchange exchanges a token that has not expired for one with the same scope and audience, and for
+// a refresh token if the issuer gives one (RFC 8693). It first sends the request that FTS3 sends,
+// which INDIGO IAM expects; if the issuer refuses it, Exchange sends the request that Keycloak
+// expects, and at last a request for an access token only. With plain, Exchange sends only the last
+// of these requests.
 func (c *Client) Exchange(ctx context.Context, raw, scope string, audience []string, plain bool) (got Renewed, err error) {
 	c.mu.Lock()
 	way := c.way
@@ -201,7 +204,7 @@ func (c *Client) Refresh(ctx context.Context, refresh, scope string, audience []
 		"audience": {strings.Join(audience, " ")}})
 }
 
-// A tokenAnswer is what a token endpoint answers (RFC 6749, section 5).
+// A tokenAnswer is the response of a token endpoint (RFC 6749, section 5).
 type tokenAnswer struct {
 	Access  string  `json:"access_token"`
 	Refresh string  `json:"refresh_token"`
@@ -247,7 +250,7 @@ func (c *Client) ask(ctx context.Context, form url.Values) (got Renewed, err err
 	if answer.Until > 0 && answer.Until < 1e9 {
 		got.Until = asked.Add(time.Duration(answer.Until * float64(time.Second)))
 	}
-	if got.Access == got.Refresh { // an issuer that has only what was asked for
+	if got.Access == got.Refresh { // an issuer that has issued only the requested token
 		got.Access = ""
 	}
 	switch {
@@ -275,7 +278,8 @@ func (c *Client) refused(status int, answer *tokenAnswer, form url.Values) error
 	return &ClientError{Status: status, Code: fmt.Sprintf("%.200s", say.Plain(answer.Code)), Text: fmt.Sprintf("%.200s", say.Plain(why))}
 }
 
-// expires returns when the token expires: the earlier one of what the answer to a request and what the token says.
+// expires returns when the token expires: the earlier of the time in the response and the time in
+// the token.
 func (a *tokenAnswer) expires(asked time.Time) (at time.Time) {
 	if a.Life > 0 && a.Life < 1e9 {
 		at = asked.Add(time.Duration(a.Life * float64(time.Second)))

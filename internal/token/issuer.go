@@ -30,10 +30,10 @@ type Issuer struct {
 	public jose.JSONWebKey
 }
 
-// Keep returns an issuer that signs with the key in file: ECDSA on P-256, in PEM,
-// readable by this user alone. A missing key is made. Without that file all
-// tokens of the issuer are void. url is what the issuer is called in its tokens;
-// https, so that others can fetch its keys from there. now nil is time.Now.
+// Keep returns an issuer that signs with the key in file: ECDSA on P-256, in PEM, readable by this
+// user alone. A missing key is made. Without that file all tokens of the issuer are void. url is
+// the name of the issuer in its tokens; https, so that others can fetch its keys from there. now
+// nil is time.Now.
 func Keep(file, url string, now func() time.Time) (*Issuer, error) {
 	key, err := keepKey(file)
 	if err != nil {
@@ -105,7 +105,7 @@ func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	err = pem.Encode(f, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Link(f.Name(), file) // never replaces one that another made meanwhile
+		err = os.Link(f.Name(), file) // never replaces a key that another process made meanwhile
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return keepKey(file)
@@ -113,14 +113,14 @@ func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	return key, err
 }
 
-// URL returns what the issuer is called in its tokens.
+// URL returns the name of the issuer in its tokens.
 func (i *Issuer) URL() string { return i.url }
 
-// A Grant is what a token is to say.
+// A Grant describes a token to issue.
 type Grant struct {
 	Subject  string        // who gets it
 	Audience []string      // who is to accept it: URLs of services, names of sites, or Any
-	Scopes   []string      // such as those of Path, or weir.read
+	Scopes   []string      // such as the results of Path, or weir.read
 	Life     time.Duration // from now on
 	Early    time.Duration // before now in which it is good as well: for clocks that are put right
 	ID       string        // a unique name; "": one is made
@@ -172,8 +172,8 @@ func (i *Issuer) Keys() []byte {
 	return b
 }
 
-// Trust returns what a Checker needs to check this issuer's tokens without asking
-// anybody. They may have roles.
+// Trust returns the configuration with which a Checker checks this issuer's tokens without any
+// request. They may have roles.
 func (i *Issuer) Trust() Trust { return Trust{Issuer: i.url, Keys: i.Keys(), Roles: true} }
 
 // Paths of the documents, below the issuer's URL, from which others learn its keys.
@@ -182,8 +182,8 @@ const (
 	KeysPath          = "/.well-known/jwks.json"
 )
 
-// ServeHTTP answers GET of the two documents, whatever comes before their paths.
-// They are public.
+// ServeHTTP serves GET requests for the two documents, with any prefix before their paths. They are
+// public.
 func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body []byte
 	switch {
@@ -200,7 +200,7 @@ func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "public, max-age=600")
-	_, _ = w.Write(body) // who is gone asks again
+	_, _ = w.Write(body) // a client that has disconnected repeats the request
 }
 
 type configuration struct {

@@ -34,7 +34,7 @@ type keyring struct {
 	now    func() time.Time
 	asking sync.Mutex // held while the issuer is asked: others wait for the same answer
 	asked  time.Time
-	failed error // what the last question came to
+	failed error // the error of the last request, if it failed
 
 	mu      sync.Mutex
 	keys    *jose.JSONWebKeySet
@@ -73,7 +73,7 @@ func (k *keyring) kept(id string) (keys *jose.JSONWebKeySet, good bool) {
 	return k.keys, k.keys != nil && k.now().Sub(k.fetched) <= fresh && (id == "" || len(k.keys.Key(id)) > 0)
 }
 
-// refresh asks the issuer if its keys are old, or none is called id.
+// refresh requests the issuer's keys if they are old, or if no key is called id.
 func (k *keyring) refresh(ctx context.Context, id string) (*jose.JSONWebKeySet, error) {
 	k.asking.Lock()
 	defer k.asking.Unlock()
@@ -84,7 +84,7 @@ func (k *keyring) refresh(ctx context.Context, id string) (*jose.JSONWebKeySet, 
 	now := k.now()
 	if k.asked.IsZero() || now.Sub(k.asked) >= between || now.Before(k.asked) {
 		set, err := fetch(ctx, k.client, k.trust.Issuer)
-		if ctx.Err() == nil { // else who asked went away, and it says nothing
+		if ctx.Err() == nil { // otherwise the caller has gone, and the error does not concern the issuer
 			k.asked, k.failed = now, err
 		}
 		if err == nil {
@@ -102,7 +102,7 @@ func (k *keyring) refresh(ctx context.Context, id string) (*jose.JSONWebKeySet, 
 	return keys, nil
 }
 
-// fetch asks an issuer for its keys, by way of its configuration.
+// fetch requests an issuer's keys. Their address is in its configuration.
 func fetch(ctx context.Context, client *http.Client, issuer string) (*jose.JSONWebKeySet, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -120,7 +120,8 @@ func fetch(ctx context.Context, client *http.Client, issuer string) (*jose.JSONW
 	return readKeys(text)
 }
 
-// discover asks an issuer for its configuration: OpenID Connect Discovery 1.0, section 4, or else RFC 8414, section 3.
+// discover requests an issuer's configuration: OpenID Connect Discovery 1.0, section 4, or else RFC
+// 8414, section 3.
 func discover(ctx context.Context, client *http.Client, issuer string) (conf configuration, err error) {
 	text, err := get(ctx, client, strings.TrimSuffix(issuer, "/")+ConfigurationPath)
 	if errors.Is(err, errAbsent) {
@@ -173,7 +174,7 @@ func get(ctx context.Context, client *http.Client, address string) ([]byte, erro
 	return text, err
 }
 
-// plainClient returns a client that follows no redirects: an issuer is who it says.
+// plainClient returns a client that follows no redirects: an issuer must serve its own documents.
 func plainClient(c *http.Client) *http.Client {
 	own := http.Client{Timeout: fetchTime}
 	if c != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// An Op is what somebody wants to do with a path.
+// An Op is an operation on a path.
 type Op int
 
 // The operations.
@@ -20,22 +20,22 @@ const (
 	Modify           // change, replace, move away or delete
 )
 
-// A scope is a right on a path and what is below.
+// A scope is a right on a path and on all paths below it.
 type scope struct {
 	right  string   // read, create, modify, stage or poll
-	path   []string // components; none is the top
+	path   []string // components; empty for the top folder
 	folder bool     // the path was written with a slash at its end: a folder, not a file
 }
 
 const storage = "storage."
 
-// rights are those of the profile.
+// rights returns the rights of the profile.
 func rights() []string { return []string{"read", "create", "modify", "stage", "poll"} }
 
 func isRole(word string) bool { return strings.HasPrefix(word, "weir.") }
 
-// Path writes the scope that gives a right (read, create, modify, stage or
-// poll) on path, which begins with a slash, and on what is below it.
+// Path returns the scope that gives a right (read, create, modify, stage or poll) on path, which
+// begins with a slash, and on all paths below it.
 func Path(right, path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -76,8 +76,8 @@ func readScopes(text string) (scopes []scope, words []string, err error) {
 	return scopes, words, nil
 }
 
-// components takes a path apart, in a scope with escapes as in URLs (RFC 3986).
-// What could be read in two ways is refused, not made tidy.
+// components takes a path apart, in a scope with escapes as in URLs (RFC 3986). An ambiguous path
+// is refused, not normalized.
 func components(path string, escaped bool) (parts []string, folder bool, err error) {
 	rest, ok := strings.CutPrefix(path, "/")
 	if !ok {
@@ -119,8 +119,8 @@ func (c *Claims) May(op Op, path string) bool {
 	return slices.ContainsFunc(c.scopes, func(s scope) bool { return s.allows(op, parts, folder, c.size != nil) })
 }
 
-// allows implements section 2.2.1 of the profile. file: the path of the scope is one
-// of a file, and what is below it does not count.
+// allows implements section 2.2.1 of the profile. file: the path of the scope is the path of a
+// file, and the scope does not include paths below it.
 func (s scope) allows(op Op, path []string, folder, file bool) bool {
 	if file && (op == Folder) != (len(path) < len(s.path)) || file && len(path) > len(s.path) {
 		return false

@@ -1,12 +1,11 @@
-// Package token issues and checks bearer tokens: JSON Web Tokens of the WLCG
-// profile, whose scopes say which paths of a storage service may be read,
-// created or changed, and which roles somebody has with the coordinator.
+// Package token issues and checks bearer tokens: JSON Web Tokens of the WLCG profile, whose scopes
+// define which paths of a storage service may be read, created or changed, and which roles a user
+// has with the coordinator.
 //
-// The profile is "WLCG Common JWT Profiles", versions 1.0 to 1.3, of the WLCG
-// Authorization Working Group (github.com/WLCG-AuthZ-WG/common-jwt-profile). A
-// token says who issued it, for which service, until when, and what for. It is
-// a secret of who holds it, so nothing here writes one, or a part of one, into
-// an error or a log.
+// The profile is "WLCG Common JWT Profiles", versions 1.0 to 1.3, of the WLCG Authorization Working
+// Group (github.com/WLCG-AuthZ-WG/common-jwt-profile). The claims of a token are its issuer, its
+// service, its times and its scopes. A token is a secret of its holder, so this package never
+// writes a token, or a part of it, into an error or a log.
 package token
 
 import (
@@ -18,14 +17,14 @@ import (
 // Errors of Check. An error is one of them, with a sentence behind it that has
 // nothing of the token but, where it helps, the name of its issuer.
 var (
-	ErrInvalid = errors.New("the token is not valid") // whoever shows it is to be answered 401
+	ErrInvalid = errors.New("the token is not valid") // the response has status 401
 	ErrKeys    = errors.New("the issuer's keys could not be read")
 )
 
 // Any is the audience of a token that is meant for every service.
 const Any = "https://wlcg.cern.ch/jwt/v1/any"
 
-// Claims are what a token says that was checked.
+// Claims are the checked claims of a token.
 type Claims struct {
 	Issuer   string
 	Subject  string // who holds it, unique with the issuer
@@ -41,11 +40,10 @@ type Claims struct {
 	size     *int64 // see Most
 }
 
-// Most tells how many bytes may be stored with the token: in one file, and in all
-// that are being stored with it at a time. Such a token (its claim weir.size) is for
-// the very files that its scopes name, and for nothing below them: so who holds it
-// can bring no more than that. who is the token's name, which no other one has; ok is
-// false if nothing is said of it.
+// Most returns the number of bytes that may be stored with the token: in one file, and in all files
+// that are being stored with it at a time. Such a token (its claim weir.size) is valid for the very
+// files that its scopes name, not for paths below them: its holder cannot store more bytes than
+// that. who is the unique name of the token; ok is false if the token has no such claim.
 func (c *Claims) Most() (who string, bytes int64, ok bool) {
 	if c.size == nil {
 		return "", 0, false

@@ -20,10 +20,10 @@ import (
 	"weir/internal/trust"
 )
 
-// A Target is a file at an endpoint, and what opens it.
+// A Target is a file at an endpoint, with the credentials for it.
 type Target struct {
 	URL   string // http or https
-	Token string // bearer token; "" is none. A secret
+	Token string // bearer token, a secret; may be empty
 	Pin   string // SHA-256 of the endpoint's certificate in hex, if that is self-made; "": authorities decide
 
 	// Servers are others that may see Token, Cert and Header where the URL's server
@@ -31,8 +31,8 @@ type Target struct {
 	// All others that a redirect leads to are asked without.
 	Servers []string
 
-	Cert   *tls.Certificate // client certificate, for https only. It goes where Token goes; nil is none
-	Guard  *Guard           // who may be asked for it, besides the client's own; nil: whoever the URL names
+	Cert   *tls.Certificate // client certificate, for https only, or nil. It is sent to the same servers as Token
+	Guard  *Guard           // the servers that may be contacted for it, besides the client's own guard; nil: any server
 	Header http.Header      // sent with every question about it, in this case; may be nil
 }
 
@@ -42,16 +42,16 @@ const (
 	ArchiveMetadata = "ArchiveMetadata" // hints for the tape system of the destination: Base64 of JSON
 )
 
-// Options are for New.
+// Options configure New.
 type Options struct {
 	TLS   *tls.Config       // authorities, client certificates; nil is the system's
-	Pins  map[string]string // certificates by HOST:PORT, in lower case: SHA-256 in hex, in the place of authorities and of what a Target says
-	Guard *Guard            // nil: whoever gives the URLs may reach what this machine can
+	Pins  map[string]string // certificates by HOST:PORT, in lower case: SHA-256 in hex, instead of authorities and of the pin of a Target
+	Guard *Guard            // nil: the source of the URLs may reach all servers that this machine can reach
 	Name  string            // as User-Agent; "" is weir
 }
 
-// A Client asks endpoints. Its methods may be called by many goroutines at once.
-// Close ends it.
+// A Client sends requests to endpoints. Its methods may be called by many goroutines at once. Close
+// ends it.
 type Client struct {
 	o       Options
 	nearest map[Area]*Guard // of redirects, by where they come from
@@ -62,12 +62,12 @@ type Client struct {
 	kinds   Kinds
 }
 
-// A way is how an endpoint is reached.
+// A way has the connections to an endpoint.
 type way struct {
 	pin   string
 	cert  *tls.Certificate
 	once  bool // on a connection of its own
-	bulk  bool // requests or answers have the bytes of files
+	bulk  bool // requests or responses contain the bytes of files
 	guard *Guard
 	near  *Guard // of redirects
 }
@@ -92,7 +92,7 @@ func (c *Client) Close() {
 	c.forget()
 }
 
-// forget drops all ways. What is asked on them now goes on.
+// forget drops all ways. Requests in progress on them continue.
 func (c *Client) forget() {
 	for _, w := range c.ways {
 		w.CloseIdleConnections()
@@ -100,12 +100,12 @@ func (c *Client) forget() {
 	clear(c.ways)
 }
 
-// dialTime is how long a connection, and TLS on it, may take.
+// dialTime limits the time for a connection, including the TLS handshake.
 const dialTime = 20 * time.Second
 
-// twice says whether a question may be asked again if its connection broke. What may
-// not be has a connection of its own: XRootD closes those that wait, often just when
-// the next request comes, and it would be unknown whether that one was processed.
+// twice reports whether a request may be repeated if its connection broke. A request that may not
+// be repeated has a connection of its own: XRootD closes idle connections, often just when the next
+// request comes, and it would be unknown whether that request was processed.
 func twice(method string) bool {
 	return method != "COPY" && method != "MOVE" && method != http.MethodPut && method != http.MethodPost
 }
@@ -157,21 +157,21 @@ type Request struct {
 	Method string
 	Target Target
 	Header http.Header                   // written as it is here, in this case; may be nil
-	Body   func() (io.ReadCloser, error) // asked again after a redirect; nil is none
+	Body   func() (io.ReadCloser, error) // called again after a redirect; may be nil
 	Length int64                         // of Body
 
 	near  *Guard // of redirects
 	alone bool   // on a connection of its own
 }
 
-// maxRedirects is how often an endpoint may send us on.
+// maxRedirects is the largest number of redirects of a request.
 const maxRedirects = 5
 
-// Do asks. It follows redirects itself, with the same method and headers; never from
-// https to http, and never nearer to this machine than the server is that redirects
-// (from the public internet to a private network, or to this machine). Credentials
-// stay with the URL's scheme, host and port, and with the target's Servers. The
-// caller closes the answer's body. An error is an *Error, also if ctx ended.
+// Do sends a request. It follows redirects itself, with the same method and headers; never from
+// https to http, and never nearer to this machine than the redirecting server is (from the public
+// internet to a private network, or to this machine). Credentials stay with the URL's scheme, host
+// and port, and with the target's Servers. The caller closes the response's body. An error is an
+// *Error, also if ctx ended.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	at, err := url.Parse(r.Target.URL)
 	if err != nil {
@@ -214,7 +214,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 				r.Method, at.Host, to.Scheme)}
 		}
 		if hostPort(to) != hostPort(at) {
-			r.Target.Pin = "" // it is that of one server
+			r.Target.Pin = "" // it is the certificate of the original server
 		}
 		if r.lends() && !r.Target.trusts(home, to) {
 			return nil, &Error{Kind: Denied, Status: res.StatusCode,
@@ -241,8 +241,8 @@ func (t *Target) Trusts(at *url.URL) bool {
 	return err == nil && t.trusts(home, at)
 }
 
-// TokenAt returns what a server that a redirect leads to is shown of the target's
-// Token: that, or "".
+// TokenAt returns the target's Token if a server that a redirect leads to may receive it, otherwise
+// "".
 func (t *Target) TokenAt(at *url.URL) string {
 	if !t.Trusts(at) {
 		return ""
@@ -267,8 +267,8 @@ func (r Request) bare() Request {
 	return r
 }
 
-// nearer is the guard of who is redirected from an address: he is not led nearer to
-// this machine than the server there is.
+// nearer returns the guard for redirects from an address: they must not lead nearer to this machine
+// than that address is.
 func (c *Client) nearer(from net.Addr) *Guard {
 	area := Public
 	if at, ok := from.(*net.TCPAddr); ok {
@@ -297,7 +297,7 @@ func redirects(code int) bool {
 	return false
 }
 
-// once asks one server, without redirects. from is the address that it has.
+// once sends a request to one server, without following redirects. from is the server's address.
 func (c *Client) once(ctx context.Context, r Request, at *url.URL) (res *http.Response, from net.Addr, err error) {
 	refuse := func(err error) error {
 		return &Error{Kind: Denied, Text: fmt.Sprintf("%s %s: %v", r.Method, at.Host, err), Err: err}
@@ -349,7 +349,7 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (res *http.Re
 	return res, from, nil
 }
 
-// unreachable tells what went wrong without the whole URL, which may have secrets.
+// unreachable describes an error without the whole URL, which may have secrets.
 func unreachable(method, host string, err error) *Error {
 	e := &Error{Kind: Broken, Begun: true, Text: fmt.Sprintf("%s %s: %v", method, host, err), Err: err} // it may have been heard
 	var op *net.OpError
@@ -361,17 +361,16 @@ func unreachable(method, host string, err error) *Error {
 	return e
 }
 
-// maxText bounds what is read of an answer's words.
+// maxText limits the text that is read of a response.
 const maxText = 4 << 10
 
 func readSome(r io.Reader) string {
-	b, _ := io.ReadAll(io.LimitReader(r, maxText)) // what can be read of it is all that helps
+	b, _ := io.ReadAll(io.LimitReader(r, maxText)) // after an error the text read so far is used
 	return string(b)
 }
 
-// FirstLine is the first line of what an endpoint says that has something in it, without
-// control characters and not too long; "" of a page of HTML, which says nothing that the
-// status does not.
+// FirstLine returns the first line of an endpoint's text that is not empty, without control
+// characters and shortened. It returns "" for a page of HTML, which adds nothing to the status.
 func FirstLine(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(strings.Map(func(r rune) rune {

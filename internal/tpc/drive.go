@@ -16,10 +16,11 @@ import (
 // An Order is one copy that an endpoint is to make.
 type Order struct {
 	Active  Target // the file at the endpoint that moves the bytes
-	Passive Target // the file at the other one; its Token and Pin go to the active endpoint, of which only weir knows what a Pin is
+	Passive Target // the file at the other endpoint; its Token and Pin are sent to the active endpoint, but only weir supports a Pin
 	Push    bool   // the active endpoint has the file; else it gets it
 
-	// a file that is there already is replaced. Some endpoints, such as XRootD, do so anyway after MOVE, none after COPY
+	// an existing file is replaced. Some endpoints, such as XRootD, replace it anyway after MOVE,
+	// but never after COPY
 	Overwrite bool
 	Verify    bool          // the endpoint is to compare checksums, and to fail if it cannot; XRootD does not know this
 	Streams   int           // connections for the bytes; 0 leaves it to the endpoint
@@ -34,14 +35,13 @@ func Stall() error {
 	return &Error{Kind: Stalled, Begun: true, Text: fmt.Sprintf("no byte has moved for %v", StallTime)}
 }
 
-// errStalled is why a copy was broken off.
+// errStalled is the cause of a cancelled copy without progress.
 var errStalled = errors.New("no byte moved for too long")
 
-// Drive has an endpoint make a copy, and waits for its verdict. tell, which may be
-// nil, is called with the bytes moved so far, by one goroutine at a time. When ctx ends the
-// connection is closed, which makes the endpoint give up. The error is an *Error, or
-// wraps ctx's; nil means that the endpoint says the copy is there: who needs to know
-// reads it back with Stat.
+// Drive has an endpoint make a copy, and waits for its result. tell, which may be nil, is called
+// with the bytes moved so far, by one goroutine at a time. When ctx ends the connection is closed,
+// which makes the endpoint give up. The error is an *Error, or wraps ctx's error; nil means that
+// the endpoint reports success: a caller that needs certainty reads the file back with Stat.
 func (c *Client) Drive(ctx context.Context, o Order, tell func(moved int64)) error {
 	if o.Stall <= 0 {
 		o.Stall = StallTime
@@ -55,7 +55,7 @@ func (c *Client) Drive(ctx context.Context, o Order, tell func(moved int64)) err
 	defer watch.Stop()
 	last := int64(0)
 	err := c.copy(ctx, o, func(moved int64) {
-		if moved != last { // a marker that tells nothing new is no progress
+		if moved != last { // a marker with the same number is no progress
 			last = moved
 			watch.Reset(o.Stall)
 		}
@@ -88,9 +88,9 @@ func (c *Client) copy(ctx context.Context, o Order, tell func(int64)) error {
 	return nil
 }
 
-// unknown is how XRootD's redirectors refuse to have a file pulled that they do not know
-// yet (400, since version 6 with 403): by then they have asked their data servers, so that
-// the next try succeeds.
+// unknown is the message with which XRootD's redirectors refuse to have a file pulled that is not
+// in their cache yet (400, since version 6 with 403): by then they have asked their data servers,
+// so that the next try succeeds.
 const unknown = "Failed to open local resource"
 
 // begin sends the COPY. It returns an answer of 2xx, whose body the caller closes.
@@ -123,7 +123,7 @@ func (c *Client) begin(ctx context.Context, o Order) (*http.Response, error) {
 		case e.Status == http.StatusNotFound && !o.Push, e.Status == http.StatusBadGateway && o.Push:
 			e.Kind = Unsupported // RFC 4918 of a server that does not know Source (Apache), or does not copy to others
 		case e.Status == http.StatusBadRequest:
-			e.Kind = Unsupported // what XRootD without its plugin says, and what no second try changes
+			e.Kind = Unsupported // the response of XRootD without its plugin, which is the same for every attempt
 		}
 		return nil, e
 	}

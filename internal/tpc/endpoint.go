@@ -15,14 +15,15 @@ import (
 	"weir/internal/pause"
 )
 
-// Info is what an endpoint reports on a file.
+// Info is an endpoint's report on a file.
 type Info struct {
 	Size  int64  // -1 if it does not tell
 	Adler string // 8 hex digits, or a checksum of another algorithm as digest.Short has it; "" if it was not asked for or is unknown
 	ETag  string
 }
 
-// How long an answer may take: a small one, and one for which a file has to be read.
+// Time limits for responses: for a small response, and for a response for which a file has to be
+// read.
 const (
 	shortAnswer = 2 * time.Minute
 	longAnswer  = time.Hour
@@ -31,7 +32,7 @@ const (
 // firstAsk is the wait before a checksum is asked for again; it doubles.
 const firstAsk = 500 * time.Millisecond
 
-// Stat asks about a file with HEAD.
+// Stat requests the properties of a file with HEAD.
 func (c *Client) Stat(ctx context.Context, t Target) (Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, shortAnswer)
 	defer cancel()
@@ -43,31 +44,31 @@ func (c *Client) Stat(ctx context.Context, t Target) (Info, error) {
 	return c.info(ctx, t, res)
 }
 
-// info reads what an answer to HEAD tells.
+// info reads the properties from a response to HEAD.
 func (c *Client) info(ctx context.Context, t Target, res *http.Response) (info Info, err error) {
 	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusNoContent {
 		return Info{}, Answered("HEAD", res)
 	}
 	info = Info{Size: res.ContentLength, ETag: res.Header.Get("Etag")}
-	if info.Size < 0 { // Apache tells no length of an empty file
+	if info.Size < 0 { // Apache sends no length for an empty file
 		info.Size, err = c.length(ctx, t)
 	}
 	return info, err
 }
 
-// A Wish is for a checksum.
+// A Wish is a request for a checksum.
 type Wish struct {
 	Size     int64         // of the file, as far as it is known
-	Want     string        // what it should be, as Info.Adler, whose algorithm is asked for; "": adler32, which is not known
-	Patience time.Duration // how long an endpoint that has the file but tells no checksum is asked again
-	Brief    time.Duration // the same for one that does not say that it is computing it (202, as dCache); 0 is Patience
+	Want     string        // the expected checksum, as Info.Adler; its algorithm is requested. "" means an unknown adler32
+	Patience time.Duration // the time for repeated requests to an endpoint that has the file but sends no checksum
+	Brief    time.Duration // the same for an endpoint that does not report a computation (202, as dCache does); 0 means Patience
 }
 
-// Checksum is Stat with the file's checksum. An endpoint that does not tell it yet, as
-// some do right after a copy, is asked again for up to the wish's patience: half of that
-// for each time in a row that it reported none. On a connection that had other
-// questions XRootD before 5.5.4 may tell another file's checksum, so that one which is
-// not wanted is asked for again on a connection of its own.
+// Checksum is Stat with the file's checksum. If an endpoint does not send it yet, as some do right
+// after a copy, the request is repeated for up to the wish's patience: half of that for each
+// consecutive time that the endpoint reported no checksum. On a connection with earlier requests
+// XRootD before 5.5.4 may send another file's checksum, so an unexpected checksum is requested
+// again on a connection of its own.
 func (c *Client) Checksum(ctx context.Context, t Target, w Wish) (Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, longAnswer)
 	defer cancel()
@@ -135,7 +136,7 @@ func emptySum(kind digest.Algorithm) string {
 	return digest.Short(content.Text(kind.Name, h))
 }
 
-// length asks for a file's length with GET; -1 if that does not tell it either.
+// length requests a file's length with GET; -1 if the response has no length either.
 func (c *Client) length(ctx context.Context, t Target) (int64, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // its bytes are not wanted
@@ -150,8 +151,8 @@ func (c *Client) length(ctx context.Context, t Target) (int64, error) {
 	return res.ContentLength, nil
 }
 
-// A silence is how often in a row an endpoint reported no checksum of an algorithm, and when it was
-// last seen to.
+// A silence counts the consecutive responses of an endpoint without a checksum of an algorithm, and
+// has the time of the last of them.
 type silence struct {
 	times int
 	last  time.Time
@@ -180,7 +181,7 @@ func (c *Client) heard(at string, reported bool, began time.Time) {
 	}
 }
 
-// server is that of a URL, as HOST:PORT.
+// server returns the server of a URL, as HOST:PORT.
 func server(at string) string {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -225,8 +226,9 @@ func (c *Client) parents(ctx context.Context, t Target, u url.URL, depth int) er
 	}
 }
 
-// mostFolders is how often a folder is made anew: others may make it just then, for
-// which Apache answers 403, rclone 423 and other servers something else.
+// mostFolders is the number of attempts to make a folder: another client may make the same folder
+// at that moment, and then Apache responds with 403, rclone with 423 and other servers with another
+// status.
 const mostFolders = 3
 
 // mkcol makes a folder, or finds that there is one.
@@ -245,9 +247,9 @@ func (c *Client) mkcol(ctx context.Context, t Target, at string) error {
 	return Answered("MKCOL", res)
 }
 
-// Move gives a file another name at the same endpoint, which must be free (else
-// Exists). It looks before, since XRootD 5 does not know Overwrite and replaces what
-// is there: at such an endpoint a file that comes in between is lost.
+// Move gives a file another name at the same endpoint, which must be free (else Exists). It checks
+// that before, since XRootD 5 ignores Overwrite and replaces an existing file: at such an endpoint
+// a file that is created in between is lost.
 func (c *Client) Move(ctx context.Context, t Target, to string) error {
 	taken := t
 	taken.URL = to
@@ -261,8 +263,8 @@ func (c *Client) Move(ctx context.Context, t Target, to string) error {
 	return c.done(ctx, Request{Method: "MOVE", Target: t, Header: h})
 }
 
-// Replace is Move to a name that another file may have, which is replaced. Where the endpoint does not replace it in one step, it is
-// removed first.
+// Replace is Move to a name that another file may have, which is replaced. If the endpoint does not
+// replace it in one step, it is removed first.
 func (c *Client) Replace(ctx context.Context, t Target, to string) error {
 	move := Request{Method: "MOVE", Target: t, Header: http.Header{"Destination": {to}, "Overwrite": {"T"}}}
 	err := c.done(ctx, move)
@@ -287,7 +289,7 @@ func (c *Client) Remove(ctx context.Context, t Target) error {
 	return err
 }
 
-// done asks for a change.
+// done sends a request for a change.
 func (c *Client) done(ctx context.Context, r Request) error {
 	ctx, cancel := context.WithTimeout(ctx, shortAnswer)
 	defer cancel()
@@ -302,14 +304,14 @@ func (c *Client) done(ctx context.Context, r Request) error {
 	return Answered(r.Method, res)
 }
 
-// Abilities are what an endpoint says it can do.
+// Abilities are the features that an endpoint reports.
 type Abilities struct {
-	Copy   bool   // it knows COPY; whether from and to others shows only when it is tried
-	Move   bool   // it knows MOVE
-	Server string // what it calls itself
+	Copy   bool   // it supports COPY; only an attempt shows for which other endpoints
+	Move   bool   // it supports MOVE
+	Server string // its Server header
 }
 
-// Ask asks an endpoint what it can do, with OPTIONS.
+// Ask requests an endpoint's features with OPTIONS.
 func (c *Client) Ask(ctx context.Context, t Target) (Abilities, error) {
 	ctx, cancel := context.WithTimeout(ctx, shortAnswer)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 // asksKind is the body of a PROPFIND for the kind of something.
 const asksKind = `<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/></prop></propfind>`
 
-// mostListed bounds what is read of an answer to PROPFIND.
+// mostListed limits the length that is read of a response to PROPFIND.
 const mostListed = 1 << 20
 
 // IsFolder reports whether there is a folder at a URL; false also if the endpoint has no WebDAV and so no folders.

@@ -12,27 +12,27 @@ import (
 	"time"
 )
 
-// A Guard says with which other servers a server talks when somebody asks it to.
-// It is for whoever lets others name addresses: without it they could have this
-// machine ask services that only it can reach (server-side request forgery).
+// A Guard defines the other servers to which a server connects on behalf of its clients. It is
+// necessary if clients name addresses: without it they could make this machine send requests to
+// services that only it can reach (server-side request forgery).
 type Guard struct {
-	// Hosts are who may be talked to: "host" at any port, "host:port", or
-	// "*.domain" for all hosts of a domain; "*" is everybody.
+	// Hosts are the servers that are allowed: "host" at any port, "host:port", or "*.domain" for
+	// all hosts of a domain; "*" allows all.
 	Hosts []string
 	// Private allows addresses that are not of the public internet: loopback,
 	// private networks, link-local.
 	Private bool
-	// Upto allows those of the areas up to this one.
+	// Upto allows the hosts in the areas up to this area.
 	Upto Area
 	// Encrypted refuses plain http.
 	Encrypted bool
 }
 
-// ErrRefused is in all errors of a Guard.
+// ErrRefused is wrapped by all errors of a Guard.
 var ErrRefused = errors.New("not allowed")
 
-// Check reports whether the guard lets an URL be asked. What its host resolves to is
-// checked later, by Dialing.
+// Check reports whether the guard allows requests to a URL. The addresses of its host are checked
+// later, by Dialing.
 func (g *Guard) Check(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -90,8 +90,9 @@ func (g *Guard) address(ip netip.Addr) error {
 	return fmt.Errorf("%w: %s is an address of this machine or of a private network", ErrRefused, ip)
 }
 
-// Dialer returns a dialer that connects to an address only if every guard allows it, after names were resolved. A nil guard allows all.
-// Whatever the coordinator and agents connect to because somebody named it is dialed by it (TestDialers, at the root, holds that).
+// Dialer returns a dialer that connects to an address only if every guard allows it, after names
+// were resolved. A nil guard allows all. The coordinator and agents use it to connect to all
+// addresses that others name (TestDialers, at the root, enforces that).
 func Dialer(timeout time.Duration, guards ...*Guard) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, KeepAlive: 15 * time.Second, Control: func(network, address string, raw syscall.RawConn) error {
 		for _, g := range guards {
@@ -106,8 +107,8 @@ func Dialer(timeout time.Duration, guards ...*Guard) *net.Dialer {
 	}}
 }
 
-// Dialing is for net.Dialer.Control: it sees the address that is connected to, after
-// names were resolved, so a name that means another address each time gains nothing.
+// Dialing is a function for net.Dialer.Control. It checks the address to connect to after names
+// were resolved, so a name that resolves to another address each time gains nothing.
 func (g *Guard) Dialing(network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return fmt.Errorf("%w: a connection that is not TCP", ErrRefused)
@@ -119,9 +120,9 @@ func (g *Guard) Dialing(network, address string, _ syscall.RawConn) error {
 	return g.address(at.Addr())
 }
 
-// special are the networks that are not of the public internet, after IANA's
-// registries of special-purpose addresses (RFC 6890), and those whose addresses
-// represent IPv4 addresses: 6to4, Teredo, NAT64.
+// special returns the networks that are not of the public internet, after IANA's registries of
+// special-purpose addresses (RFC 6890), and the networks whose addresses represent IPv4 addresses:
+// 6to4, Teredo, NAT64.
 func special() []string {
 	return []string{
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
@@ -131,11 +132,11 @@ func special() []string {
 	}
 }
 
-// An Area is where an address is, as seen from this machine.
+// An Area is the distance of an address from this machine.
 type Area int
 
-// The areas, from the farthest to those that only this machine, or its nearest
-// neighbors, can reach.
+// The areas, from the farthest area to the area that only this machine, or its nearest neighbors,
+// can reach.
 const (
 	Public   Area = iota // the public internet
 	Network              // a private network
@@ -143,13 +144,13 @@ const (
 	Special              // link-local, multicast and others, at which no server of files is
 )
 
-// networks are those of special that are private networks: RFC 1918, of providers
-// (RFC 6598), of benchmarks (RFC 2544), and of IPv6 (RFC 4193).
+// networks returns the private networks of special: RFC 1918, of providers (RFC 6598), of
+// benchmarks (RFC 2544), and of IPv6 (RFC 4193).
 func networks() []string {
 	return []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "fc00::/7"}
 }
 
-// AreaOf tells in which area an address is.
+// AreaOf returns the area of an address.
 func AreaOf(ip netip.Addr) Area {
 	ip = ip.Unmap().WithZone("")
 	in := func(p string) bool { return netip.MustParsePrefix(p).Contains(ip) }

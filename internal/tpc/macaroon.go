@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// What a macaroon can allow, as dCache and XRootD call it.
+// The activities of a macaroon, as dCache and XRootD call them.
 const (
 	MayRead  = "DOWNLOAD,LIST,READ_METADATA"
 	MayWrite = "DOWNLOAD,LIST,READ_METADATA,UPLOAD,DELETE,MANAGE"
 )
 
-// Macaroon asks an endpoint for a macaroon: a bearer token that is good for what is at
-// and below t's URL, for these activities and so long, whatever else t's token may do.
-// See dCache's and XRootD's documentation (POST of application/macaroon-request). An
-// endpoint that makes none, or one that allows less (XRootD does not ask a token what it
-// allows, only certificates), is an error of the kind Unsupported.
+// Macaroon requests a macaroon from an endpoint: a bearer token that allows only these activities,
+// only at and below t's URL and only for the given time, even if t's token allows more. See
+// dCache's and XRootD's documentation (POST of application/macaroon-request). If the endpoint makes
+// no macaroon, or a macaroon that allows less (XRootD considers the rights of certificates, but not
+// of tokens), the error has the kind Unsupported.
 func (c *Client) Macaroon(ctx context.Context, t Target, activities string, life time.Duration) (string, error) {
 	ask, err := json.Marshal(map[string]any{
 		"caveats":  []string{"activity:" + activities},

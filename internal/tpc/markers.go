@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// MarkerEvery is how often a server that copies tells how far it is. Clients wait
-// for at least half a minute.
+// MarkerEvery is the interval at which a copying server reports its progress. Clients wait for at
+// least half a minute.
 const MarkerEvery = 5 * time.Second
 
-// A Marker is how far a copy is.
+// A Marker is a report on the progress of a copy.
 type Marker struct {
 	At     time.Time
 	Moved  int64    // bytes
@@ -52,13 +52,13 @@ func Failure(w io.Writer, why string) error {
 	return err
 }
 
-// PinHeader is where the client of a COPY may say by which certificate (SHA-256 in hex)
-// the active endpoint knows the passive one, if authorities do not vouch for it. Only
-// weir knows it; others pass it over.
+// PinHeader is the header in which the client of a COPY may send the fingerprint (SHA-256 in hex)
+// of the passive endpoint's certificate, if no authority has signed that certificate. Only weir
+// supports it; other servers ignore it.
 const PinHeader = "Weir-Pin"
 
-// Forwarded reports whether a header of a COPY is meant for the passive endpoint, and
-// what it is called there. Headers that make up the request itself are not passed on.
+// Forwarded reports whether a header of a COPY is meant for the passive endpoint, and returns the
+// name that it has there. Headers that make up the request itself are not passed on.
 func Forwarded(name string) (string, bool) {
 	const prefix = "TransferHeader"
 	if len(name) <= len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
@@ -75,12 +75,12 @@ func Forwarded(name string) (string, bool) {
 }
 
 const (
-	maxLine    = 8 << 10 // of an answer to COPY; what is longer is cut
+	maxLine    = 8 << 10 // of a response to COPY; longer lines are cut
 	maxStripes = 1024
 )
 
-// follow reads the body of an answer to COPY until its verdict, and tells the bytes
-// moved so far whenever a marker is whole. It returns nil on success, else an *Error.
+// follow reads the body of a response to COPY until its result, and calls tell with the bytes moved
+// so far whenever a marker is complete. It returns nil on success, else an *Error.
 func follow(body io.Reader, tell func(moved int64)) error {
 	lines := bufio.NewReaderSize(body, maxLine)
 	stripes := map[int]int64{}
@@ -130,10 +130,10 @@ func sum(stripes map[int]int64) (all int64) {
 	for _, n := range stripes {
 		all += n
 	}
-	return max(all, 0) // an endpoint that counts beyond what there is
+	return max(all, 0) // an endpoint may count more than the size of the file
 }
 
-// readLine returns a line without its end; of one that is too long, the start. The
+// readLine returns a line without its end; of a line that is too long, it returns the start. The
 // last line may have no end: then there is an error beside it.
 func readLine(r *bufio.Reader) (string, error) {
 	part, err := r.ReadSlice('\n')
@@ -160,8 +160,8 @@ func judge(line string) (done bool, verdict error) {
 // httpStatus matches an HTTP status in a text: three digits that are no port and no part of an address.
 var httpStatus = regexp.MustCompile(`(?:^|[^:.\w-])([45]\d\d)(?:[^\w.:]|[.:](?:\s|$)|$)`)
 
-// failure makes the error of what an endpoint says went wrong. Endpoints have no
-// codes for that, but their words mostly have the passive one's status in them.
+// failure returns the error for an endpoint's failure message. Endpoints have no codes for
+// failures, but most messages contain the passive endpoint's status.
 func failure(text string) *Error {
 	text = cmp.Or(text, "no reason given")
 	e := &Error{Kind: Failed, Begun: true, Text: "the endpoint says that the copy failed: " + text}

@@ -20,9 +20,9 @@ func (c *Client) Open(ctx context.Context, t Target) (io.ReadCloser, error) {
 	return res.Body, nil
 }
 
-// Store makes a file of size bytes with PUT, or replaces one. open returns its bytes from the first one; it is called again for each
-// server that the endpoint redirects to. A server that refuses the file does so before its bytes are sent, if it knows
-// Expect: 100-continue.
+// Store makes a file of size bytes with PUT, or replaces one. open returns the file's bytes from
+// the first byte on; it is called again for each server that the endpoint redirects to. A server
+// that supports Expect: 100-continue can refuse the file before its bytes are sent.
 func (c *Client) Store(ctx context.Context, t Target, size int64, open func() (io.ReadCloser, error)) error {
 	h := http.Header{"Content-Type": {"application/octet-stream"}}
 	if size > 0 {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Sums limits how many checksums a server is asked for at once. XRootD computes as
-// many as xrootd.chksum max says, four by default, and lets the other questions wait
-// for 30 s each time, however soon it is done; before 5.8.4 it may crash over them
-// (its issue 2534). The limit begins at firstSums. It doubles while the server answers
-// in time, and falls when it does not. The zero value is ready, for many goroutines.
+// Sums limits the number of concurrent requests for checksums to a server. XRootD computes as many
+// as xrootd.chksum max allows, four by default, and delays the other requests by 30 s each time,
+// even if it has finished earlier; before 5.8.4 it may crash over them (its issue 2534). The limit
+// begins at firstSums. It doubles while the server responds in time, and falls when the server does
+// not. The zero value is ready, for many goroutines.
 type Sums struct {
 	mu      sync.Mutex
 	servers map[string]*sums
@@ -41,18 +41,18 @@ type sums struct {
 	rise       time.Time
 }
 
-// errHeld is why a question was broken off.
+// errHeld is the cause of a cancelled request for a checksum.
 var errHeld = errors.New("the server does not answer the question for a checksum in time")
 
-// inTime is how long a server that does not hold a question takes for a checksum.
+// inTime returns the time that a server needs for a checksum if it does not delay the request.
 func inTime(size int64) time.Duration {
 	return heldAfter + time.Duration(max(size, 0)/slowest)*time.Second
 }
 
-// Ask calls ask, which asks server (HOST:PORT) for the checksum of a file of size bytes,
-// when it is its turn. An ask that takes too long has its context cancelled and is
-// called again, with twice the time: XRootD has mostly computed the checksum by then and
-// tells it at once. Ask returns what the last ask did, or ctx's error.
+// Ask waits for its turn and calls ask, which requests the checksum of a file of size bytes from
+// server (HOST:PORT). If ask takes too long, its context is cancelled, and it is called again with
+// twice the time: XRootD has mostly computed the checksum by then and sends it at once. Ask returns
+// the result of the last call of ask, or ctx's error.
 func (s *Sums) Ask(ctx context.Context, server string, size int64, ask func(context.Context) error) error {
 	for wait := inTime(size); ; wait *= 2 {
 		done, err := s.Turn(ctx, server, size)
@@ -70,8 +70,8 @@ func (s *Sums) Ask(ctx context.Context, server string, size int64, ask func(cont
 	}
 }
 
-// Turn waits until a server may be asked for the checksum of a file of size bytes. The
-// caller asks, and calls done when it has the answer. The error is ctx's.
+// Turn waits until the checksum of a file of size bytes may be requested from a server. The caller
+// sends the request, and calls done when it has the response. The error is ctx's error.
 func (s *Sums) Turn(ctx context.Context, server string, size int64) (done func(), err error) {
 	k, turn := s.wait(server)
 	select {
@@ -96,13 +96,13 @@ func (s *Sums) Turn(ctx context.Context, server string, size int64) (done func()
 	}, nil
 }
 
-// wait takes a place among those who wait.
+// wait joins the queue for a server.
 func (s *Sums) wait(server string) (*sums, chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.servers[server]
 	if k == nil {
-		if s.servers == nil || len(s.servers) == mostWays { // whoever has a turn keeps it
+		if s.servers == nil || len(s.servers) == mostWays { // callers with a turn keep it
 			s.servers = map[string]*sums{}
 		}
 		k = &sums{limit: firstSums}
@@ -135,7 +135,7 @@ func (k *sums) next() {
 	}
 }
 
-// answered learns from one answer.
+// answered adapts the limit to the time of a response.
 func (k *sums) answered(held bool, now time.Time) {
 	if !held {
 		k.held = max(0, k.held-1./provenSums)

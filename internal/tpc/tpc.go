@@ -1,17 +1,16 @@
 // Package tpc speaks HTTP third-party copy: a client has one storage endpoint
 // copy a file from or to another one, and the bytes never pass the client.
 //
-// The client sends COPY to the active endpoint: with the header Source that
-// endpoint pulls with GET, with Destination it pushes with PUT. It answers at
-// once that it has begun, then writes performance markers and, as its last line,
-// "success: ..." or "failure: ..."; an answer that ends without such a line has
-// failed. Headers of the client that begin with TransferHeader go to the passive
-// endpoint. See the WLCG pages HttpTpcTechnical and HttpTpc, and the behavior of
-// XRootD (src/XrdHttpTpc), dCache (CopyFilter, RemoteTransferHandler) and StoRM.
+// The client sends COPY to the active endpoint: with the header Source that endpoint pulls with
+// GET, with Destination it pushes with PUT. It responds at once that it has begun, then writes
+// performance markers and, as its last line, "success: ..." or "failure: ..."; a response that ends
+// without such a line is a failure. Headers of the client that begin with TransferHeader go to the
+// passive endpoint. See the WLCG pages HttpTpcTechnical and HttpTpc, and the behavior of XRootD
+// (src/XrdHttpTpc), dCache (CopyFilter, RemoteTransferHandler) and StoRM.
 //
-// Drive is the client; Client has what else one asks of endpoints; Reporter is
-// for the server's side, and Guard keeps whoever may say "copy from there" from
-// reaching what only this machine can reach.
+// Drive is the client side; Client has the other requests to endpoints; Reporter is the server
+// side, and Guard prevents clients from using a server to reach services that only its machine can
+// reach.
 package tpc
 
 import (
@@ -25,7 +24,7 @@ import (
 	"weir/internal/pause"
 )
 
-// A Kind says what a failure means for who has to go on.
+// A Kind classifies a failure by the reaction that it calls for.
 type Kind string
 
 // The kinds of failures.
@@ -35,33 +34,33 @@ const (
 	Missing     Kind = "missing"     // 404, 410
 	Exists      Kind = "exists"      // 412, or 409 where something is in the way
 	Full        Kind = "full"        // 507, 413: no space
-	Busy        Kind = "busy"        // 429, 503: After says when to come again
+	Busy        Kind = "busy"        // 429, 503: retry after After
 	Unsupported Kind = "unsupported" // 405, 501, or an endpoint that cannot copy
-	Mismatch    Kind = "checksum"    // the bytes are not what they should be
+	Mismatch    Kind = "checksum"    // the bytes differ from the expected bytes
 	Stalled     Kind = "stalled"     // no byte moved for too long
 	Broken      Kind = "broken"      // the connection or the answer ended too early, or makes no sense
-	Failed      Kind = "failed"      // the endpoint says so, for another reason
+	Failed      Kind = "failed"      // the endpoint reports another reason
 )
 
-// An Error is what an endpoint, or the way to it, answers in the place of what was
-// asked for.
+// An Error is a response of an endpoint, or a failure on the way to it, instead of the requested
+// result.
 type Error struct {
 	Kind   Kind
-	Status int           // of HTTP, 0 if there was none
-	Remote int           // status that the active endpoint had from the passive one, if it tells: then Kind is about that one
-	Begun  bool          // something may have happened: the destination may have the file, or some of it
+	Status int           // of HTTP, 0 without a response
+	Remote int           // status that the passive endpoint returned to the active endpoint, if the latter reports it: then Kind refers to it
+	Begun  bool          // status that the passive endpoint returned to the active endpoint, if it reports it: then Kind refers to it
 	After  time.Duration // Busy: when to retry, 0 if unknown
 	Text   string        // for people: one line, no secret of ours
-	Err    error         // what is below, may be nil
+	Err    error         // cause, may be nil
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.Text }
 
-// Unwrap returns what is below.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf returns that of the Error in err, "" if there is none.
+// KindOf returns the kind of the Error in err, "" if err has no Error.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
@@ -93,8 +92,8 @@ func kindOfStatus(code int) Kind {
 	return Failed
 }
 
-// Answered makes the error of an answer that is none, of which it reads a little. what
-// was asked.
+// Answered returns the error for an unsuccessful response, of which it reads a little. The error
+// names the request.
 func Answered(what string, res *http.Response) *Error {
 	e, _ := answered(what, res)
 	return e

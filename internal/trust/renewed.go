@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// lookAgain is how often the files of a certificate are looked at, at most.
+// lookAgain is the least time between two checks of a certificate's files.
 const lookAgain = time.Second
 
 // A Renewed is a server's certificate in PEM files, which are read again after they have changed. Its methods may be called by
@@ -22,11 +22,11 @@ type Renewed struct {
 
 	mu      sync.Mutex
 	looked  time.Time // when the files were looked at
-	read    [2]stamp  // what they were when they were read
+	read    [2]stamp  // their state when they were read
 	current *tls.Certificate
 }
 
-// A stamp tells one state of a file from another.
+// A stamp identifies the state of a file.
 type stamp struct {
 	at   time.Time
 	size int64

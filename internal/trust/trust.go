@@ -1,5 +1,5 @@
-// Package trust decides which TLS servers and clients are the right ones: by pins, which are SHA-256 fingerprints
-// of certificates, and by files of certificate authorities.
+// Package trust verifies the identity of TLS servers and clients: by pins, which are SHA-256
+// fingerprints of certificates, and by files of certificate authorities.
 package trust
 
 import (
@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// ErrPin means that a server has another certificate than the pinned one.
+// ErrPin means that a server's certificate differs from the pinned certificate.
 var ErrPin = errors.New("the server has another certificate than the one that was named: it is the wrong server, " +
 	"or the connection is intercepted")
 
@@ -26,8 +26,8 @@ func Fingerprint(der []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Pin has a TLS client accept the server with that fingerprint and no other, whatever its name is and whoever
-// signed its certificate. Handshakes with others fail with ErrPin.
+// Pin makes a TLS client accept only the server with that fingerprint, regardless of its name and
+// of the issuer of its certificate. Handshakes with others fail with ErrPin.
 func Pin(conf *tls.Config, pin string) {
 	pin = strings.ToLower(pin)
 	conf.InsecureSkipVerify = true // the pin is checked instead of names and authorities
@@ -68,15 +68,16 @@ func Authorities(file string) (*x509.CertPool, error) {
 	return read(file, x509.NewCertPool())
 }
 
-// WithSystem returns the system's authorities and those of a PEM file, or of the files of a folder whose names are hashes (0123abcd.0).
-// Without one it returns nil, which crypto/tls takes for the system's.
+// WithSystem returns the system's authorities and the authorities of a PEM file, or of the files of
+// a folder whose names are hashes (0123abcd.0). Without a path it returns nil, which crypto/tls
+// takes for the system's authorities.
 func WithSystem(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // this system has none
+		pool = x509.NewCertPool() // this system has no authorities
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

@@ -144,7 +144,7 @@ func headed(text, what, example string) (number, unit string, err error) {
 	return number, unit, err
 }
 
-// refuse says what is wrong with text and what would be right.
+// refuse returns an error that describes the problem of text and gives a correct example.
 func refuse(text, what, example string) error {
 	if strings.HasPrefix(strings.TrimSpace(text), "-") {
 		return fmt.Errorf("%s is negative; %s cannot be", quote(text), what)

@@ -13,8 +13,8 @@ type bitUnit struct {
 	times float64 // and a power of two
 }
 
-// bitUnits returns the units of speeds, those that String uses first and the
-// largest of them first.
+// bitUnits returns the units of bitrates in the order of preference of String, the largest unit
+// first.
 func bitUnits() []bitUnit {
 	return []bitUnit{
 		{"Tbit/s", 12, 1}, {"Gbit/s", 9, 1}, {"Mbit/s", 6, 1}, {"kbit/s", 3, 1}, {"bit/s", 0, 1},

@@ -30,31 +30,31 @@ type Fraction float64
 // MarshalText writes s with a unit. A negative size is an error.
 func (s Size) MarshalText() ([]byte, error) { return marshal(s, ParseSize) }
 
-// UnmarshalText reads what ParseSize reads.
+// UnmarshalText parses a size as ParseSize does.
 func (s *Size) UnmarshalText(text []byte) error { return unmarshal(s, text, ParseSize) }
 
 // MarshalText writes b with a unit. A negative or infinite speed is an error.
 func (b Bitrate) MarshalText() ([]byte, error) { return marshal(b, ParseBitrate) }
 
-// UnmarshalText reads what ParseBitrate reads.
+// UnmarshalText parses a bitrate as ParseBitrate does.
 func (b *Bitrate) UnmarshalText(text []byte) error { return unmarshal(b, text, ParseBitrate) }
 
 // MarshalText writes r with a unit. A negative or infinite rate is an error.
 func (r Rate) MarshalText() ([]byte, error) { return marshal(r, ParseRate) }
 
-// UnmarshalText reads what ParseRate reads.
+// UnmarshalText parses a rate as ParseRate does.
 func (r *Rate) UnmarshalText(text []byte) error { return unmarshal(r, text, ParseRate) }
 
 // MarshalText writes d with a unit. A negative duration is an error.
 func (d Duration) MarshalText() ([]byte, error) { return marshal(d, ParseDuration) }
 
-// UnmarshalText reads what ParseDuration reads.
+// UnmarshalText parses a duration as ParseDuration does.
 func (d *Duration) UnmarshalText(text []byte) error { return unmarshal(d, text, ParseDuration) }
 
 // MarshalText writes f in percent. A fraction outside 0 to 1 is an error.
 func (f Fraction) MarshalText() ([]byte, error) { return marshal(f, ParseFraction) }
 
-// UnmarshalText reads what ParseFraction reads.
+// UnmarshalText parses a fraction as ParseFraction does.
 func (f *Fraction) UnmarshalText(text []byte) error { return unmarshal(f, text, ParseFraction) }
 
 type quantity interface {
@@ -62,7 +62,7 @@ type quantity interface {
 	String() string
 }
 
-// marshal refuses to write what could not be read again.
+// marshal refuses to write a value that parse could not read again.
 func marshal[T quantity](x T, parse func(string) (T, error)) ([]byte, error) {
 	text := x.String()
 	if _, err := parse(text); err != nil {

@@ -13,7 +13,7 @@ type Bodies struct {
 	User int64 // of one user; who has no body in progress may send one up to Most
 }
 
-// bodyRetry is when a client whose body did not fit should send it again.
+// bodyRetry is the delay after which a client whose body did not fit should send it again.
 const bodyRetry = 5 * time.Second
 
 // bodies are the bodies in progress.
@@ -24,7 +24,7 @@ type bodies struct {
 	by  map[string]int64
 }
 
-// A body counts what is read of the body of a request until end.
+// A body counts the bytes that are read of the body of a request until end.
 type body struct {
 	io.ReadCloser
 	of      *bodies
@@ -37,7 +37,8 @@ func (b *bodies) begin(user string, r io.ReadCloser) *body {
 	return &body{ReadCloser: r, of: b, user: user}
 }
 
-// Read implements io.Reader. It fails for good when what was read does not fit beside the bodies of others.
+// Read implements io.Reader. It fails permanently if the bytes that were read do not fit beside the
+// bodies of other requests.
 func (r *body) Read(p []byte) (int, error) {
 	if r.refused != nil {
 		return 0, r.refused
@@ -83,7 +84,8 @@ func (r *body) end() {
 	}
 }
 
-// BodyRefused returns the error of a body of a Server's request that did not fit beside those of other requests, else nil.
+// BodyRefused returns the error of a body of a Server's request that did not fit beside the bodies
+// of other requests, else nil.
 func BodyRefused(b io.ReadCloser) error {
 	if r, ok := b.(*body); ok {
 		return r.refused

@@ -22,7 +22,8 @@ import (
 const (
 	maxResponse = 1 << 30     // bytes of a response that are read
 	maxSilence  = time.Minute // how long a stream may send nothing; servers send something more often
-	// How long Insist waits before it repeats a request: at first, doubling each time, and at most.
+	// The delays with which Insist repeats a request: the first delay, which doubles each time, and
+	// the longest.
 	firstWait   = 50 * time.Millisecond
 	longestWait = 2 * time.Second
 )
@@ -35,8 +36,9 @@ type Client struct {
 	http  http.Client
 }
 
-// NewClient returns a client of the server whose certificate has the given pin, at the first of urls
-// (https://HOST:PORT) that answers. timeout limits a request, its response included. The caller closes the client.
+// NewClient returns a client of the server whose certificate has the given pin, at the first of
+// urls (https://HOST:PORT) that responds. timeout limits a request, its response included. The
+// caller closes the client.
 func NewClient(urls []string, token, pin string, timeout time.Duration) *Client {
 	return NewClientTLS(urls, token, Pinned(pin), timeout)
 }
@@ -54,8 +56,8 @@ func NewClientTLS(urls []string, token string, secure *tls.Config, timeout time.
 	}}
 }
 
-// Pinned returns a configuration that accepts the server whose certificate has the pin, whatever its name and
-// issuer.
+// Pinned returns a configuration that accepts the server whose certificate has the pin, with any
+// name and issuer.
 func Pinned(pin string) *tls.Config {
 	conf := &tls.Config{MinVersion: tls.VersionTLS13, ServerName: "weir"}
 	trust.Pin(conf, pin)
@@ -126,7 +128,7 @@ func (c *Client) send(ctx context.Context, with *http.Client, method, url string
 	}
 	defer res.Body.Close()
 	var f ErrorBody
-	_ = json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&f) // without a text the status says it
+	_ = json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&f) // without a text the status describes the error
 	return nil, &Error{Status: res.StatusCode, Code: f.Code, Text: f.Error,
 		After: pause.After(res.Header.Get("Retry-After"), time.Now(), time.Hour)}
 }
@@ -152,8 +154,9 @@ func (c *Client) Insist(ctx context.Context, path string, in, out any, limit tim
 
 var errSilent = errors.New("the server sent nothing for a minute")
 
-// Stream sends a GET request, to the first address that answers beginning with that of the last answer, and returns the
-// body of a response without an end, such as events. Reading fails if nothing is received for a minute. The caller closes the stream.
+// Stream sends a GET request, to the first address that responds, beginning with the address of the
+// last response. It returns the body of a response without an end, such as events. Reading fails if
+// nothing is received for a minute. The caller closes the stream.
 func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	s := &stream{stop: stop, timer: time.AfterFunc(maxSilence, func() { stop(errSilent) }), ctx: ctx, body: http.NoBody}

@@ -37,7 +37,7 @@ const (
 	slowest  = 5 * time.Minute // from a request to the end of its response
 )
 
-// A Server answers requests. It is safe for concurrent use.
+// A Server serves HTTPS requests. It is safe for concurrent use.
 type Server struct {
 	listener net.Listener
 	mux      *http.ServeMux  // for requests that passed the check
@@ -54,7 +54,7 @@ type Server struct {
 	user     func(context.Context) string
 }
 
-// A Config says how a server authenticates itself and its clients.
+// A Config configures how a server authenticates itself and its clients.
 type Config struct {
 	TLS *tls.Config // nil: plain HTTP, for addresses of this machine only
 	// Check authenticates a request. It returns the context of the request, or an *Error (any other error is
@@ -66,9 +66,10 @@ type Config struct {
 	User   func(context.Context) string // whose request it is, of the context that Check returned; nil: all are of one user
 }
 
-// Listen returns a server at address (HOST:PORT; port 0 is any free one) that requires the token of id. Connections
-// wait until Begin, so that no client hears "not found" before its handler is there. refused, if it is not nil, is
-// called with the client's address for each request with a wrong token.
+// Listen returns a server at address (HOST:PORT; port 0 is any free one) that requires the token of
+// id. Connections wait until Begin, so that no client receives "not found" before its handler is
+// registered. refused, if it is not nil, is called with the client's address for each request with
+// a wrong token.
 func Listen(ctx context.Context, address string, id *Identity, refused func(from string)) (*Server, error) {
 	want := sha256.Sum256([]byte(id.Token))
 	check := func(r *http.Request) (context.Context, error) {
@@ -215,7 +216,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	below.handler.ServeHTTP(w, r)
 }
 
-// A tree handles the requests that pass the check, and answers those that do not.
+// A tree handles the requests that pass the check, and refuses the others.
 type tree struct {
 	handler http.Handler
 	refuse  func(w http.ResponseWriter, status int, err error)
@@ -275,7 +276,7 @@ func handle[In, Out any](s *Server, pattern string, most int64, strict bool, f f
 
 // read decodes the body of a request. If strict is true, it refuses unknown fields and trailing data.
 func read(w http.ResponseWriter, r *http.Request, most int64, in any, strict bool) error {
-	if r.ContentLength > most { // none of it is waited for
+	if r.ContentLength > most { // a body that is too long is not read
 		w.Header().Set("Connection", "close")
 		return tooLarge(most)
 	}
@@ -324,7 +325,7 @@ func HandleBytes(s *Server, path string, f func() ([]byte, error)) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(b) // a client that is gone asks again
+		_, _ = w.Write(b) // a client that has disconnected repeats the request
 	})
 }
 
@@ -349,8 +350,8 @@ func answer(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(b) // a client that is gone asks again
+	_, _ = w.Write(b) // a client that has disconnected repeats the request
 }
 
-// Fail answers with an error; one that is no *Error has status 500.
+// Fail sends an error as the response; an error that is not an *Error has status 500.
 func Fail(w http.ResponseWriter, err error) { fail(w, Status(err), err) }

@@ -1,9 +1,10 @@
 // Package wire is JSON over HTTPS between the parts of a program, over networks that are not trusted.
 //
-// The server has a self-signed certificate, and clients know its fingerprint, so no authority is needed and no one
-// can impersonate the server. Both know a token. Requests are small, may be answered late (long polls) and can be
-// repeated until they are answered; the caller must know that repeating is harmless. A peer without the token can
-// neither exhaust the server's memory nor block it.
+// The server has a self-signed certificate, and clients have its fingerprint, so no authority is
+// needed, and impersonation of the server is impossible. Server and clients share a token. Requests
+// are small, may be answered late (long polls) and can be repeated until they are answered; the
+// caller must know that repeating is harmless. A peer without the token can neither exhaust the
+// server's memory nor block it.
 package wire
 
 import (
@@ -98,7 +99,7 @@ func RefuseCode(status int, code, format string, a ...any) error {
 	return &Error{Status: status, Code: code, Text: fmt.Sprintf(format, a...)}
 }
 
-// Status returns the status of the *Error in err, 0 if there is none.
+// Status returns the status of the *Error in err, 0 if err has no *Error.
 func Status(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status

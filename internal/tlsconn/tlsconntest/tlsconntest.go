@@ -15,7 +15,8 @@ type Suite struct {
 	IDs     []uint16 // the cipher suite; of TLS 1.2 one for each kind of key
 }
 
-// Suites returns those of TLS 1.3 and of TLS 1.2 whose records can be discarded without being decrypted. The first is that of most servers.
+// Suites returns the suites of TLS 1.3 and of TLS 1.2 whose records can be discarded without being
+// decrypted. The first suite is the suite of most servers.
 func Suites() []Suite {
 	return []Suite{
 		{"1.3 AES-128-GCM", tls.VersionTLS13, []uint16{tls.TLS_AES_128_GCM_SHA256}},
@@ -30,8 +31,9 @@ func Suites() []Suite {
 	}
 }
 
-// Limit sets conf to the version and the suite. A tls.Config has no field for the suites of TLS 1.3, so those of all handshakes in this
-// process are limited until t ends: nothing else may perform one meanwhile.
+// Limit sets conf to the version and the suite. A tls.Config has no field for the suites of TLS
+// 1.3, so the suites of all handshakes in this process are limited until t ends: nothing else may
+// perform one meanwhile.
 func (s Suite) Limit(t testing.TB, conf *tls.Config) {
 	conf.MinVersion, conf.MaxVersion = s.Version, s.Version
 	if s.Version != tls.VersionTLS13 {
@@ -43,7 +45,7 @@ func (s Suite) Limit(t testing.TB, conf *tls.Config) {
 	withAES, withoutAES = slices.Clone(s.IDs), slices.Clone(s.IDs)
 }
 
-// The suites of TLS 1.3, on processors with instructions for AES and on those without.
+// The suites of TLS 1.3, on processors with instructions for AES and on processors without them.
 //
 //nolint:gochecknoglobals // variables of crypto/tls
 var (
