@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// A Reporter asks the servers of the service about themselves, in the service's own protocol; storage.Reporter is
-// one. Its methods are called by several goroutines at once, Report never twice at once for one server. They return
-// soon after ctx ends.
+// A Reporter requests statistics from the servers of the service, in the service's own protocol;
+// storage.Reporter is one. Its methods are called by several goroutines at once, Report never twice
+// at once for one server. They return soon after ctx ends.
 type Reporter interface {
 	// Servers returns host:port of the target and, if it is a redirector, of its data servers; the target comes
 	// first.
 	Servers(ctx context.Context) ([]string, error)
-	// Report returns what the server says of itself, in the format of XRootD's kXR_query stats.
+	// Report returns the server's statistics in the format of XRootD's kXR_query stats.
 	Report(ctx context.Context, server string) ([]byte, error)
 }
 
@@ -34,7 +34,7 @@ type backoff struct {
 	next time.Duration // by the clock that does not jump
 }
 
-// failed notes a failure and says whether it is the first of its row.
+// failed notes a failure and reports whether it is the first of consecutive failures.
 func (b *backoff) failed(now time.Duration) (first bool) {
 	wait := mostBackoff
 	if b.row < 5 {
@@ -47,12 +47,12 @@ func (b *backoff) failed(now time.Duration) (first bool) {
 
 func (b *backoff) waits(now time.Duration) bool { return b.row > 0 && now < b.next }
 
-// asked is the probe of one server of the service that tells about itself. It takes what the server reports unasked,
-// if that is fresh, before it asks.
+// asked is the probe of one server of the service that has statistics of its own. It uses a report
+// that the server sent by itself, if that is fresh, instead of a request.
 type asked struct {
 	reporter Reporter
 	server   string // host:port
-	kind     string // what it is unless it says so itself
+	kind     string // the kind of server, unless the statistics contain it
 	servers  *servers
 	place    *place // nil: not on this machine
 	clock    func() moment
@@ -87,7 +87,7 @@ func (a *asked) look(ctx context.Context) (*Sample, error) {
 	return s, nil
 }
 
-// get returns the newest statistics; nil if the last ones still are.
+// get returns the newest statistics; nil if the last statistics are still the newest.
 func (a *asked) get(ctx context.Context, began moment) (*statistics, moment, error) {
 	if a.last != nil {
 		if s, at := a.servers.ask(a.last.identity()); s != nil && began.mono-at.mono < reportFresh {
@@ -160,7 +160,7 @@ func (w *Watch) ask(ctx context.Context, o Options, clock func() moment) {
 	}
 }
 
-// list asks which servers there are; it ends when the watch stops.
+// list requests the list of servers; it ends when the watch stops.
 func (w *Watch) list(ctx context.Context, o Options) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	var ending sync.WaitGroup

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A Balancer is what a balancer says of the service that it spreads over several servers. Counts and bytes are of the
-// span; of IPVS they are those of all its services.
+// A Balancer has the statistics of a balancer on the service that it spreads over several servers.
+// Counts and bytes are of the span; IPVS counts all its services together.
 type Balancer struct {
 	Kind      string     `json:"kind"` // HAProxy or IPVS
 	Connected int64      `json:"connected"`
@@ -22,41 +22,43 @@ const (
 	IPVS    = "ipvs"
 )
 
-// A Balanced is one server behind a balancer. Counts and bytes are of the span. HAProxy passes on what it is
-// connected for: of FTP the questions and answers, not the files. IPVS counts bytes of a server only where ipvsadm
-// can be run, and what servers answer only where that passes it (not in its modes Route and Tunnel).
+// A Balanced is one server behind a balancer. Counts and bytes are of the span. HAProxy forwards
+// only the connections that it accepts: for FTP it counts the commands and replies, not the files.
+// IPVS counts bytes of a server only if ipvsadm can be run, and bytes from servers only if they
+// pass the balancer (not in its modes Route and Tunnel).
 type Balanced struct {
 	Name        string `json:"name"`              // as the balancer calls it
 	Service     string `json:"service"`           // HAProxy's backend section, IPVS' virtual service
-	Address     string `json:"address,omitempty"` // host:port, if the balancer tells
+	Address     string `json:"address,omitempty"` // host:port, if the balancer reports it
 	Status      string `json:"status,omitempty"`  // HAProxy's word, such as UP
 	Weight      int    `json:"weight"`            // its share of new sessions, in proportion to the others'
 	Connections int    `json:"connections"`       // now
-	Limit       int    `json:"limit,omitempty"`   // of connections; 0: none
+	Limit       int    `json:"limit,omitempty"`   // of connections; 0: unlimited
 	Queue       int    `json:"queue,omitempty"`   // sessions that wait for this server now
 	Connected   int64  `json:"connected"`         // sessions that began
 	Received    int64  `json:"received_bytes"`    // from clients
 	Sent        int64  `json:"sent_bytes"`        // to clients
-	Errors      int64  `json:"errors,omitempty"`  // connections that failed and answers that broke off
+	Errors      int64  `json:"errors,omitempty"`  // failed connections and aborted responses
 }
 
 // balancerName is the host that a balancer's samples belong to.
 const balancerName = "balancer"
 
-// mostBalanced is how many servers behind a balancer are looked at.
+// mostBalanced is the largest number of servers behind a balancer that are sampled.
 const mostBalanced = 256
 
-// balancing is what a balancer has counted up to one moment.
+// balancing has the counters of a balancer at one moment.
 type balancing struct {
 	kind                      string
 	connected, received, sent int64
 	servers                   []Balanced
 	past                      past
-	pasts                     map[string]past // of each server, by service and name; nil: none fell
+	pasts                     map[string]past // counters of each server, by service and name; nil if no counter fell
 }
 
-// since returns what was counted in the seconds between the moments of p and b, nil if a counter cannot be right. A server that is
-// new has no past: what it counted before it was seen is left out.
+// since returns the differences of the counters between the moments of p and b, which lie the given
+// seconds apart. It returns nil if a counter is implausible. A new server has no earlier counters:
+// its counts before the first sample are left out.
 func (b *balancing) since(p *balancing, seconds float64) *Balancer {
 	r := p.past.rises(seconds, false)
 	out := &Balancer{
@@ -89,7 +91,7 @@ func (b *balancing) since(p *balancing, seconds float64) *Balancer {
 	return out
 }
 
-// mostCounted is what readers of a run directory take for one figure at most.
+// mostCounted is the largest figure that readers of a run directory accept.
 const mostCounted = 1 << 50
 
 // find returns the same server among others, first where it is likely.
@@ -97,7 +99,7 @@ func find(all []Balanced, s *Balanced, likely int) *Balanced {
 	return findNear(all, likely, func(o *Balanced) bool { return o.Name == s.Name && o.Service == s.Service })
 }
 
-// only leaves the servers of one service, and sums what they did; all of them where service is "".
+// only keeps the servers of one service, or all servers if service is "", and sums their counters.
 func (b *balancing) only(service string) error {
 	if service == "" {
 		return nil
@@ -115,7 +117,7 @@ func (b *balancing) only(service string) error {
 	return nil
 }
 
-// A balancerProbe asks a balancer.
+// A balancerProbe samples a balancer.
 type balancerProbe struct {
 	ask     func(ctx context.Context) (*balancing, error)
 	end     func()

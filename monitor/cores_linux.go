@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UseCores restricts this process, and what the kernel does for it, to n processors for
-// good.
+// UseCores permanently restricts this process, including the kernel's work for it, to n processors.
 func UseCores(n int) error {
 	runtime.GOMAXPROCS(min(n, runtime.NumCPU()))
 	var may, shall unix.CPUSet
@@ -27,8 +26,8 @@ func UseCores(n int) error {
 	return pin(&shall)
 }
 
-// UseProcessors restricts this process, and what the kernel does for it, to the processors
-// with these numbers, for good.
+// UseProcessors permanently restricts this process, including the kernel's work for it, to the
+// processors with these numbers.
 func UseProcessors(numbers []int) error {
 	var shall, may unix.CPUSet
 	for _, n := range numbers {
@@ -45,7 +44,7 @@ func UseProcessors(numbers []int) error {
 	if err := unix.SchedGetaffinity(0, &may); err != nil {
 		return os.NewSyscallError("sched_getaffinity", err)
 	}
-	for _, n := range numbers { // the kernel passes over those that are missing
+	for _, n := range numbers { // the kernel ignores missing processors
 		if !may.IsSet(n) {
 			return fmt.Errorf("this machine has no processor %d that this process may use", n)
 		}
@@ -56,7 +55,7 @@ func UseProcessors(numbers []int) error {
 
 // pin moves all threads of this process to the processors of shall.
 func pin(shall *unix.CPUSet) error {
-	for done := map[int]bool{}; ; { // threads inherit it, but for those that were there
+	for done := map[int]bool{}; ; { // new threads inherit the restriction, existing threads need a call each
 		before := len(done)
 		threads, err := os.ReadDir("/proc/self/task")
 		if err != nil {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// counters is what a host has counted up to one moment. Two of them make a sample. Lists are empty and has* false
-// where the host does not tell; not* is true where it gave no number.
+// counters has the counters of a host at one moment. Two of them make a sample. Lists are empty and
+// has* false if the host does not report the counter; not* is true if its value was not a number.
 type counters struct {
 	at        moment
 	clock     float64 // the host's own wall clock in seconds; 0 unknown
 	cores     []coreTime
 	waits     float64 // seconds in which something waited for a core, since boot
 	hasWaits  bool
-	quota     *Quota // nil: there is none
+	quota     *Quota // nil: no quota
 	load      float64
 	memory    Memory
 	hasMemory bool
@@ -34,7 +34,7 @@ type coreTime struct {
 	broken bool // a mode is not a number
 }
 
-// A diskCount is what one block device did since boot.
+// A diskCount has the counters of one block device since boot.
 type diskCount struct {
 	name        string
 	read, write int64   // bytes
@@ -45,7 +45,7 @@ type diskCount struct {
 	past        past
 }
 
-// A netCount is what one interface did since it was made.
+// A netCount has the counters of one interface since it was created.
 type netCount struct {
 	name                  string
 	received, sent        int64
@@ -62,7 +62,8 @@ func (c *counters) reset() {
 	*c = counters{cores: c.cores[:0], disks: c.disks[:0], nets: c.nets[:0]}
 }
 
-// since returns what happened between the moments of p and c. Devices whose counters cannot be right are left out.
+// since returns the sample of the time between p and c. Devices with implausible counters are left
+// out.
 func (c *counters) since(p *counters) *Sample {
 	seconds := c.secondsSince(p)
 	s := &Sample{Time: c.at.wall, Seconds: seconds, Cores: len(c.cores), Load: c.load}
@@ -146,7 +147,8 @@ func (s *Sample) cpuSince(now, before []coreTime) {
 // share rounds to a millionth: ticks tell no more, and files get shorter.
 func share(part, whole float64) float64 { return math.Round(part/whole*1e6) / 1e6 }
 
-// findNear returns the element that is meant, first looked for where it is likely; nil if there is none.
+// findNear returns the element for which is returns true, first searched near the index likely. It
+// returns nil if there is no such element.
 func findNear[T any](list []T, likely int, is func(*T) bool) *T {
 	if likely < len(list) && is(&list[likely]) {
 		return &list[likely]
@@ -172,7 +174,7 @@ func (c *CPU) modes() [6]*float64 {
 	return [...]*float64{&c.User, &c.System, &c.IRQ, &c.IOWait, &c.Steal, &c.Idle}
 }
 
-// littleBack is by how many seconds Linux lets iowait and idle fall at times.
+// littleBack is the largest decrease in seconds of iowait and idle that Linux may show.
 const littleBack = 3.0
 
 // modesSince returns the time in each mode. ok is false if one fell that cannot.
@@ -190,7 +192,8 @@ func modesSince(now, before *CPU) (d CPU, ok bool) {
 
 func total(c *CPU) float64 { return c.Busy() + c.IOWait + c.Idle }
 
-// wrap is where the kernel's counters of milliseconds of a disk start again.
+// wrap is the value in seconds at which the kernel's counters of milliseconds of a disk start again
+// at zero.
 const wrap = (1 << 32) / 1000.0
 
 func (s *Sample) disksSince(now, before []diskCount) {
@@ -226,7 +229,8 @@ func roseWrapped(r *rises, now, before, most float64) float64 {
 	return rose(r, now, before, most)
 }
 
-// A device that is found faster than its speed in so many looks in a row has another one: virtual ones name any.
+// If a device is found faster than its speed in so many consecutive samples, the speed is wrong:
+// virtual devices report arbitrary speeds.
 const fasterThanSpeed = 3
 
 // netsSince leaves out interfaces that never carried a byte.
@@ -251,7 +255,8 @@ func (s *Sample) netsSince(now, before []netCount) {
 			Drops:      rose(&r, n.drops, was.drops, mostEvents),
 			Speed:      n.speed,
 		}
-		// a driver may count once a second, so that a look sees two of its seconds
+		// a driver may update its counters once a second, so that a sample covers two of its
+		// seconds
 		if n.speed > 0 && 8*float64(max(net.Received, net.Sent)) > speedMargin*n.speed*(s.Seconds+1) {
 			r.wrong = true
 			n.faster++
@@ -264,8 +269,9 @@ func (s *Sample) netsSince(now, before []netCount) {
 	}
 }
 
-// realDisks drops, in place, what is no disk of its own: memory, partitions, layers (device mapper, md) that repeat
-// what the disks under them do, and loop devices that were never used.
+// realDisks removes, in place, the devices that are not disks of their own: memory, partitions,
+// layers (device mapper, md) that repeat the traffic of the disks under them, and loop devices that
+// were never used.
 func realDisks(disks []diskCount) []diskCount {
 	keep := disks[:0]
 	for i := range disks {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An Environment is what a result depends on besides the load: this machine and its settings. What cannot be found
-// out stays empty.
+// An Environment has the properties of this machine, besides the load, on which a result depends.
+// It includes the machine's settings. A field that cannot be determined stays empty.
 type Environment struct {
 	Time         time.Time `json:"time"`
 	Host         string    `json:"hostname"`
@@ -23,11 +23,12 @@ type Environment struct {
 	Cores        int       `json:"cores"`
 	CoresAllowed int       `json:"cores_allowed"` // by affinity
 	CoresUsed    int       `json:"cores_used"`    // GOMAXPROCS: allowed, and the control group's quota, but at least two if there are
-	// of the smallest quota of the control groups of this process, and which has it; 0: there is none
+	// smallest quota of the control groups of this process, and the group with that quota; 0: no
+	// quota
 	CPUQuota          float64  `json:"cpu_quota_cores,omitempty"`
 	CPUQuotaGroup     string   `json:"cpu_quota_group,omitempty"`
 	Memory            int64    `json:"memory_bytes"`
-	Virtualization    string   `json:"virtualization"` // hypervisor, container, or "" if none is seen
+	Virtualization    string   `json:"virtualization"` // hypervisor, container, or "" if neither is detected
 	ClockSource       string   `json:"clock_source"`
 	Governor          string   `json:"cpu_governor,omitempty"`
 	CongestionControl string   `json:"tcp_congestion_control"`
@@ -119,7 +120,8 @@ func parseBoot(b []byte) int64 {
 	return 0
 }
 
-// virtualization names what is between this process and the metal, as far as it can be seen from inside.
+// virtualization returns the name of the layer between this process and the hardware, as far as it
+// is visible from inside.
 func virtualization(f *procFS, hypervisor bool) string {
 	var layers []string
 	vendor := strings.TrimSpace(f.word(f.sys+"/class/dmi/id/sys_vendor") + " " + f.word(f.sys+"/class/dmi/id/product_name"))
@@ -186,9 +188,9 @@ func openFiles() (soft, hard uint64, err error) {
 	return limit.Cur, limit.Max, nil
 }
 
-// RaiseOpenFiles lifts this process's soft limit of open files to the hard one and returns both as they are then.
-// Programs that it starts from then on have the same limits. On an error the limits that were in force before are
-// returned with it.
+// RaiseOpenFiles raises this process's soft limit of open files to the hard limit and returns the
+// two limits that are then in force. Programs that it starts from then on have the same limits. If
+// it fails, it returns the previous limits and the error.
 func RaiseOpenFiles() (soft, hard uint64, err error) {
 	soft, hard, err = openFiles()
 	if err != nil {

@@ -21,7 +21,7 @@ type group struct {
 	pids       []int
 	bound      map[int]int64 // start of the processes that pids meant when they were first seen
 	discovered bool          // by its listening socket
-	found      []*entry      // what was discovered
+	found      []*entry      // the discovered processes
 
 	family *family
 	blind  error // why the bytes of a member could not be read
@@ -33,8 +33,9 @@ func newGroup(name string, role Role) *group {
 		bound: map[int]int64{}, noted: map[string]bool{}}
 }
 
-// wants reports whether a rule of the group names the process. This process is wanted by its own group only.
-func (g *group) wants(e *entry) bool {
+// matches reports whether a rule of the group names the process. This process belongs only to its
+// own group.
+func (g *group) matches(e *entry) bool {
 	if e.pid == os.Getpid() {
 		return g.own
 	}
@@ -51,7 +52,7 @@ func (g *group) wants(e *entry) bool {
 		slices.ContainsFunc(g.programs, func(name string) bool { return calledBy(name, e.comm, e.argv0, e.exe) })
 }
 
-// take returns what the group did since it was last asked.
+// take returns the group's usage since the last call.
 func (g *group) take() Proc {
 	u := g.family.advance()
 	p := Proc{
@@ -97,7 +98,7 @@ func (g *group) alive() bool {
 	return false
 }
 
-// complaints returns what has to be said of the group, each thing once.
+// complaints returns the problems of the group, each problem once.
 func (g *group) complaints() []string {
 	var out []string
 	say := func(text string) {
@@ -120,8 +121,9 @@ func (g *group) complaints() []string {
 	return out
 }
 
-// ownCPU puts in what this process knows of itself to the microsecond. What children used is read first: a child that
-// is waited for in between is then seen late, not twice.
+// ownCPU replaces this process's CPU time by its own measurement, which is exact to the
+// microsecond. The CPU time of children is read first: a child that ends in between is then counted
+// late, not twice.
 func ownCPU(m *member, kids bool) {
 	var ru unix.Rusage
 	if kids && unix.Getrusage(unix.RUSAGE_CHILDREN, &ru) == nil {
@@ -132,11 +134,12 @@ func ownCPU(m *member, kids bool) {
 	}
 }
 
-// microseconds converts what has other sizes on other systems.
+// microseconds converts a Timeval, whose fields differ in size between systems.
 func microseconds(t unix.Timeval) int64 { return int64(t.Sec)*1e6 + int64(t.Usec) }
 
-// countFiles returns the number of open files of a process. Since Linux 6.2 its folder's size tells; before, the
-// folder has to be read, which takes long where there are many, so then that is done every tenth look.
+// countFiles returns the number of open files of a process. Since Linux 6.2 the size of its folder
+// is that number; before, the folder has to be read, which takes long if it has many files, so then
+// it is read at every tenth sample.
 func (f *procFS) countFiles(pid, before, look int) int {
 	path := f.ofPid(pid, "fd")
 	var st unix.Stat_t
@@ -158,27 +161,29 @@ func (f *procFS) countFiles(pid, before, look int) int {
 	return len(names)
 }
 
-// A family sums up what a group of processes used since it is watched. Its sum keeps what processes used that ended,
-// and counts nothing twice although the kernel adds what a child used to the parent that waits for it.
+// A family sums up the usage of a group of processes since the watch began. Its sum keeps the usage
+// of processes that ended, and counts no usage twice although the kernel adds a child's usage to a
+// parent that waits for it.
 type family struct {
 	live    map[*entry]*member
 	retired usage // of members that ended and whose parent is no member
-	highest usage // the largest sum so far: what was reported already
+	highest usage // the largest sum so far, up to which usage has been reported
 }
 
 // A member is one process of a family. CPU time stands apart for itself and for the children that it waited for; its
 // bytes include theirs, because the kernel keeps them so.
 type member struct {
-	base, baseKids usage // what it had used when it joined
+	base, baseKids usage // its usage when it joined
 	self, kids     usage // as last read
-	claims         usage // what members that were its children used until they were last seen
-	debit          usage // what will come to it from children but is not of this span or family
+	claims         usage // the usage, until they were last sampled, of its children that were members
+	debit          usage // the usage that children will add to it but that does not belong to this span or family
 }
 
 func newFamily() *family { return &family{live: map[*entry]*member{}} }
 
-// used is what m itself used and its children that are gone. A child that was a member and that was not waited for is
-// in claims only; a child that lived and died between two looks is in kids only.
+// used returns the usage of m itself and of its ended children. A child that was a member and that
+// was not waited for is in claims only; a child that began and ended between two samples is in kids
+// only.
 func (m *member) used() usage {
 	fromKids := m.kids.minus(m.baseKids).minus(m.debit).most(m.claims)
 	own := m.self.minus(m.base)
@@ -190,11 +195,12 @@ func (m *member) used() usage {
 	}
 }
 
-// history is what the kernel has in m's counters that is not of this span.
+// history returns the part of m's kernel counters that does not belong to this span.
 func (m *member) history() usage { return m.base.plus(m.baseKids).plus(m.debit) }
 
-// leave removes an ended process. The parent gets its inheritance if the parent is a member as well; waits says whether
-// the parent waits for children, so that the kernel adds their bytes to the parent's.
+// leave removes an ended process. The parent gets its inheritance if the parent is a member as
+// well; waits reports whether the parent waits for children, so that the kernel adds their bytes to
+// the parent's bytes.
 func (f *family) leave(e *entry, parent *member, waits bool) {
 	m := f.live[e]
 	delete(f.live, e)
@@ -214,14 +220,15 @@ func (f *family) leave(e *entry, parent *member, waits bool) {
 	parent.claims = parent.claims.plus(used)
 }
 
-// disown tells a member that what the process m of another family used will be added to it by the kernel although it
-// is not its own.
+// disown records that the kernel will add the usage of the process m of another family to the
+// member, although it does not belong to this family.
 func (m *member) disown(other *member) {
 	m.debit = m.debit.plus(other.self).plus(other.kids)
 }
 
-// advance returns how far the sum rose above what was reported before. A sum that fell, by a process that changed between
-// two reads of one look, is compensated later and never reported as a negative number.
+// advance returns the increase of the sum above the largest sum reported before. A decrease, caused
+// by a process that changed between two reads of one sample, is compensated later and never
+// reported as a negative number.
 func (f *family) advance() usage {
 	sum := f.retired
 	for _, m := range f.live {

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// haproxy asks HAProxy for its statistics, as CSV: over its socket, or from its statistics page.
+// haproxy reads the statistics of HAProxy, as CSV: over its socket, or from its statistics page.
 type haproxy struct {
 	network, address string // of the socket
 	page             *page  // instead of a socket
@@ -58,7 +58,8 @@ func (h *haproxy) ask(ctx context.Context) (*balancing, error) {
 	return parseHAProxy(b)
 }
 
-// question asks for the servers (type 4) of all proxies; HAProxy answers and closes the connection.
+// question requests the servers (type 4) of all proxies; HAProxy responds and closes the
+// connection.
 func (h *haproxy) question(ctx context.Context) ([]byte, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, h.network, h.address)
 	if err != nil {
@@ -81,9 +82,9 @@ func (h *haproxy) question(ctx context.Context) ([]byte, error) {
 // The type of a line of HAProxy's statistics that is a server.
 const typeServer = "2"
 
-// parseHAProxy reads statistics as HAProxy 1.4 and later tell them (management guide, section 9.1): a header that
-// begins with "# pxname", and a line each for frontends, backends and servers. Columns that are not there are zero;
-// those that come with newer versions are passed over.
+// parseHAProxy reads statistics in the format of HAProxy 1.4 and later (management guide, section
+// 9.1): a header that begins with "# pxname", and a line each for frontends, backends and servers.
+// Missing columns are zero; columns of newer versions are ignored.
 func parseHAProxy(b []byte) (*balancing, error) {
 	b = bytes.TrimSpace(b)
 	if !bytes.HasPrefix(b, []byte("# pxname,")) {
@@ -123,7 +124,7 @@ func parseHAProxy(b []byte) (*balancing, error) {
 	return out, nil
 }
 
-// add appends a server and sums what it counted.
+// add appends a server and adds its counters to the sums.
 func (b *balancing) add(s Balanced) {
 	b.servers = append(b.servers, s)
 	b.connected, b.received, b.sent = b.connected+s.Connected, b.received+s.Received, b.sent+s.Sent
@@ -141,7 +142,7 @@ func (l haproxyLine) text(name string) string {
 	return ""
 }
 
-// number returns a figure; 0 where there is none, or one that cannot be.
+// number returns a figure; 0 if the column is missing or its value is implausible.
 func (l haproxyLine) number(name string) int64 {
 	n, err := strconv.ParseInt(l.text(name), 10, 64)
 	if err != nil || n < 0 || n > 1<<60 {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// A Role is what a host or a group of processes is in a run.
+// A Role is the role of a host or a group of processes in a run.
 type Role string
 
 // Roles. Processes are never RoleBoth.
 const (
 	RoleClient Role = "client" // makes the load
 	RoleServer Role = "server" // serves it
-	RoleBoth   Role = "both"   // does both
+	RoleBoth   Role = "both"   // client and server
 	RoleOther  Role = "other"  // neither
 )
 
@@ -68,8 +68,8 @@ func (h *Host) sources() string {
 	return strings.Join(all, ", ")
 }
 
-// A BalancerConfig names the statistics of the balancer that spreads clients over several servers. Its zero value is for
-// a service without a balancer, or with one that is not monitored.
+// A BalancerConfig names the statistics of the balancer that spreads clients over several servers.
+// Its zero value means a service without a balancer, or with a balancer that is not monitored.
 type BalancerConfig struct {
 	HAProxy string `json:"haproxy,omitempty" doc:"HAProxy's statistics: path or HOST:PORT of its socket, or URL of its page."`
 	IPVS    string `json:"ipvs,omitempty" doc:"IPVS (LVS): local for this machine, or the URL of a page of node_exporter."`

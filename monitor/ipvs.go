@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// ipvs reads what the kernel's balancer (LVS) reports on itself.
+// ipvs reads the statistics of the kernel's balancer (LVS).
 type ipvs struct {
 	dir     string // /proc/net
 	program string // ipvsadm; "" once it was seen that it cannot be run
@@ -43,7 +43,7 @@ func (v *ipvs) ask(ctx context.Context) (*balancing, error) {
 	}
 	if v.program != "" {
 		out, err := exec.CommandContext(ctx, v.program, "-Ln", "--stats", "--exact").Output()
-		if err != nil { // not there, or not root: the table tells enough
+		if err != nil { // not there, or not root: the table is sufficient
 			v.program = ""
 			return b, nil
 		}
@@ -52,10 +52,11 @@ func (v *ipvs) ask(ctx context.Context) (*balancing, error) {
 	return b, nil
 }
 
-// parseIPVS reads /proc/net/ip_vs, as ip_vs_info_seq_show of the kernel's net/netfilter/ipvs/ip_vs_ctl.c writes it: a
-// line for each virtual service (protocol, address and port in hexadecimal digits, scheduler, flags; or FWM and a
-// firewall mark), and below it one that begins with -> for each server (address and port, way of forwarding, weight,
-// active and inactive connections).
+// parseIPVS reads /proc/net/ip_vs, as ip_vs_info_seq_show of the kernel's
+// net/netfilter/ipvs/ip_vs_ctl.c writes it: a line for each virtual service (protocol, address and
+// port in hexadecimal digits, scheduler, flags; or FWM and a firewall mark), and below it a line
+// that begins with -> for each server (address and port, way of forwarding, weight, active and
+// inactive connections).
 func parseIPVS(b []byte) (*balancing, error) {
 	if !bytes.HasPrefix(b, []byte("IP Virtual Server version ")) {
 		return nil, fmt.Errorf("/proc/net/ip_vs: this is not the kernel's table, it starts %s", firstWords(b))
@@ -152,8 +153,9 @@ func (b *balancing) totals(text []byte) error {
 	return nil
 }
 
-// bytesOf takes from what `ipvsadm -Ln --stats --exact` prints what each server counted: lines that begin with -> and
-// end in connections, packets in and out, bytes in and out. Lines that are otherwise are passed over.
+// bytesOf reads the counters of each server from the output of `ipvsadm -Ln --stats --exact`: lines
+// that begin with -> and end in connections, packets in and out, bytes in and out. Other lines are
+// ignored.
 func (b *balancing) bytesOf(text []byte) {
 	service := ""
 	for line := range bytes.SplitSeq(text, []byte{'\n'}) {
@@ -180,7 +182,7 @@ func decimal(text string, to *int64) (ok bool) {
 	return ok
 }
 
-// ipvsPage reads what the node_exporter of the machine that balances reports on IPVS.
+// ipvsPage reads the IPVS metrics of the node_exporter on the balancing machine.
 type ipvsPage struct{ page *page }
 
 func (v *ipvsPage) ask(ctx context.Context) (*balancing, error) {

@@ -94,8 +94,8 @@ func processesOf(h Host) *group {
 
 func (l *local) close() { l.fs.close() }
 
-// look takes a look. The first one has nothing to compare with and gives no sample. The error tells what could not be
-// seen; there is a sample still, unless nothing could.
+// look takes a sample. The first call has no earlier counters and returns no sample. The error
+// lists the values that could not be read; the sample is still valid unless all values are missing.
 func (l *local) look(_ context.Context) (*Sample, error) {
 	problems := l.count()
 	if len(l.now.cores)+len(l.now.nets) == 0 && !l.now.hasMemory {
@@ -140,7 +140,7 @@ func (l *local) news(problems []string) error {
 	return fmt.Errorf("%s", strings.Join(fresh, "; "))
 }
 
-// count reads the host's counters and returns what is wrong.
+// count reads the host's counters and returns the problems.
 func (l *local) count() (problems []string) {
 	c := l.now
 	c.reset()
@@ -157,7 +157,7 @@ func (l *local) count() (problems []string) {
 		}
 	}
 	read("stat", func(b []byte) error { return parseCPU(b, c) })
-	if b, err := l.fs.read("pressure/cpu"); err == nil { // kernels before 4.20, and some later ones, do not have it
+	if b, err := l.fs.read("pressure/cpu"); err == nil { // missing in kernels before 4.20, and in some later kernels
 		_ = parsePressure(b, c) // then it is not reported
 	}
 	if l.table.look%often == 0 {

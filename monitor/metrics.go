@@ -63,8 +63,8 @@ func wanted(line []byte) bool {
 	return takers()[string(line[:end])] != nil
 }
 
-// thin replaces the lines that are not wanted by empty ones, so that the numbers of lines in errors stay right, and
-// tells how many are left.
+// thin replaces the lines that are not needed by empty lines, so that the line numbers in errors
+// stay right, and returns the number of remaining lines.
 func thin(b []byte) (out []byte, left int) {
 	out = make([]byte, 0, len(b)/4)
 	for len(b) > 0 {
@@ -79,8 +79,8 @@ func thin(b []byte) (out []byte, left int) {
 	return out, left
 }
 
-// parse reads a page. Metrics that are not known are passed over; a value that is no plain finite number has what it is of left
-// out. A page without any known metric is an error.
+// parse reads a page. Unknown metrics are ignored; a metric whose value is not a plain finite
+// number is left out with its device. A page without any known metric is an error.
 func (m *metrics) parse(b []byte) error {
 	lines, left := thin(b)
 	if left == 0 {
@@ -152,7 +152,7 @@ func (m *metrics) settle() {
 		m.memory.Swapped = max(0, m.memory.Swapped)
 	}
 	if len(m.cores) > 0 {
-		m.hasProc = false // the exporter's own process is not what is watched
+		m.hasProc = false // the exporter's own process is not a monitored process
 	}
 }
 
@@ -215,8 +215,8 @@ func (m *metrics) net(l labels) *netCount {
 	return &m.nets[len(m.nets)-1]
 }
 
-// procSince adds to s what the page's own process did, if the page tells. Its metrics do not tell user from system time: all of
-// it stands as user time.
+// procSince adds to s the usage of the page's own process, if the page contains it. Its metrics do
+// not distinguish user from system time: all of it stands as user time.
 func (m *metrics) procSince(p *metrics, s *Sample) (*Proc, bool) {
 	if !m.hasProc && !m.weir {
 		return nil, false

@@ -23,9 +23,9 @@ type page struct {
 	transport *http.Transport
 	clock     func() moment
 	body      bytes.Buffer
-	collect   string             // query that asks a node_exporter for what is needed only
+	collect   string             // query that requests only the needed metrics from a node_exporter
 	whole     bool               // such a query did not work
-	speeds    map[string]float64 // of interfaces; only a whole page tells
+	speeds    map[string]float64 // of interfaces; only in a whole page
 	now, last *metrics
 	primed    bool
 }

@@ -39,8 +39,8 @@ func parseCPU(b []byte, c *counters) error {
 	return nil
 }
 
-// parsePressure reads /proc/pressure/cpu, whose first line tells the microseconds in which something waited for a
-// core: "some avg10=0.12 avg60=0.05 avg300=0.01 total=123".
+// parsePressure reads /proc/pressure/cpu, whose first line contains the microseconds in which a
+// task waited for a core: "some avg10=0.12 avg60=0.05 avg300=0.01 total=123".
 func parsePressure(b []byte, c *counters) error {
 	line, _ := cutLine(b)
 	_, total, found := bytes.Cut(line, []byte("total="))
@@ -98,7 +98,7 @@ func parseMemory(b []byte, c *counters) error {
 
 // parseDisks reads /proc/diskstats. names keeps one copy of each name.
 func parseDisks(b []byte, c *counters, names *interned) error {
-	const sector = 512 // whatever the device's own block size
+	const sector = 512 // regardless of the device's own block size
 	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		name, rest := cutField(skipFields(line, 2))
 		if len(name) == 0 {
@@ -141,8 +141,8 @@ func parseNets(b []byte, c *counters, names *interned) error {
 	return nil
 }
 
-// emulated reports whether an interface, weir0 or weir1 and so on, is the end of an emulated link: those have samples
-// of their own.
+// emulated reports whether an interface, weir0 or weir1 and so on, is the end of an emulated link:
+// emulated links have samples of their own.
 func emulated(name []byte) bool {
 	of, ours := bytes.CutPrefix(name, []byte("weir"))
 	_, numbered := number(of)
@@ -186,7 +186,7 @@ func valueUnder(names, values []byte, name string) (int64, error) {
 	}
 }
 
-// clip keeps what is quoted in an error short.
+// clip shortens a quotation for an error.
 func clip(b []byte) []byte {
 	line, _ := cutLine(b)
 	return line[:min(len(line), 60)]
@@ -207,13 +207,13 @@ func (n *interned) of(b []byte) string {
 	return s
 }
 
-// cutLine returns the first line of b without its end, and what follows.
+// cutLine returns the first line of b without its end, and the rest.
 func cutLine(b []byte) (line, rest []byte) {
 	line, rest, _ = bytes.Cut(b, []byte{'\n'})
 	return line, rest
 }
 
-// cutField returns the first word of a line and what follows it.
+// cutField returns the first word of a line and the rest.
 func cutField(line []byte) (field, rest []byte) {
 	i := 0
 	for i < len(line) && isSpace(line[i]) {
@@ -228,7 +228,7 @@ func cutField(line []byte) (field, rest []byte) {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 
-// skipFields returns what follows the first n words of a line.
+// skipFields returns the rest of a line after the first n words.
 func skipFields(line []byte, n int) []byte {
 	for range n {
 		_, line = cutField(line)

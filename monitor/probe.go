@@ -9,27 +9,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A probe looks at one host. Its look may return a sample, an error, or both: a sample that is not whole. The first
-// look of a probe has nothing to compare with and returns neither.
+// A probe samples one host. look may return a sample, an error, or a partial sample with an error.
+// The first call of look has no earlier counters and returns neither.
 type probe interface {
 	look(ctx context.Context) (*Sample, error)
 	close()
 }
 
-// A result is what a look brought.
+// A result is the outcome of a look.
 type result struct {
 	sample *Sample
 	err    error
 }
 
-// A runner takes the looks at one host. A look runs beside it, so that one that hangs is reported in time.
+// A runner takes the samples of one host. Each look has a goroutine of its own, so that a hanging
+// look is reported in time.
 type runner struct {
 	watch   *Watch
 	host    string
 	role    Role
 	probe   probe
 	timeout time.Duration
-	pending chan result // of a look that is under way, nil if none is
+	pending chan result // of the running look, or nil
 	started time.Time   // of that look
 	faults  throttle
 }
@@ -118,8 +119,8 @@ func (r *runner) last(ctx context.Context) {
 	r.leave()
 }
 
-// leave waits a moment for the look under way, whose context has ended or will soon, and closes the probe. One that
-// hangs in the kernel is left behind.
+// leave waits a moment for the running look, whose context has ended or will soon, and closes the
+// probe. A look that hangs in the kernel is abandoned.
 func (r *runner) leave() {
 	if r.pending != nil {
 		timer := time.NewTimer(r.timeout)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A procStat is what /proc/PID/stat says of a process.
+// A procStat has the fields of /proc/PID/stat.
 type procStat struct {
 	pid, ppid, pgrp int
 	comm            []byte // 15 bytes at most; good until the next read
@@ -23,7 +23,7 @@ type procStat struct {
 // kernelThread is PF_KTHREAD of Linux's include/linux/sched.h, in a process's flags.
 const kernelThread = 0x00200000
 
-// A usage is what a process used: CPU time in microseconds, and bytes.
+// A usage is the usage of a process: CPU time in microseconds, and bytes.
 type usage struct{ user, system, read, written int64 }
 
 func (u usage) plus(v usage) usage {
@@ -34,7 +34,7 @@ func (u usage) minus(v usage) usage {
 	return usage{u.user - v.user, u.system - v.system, u.read - v.read, u.written - v.written}
 }
 
-// most returns the larger one of each.
+// most returns the larger value of each field.
 func (u usage) most(v usage) usage {
 	return usage{max(u.user, v.user), max(u.system, v.system), max(u.read, v.read), max(u.written, v.written)}
 }
@@ -103,8 +103,8 @@ func parseProcIO(b []byte) (read, written int64, err error) {
 	return 0, 0, fmt.Errorf("no rchar and wchar in it")
 }
 
-// parseIgnored tells from /proc/PID/status whether a process ignores the end of its children, so that the kernel
-// forgets what they used.
+// parseIgnored reports, from /proc/PID/status, whether a process ignores the end of its children,
+// so that the kernel discards their usage.
 func parseIgnored(b []byte) bool {
 	for line := range bytes.SplitSeq(b, []byte{'\n'}) {
 		mask, found := bytes.CutPrefix(line, []byte("SigIgn:"))
@@ -118,8 +118,8 @@ func parseIgnored(b []byte) bool {
 	return false
 }
 
-// programNames returns what a process can be called by beside its comm: the last part of argv[0] and of its
-// executable's path. Both can be "".
+// programNames returns the names of a process besides its comm: the last part of argv[0] and of its
+// executable's path. Each can be "".
 func (f *procFS) programNames(pid int) (argv0, exe string) {
 	if b, err := f.readPid(pid, "cmdline"); err == nil && len(b) > 0 {
 		first, _, _ := bytes.Cut(b, []byte{0})

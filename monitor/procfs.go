@@ -64,8 +64,8 @@ func (f *procFS) read(name string) ([]byte, error) {
 	return b, err
 }
 
-// biggest bounds what is read of one file of /proc. The largest that are read whole, stat and diskstats, reach some
-// hundred KB on the largest machines.
+// biggest limits the length that is read of one file of /proc. The largest files that are read
+// whole, stat and diskstats, reach some hundred KB on the largest machines.
 const biggest = 8 << 20
 
 func (f *procFS) slurp(file *os.File) ([]byte, error) {

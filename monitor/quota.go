@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// A Quota is what the control groups of this process, which a group's parents limit as well, let it use of the CPU.
+// A Quota is the CPU quota of the control groups of this process. The parents of a group limit it
+// as well.
 type Quota struct {
 	Cores     float64 `json:"cores"`             // of the smallest quota, in CPU seconds a second
 	Group     string  `json:"group"`             // that has it
@@ -22,8 +23,8 @@ type cpuGroup struct {
 	unified      bool // version 2
 }
 
-// cpuGroups returns the control groups of this process whose quota it is subject to, its own first, as far as they are mounted
-// here: a container sees none above its own.
+// cpuGroups returns the control groups whose quotas apply to this process, its own group first, as
+// far as they are mounted here: inside a container the groups above its own group are not visible.
 func cpuGroups(f *procFS) (all []cpuGroup) {
 	own := map[bool]string{} // by whether it is of version 2
 	b, err := f.readOnce(f.proc + "/self/cgroup")
@@ -49,7 +50,7 @@ func cpuGroups(f *procFS) (all []cpuGroup) {
 		}
 		below, inside := strings.CutPrefix(path.Clean(group), strings.TrimSuffix(root, "/"))
 		if !inside || below != "" && below[0] != '/' {
-			below = "" // the group is not below what is mounted, which then is its own
+			below = "" // the group is not below the mounted group, so the mounted group is its own
 		}
 		for below = path.Clean("/" + below); ; below = path.Dir(below) {
 			all = append(all, cpuGroup{path.Join(at, below), path.Join(root, below), unified})
@@ -78,7 +79,8 @@ func cpuMount(line string) (at, root string, unified, ok bool) {
 // hasWord reports whether a word is in a list with commas.
 func hasWord(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
 
-// quota reads the smallest quota of the groups, and what was counted in its group since that was made; nil if none has one.
+// quota reads the smallest quota of the groups, and the counters of its group. It returns nil if no
+// group has a quota.
 func quota(f *procFS, groups []cpuGroup) *Quota {
 	var least *Quota
 	var of cpuGroup
@@ -111,7 +113,7 @@ func quota(f *procFS, groups []cpuGroup) *Quota {
 	return least
 }
 
-// cores returns how many cores the group's own quota allows, 0 if it has none.
+// cores returns the number of cores that the group's own quota allows, 0 if it has no quota.
 func (g cpuGroup) cores(f *procFS) float64 {
 	limit, period := "", ""
 	if g.unified {
@@ -127,7 +129,8 @@ func (g cpuGroup) cores(f *procFS) float64 {
 	return float64(most) / float64(each)
 }
 
-// since adds to s what q counted since before, if both are of one group, and returns its counters' past.
+// since adds to s the difference between q and before, if the two are of one group, and returns its
+// counters' past.
 func (q *Quota) since(before *Quota, was past, s *Sample) past {
 	if q == nil || before == nil || q.Group != before.Group {
 		return nil

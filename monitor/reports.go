@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// reports takes what XRootD servers send with "xrd.report HOST:PORT every 1s all sync". Packets of any number of
-// servers come to one port.
+// reports receives the packets that XRootD servers send with "xrd.report HOST:PORT every 1s all
+// sync". The packets of all servers arrive at one port.
 type reports struct {
 	watch   *Watch
-	name    string // of the scenario's entry, for what is said of the port itself
+	name    string // of the scenario's entry, for errors of the port itself
 	role    Role
 	conn    *net.UDPConn
-	where   string // the port's address, for what is said of it
+	where   string // the port's address, for errors
 	servers *servers
 	clock   func() moment
 	last    map[sender]*lastReport
@@ -35,7 +35,7 @@ type sender struct {
 type lastReport struct {
 	last *statistics
 	at   moment
-	late int // packets in a row that were older than the last one
+	late int // consecutive packets that were older than the last accepted packet
 }
 
 const (
@@ -88,8 +88,8 @@ func (r *reports) fault(err error) {
 	}
 }
 
-// take reads a packet and returns the sample that it makes, nil if it makes none: the first of a server, one that
-// comes late or twice, one that a probe waits for.
+// take parses a packet and returns its sample, or nil if it makes no sample: the first packet of a
+// server, a late or repeated packet, and a packet for which a probe waits.
 func (r *reports) take(b []byte, from netip.Addr, at moment) *Sample {
 	now, err := parseStatistics(b)
 	if errors.Is(err, errAddOn) {
@@ -133,7 +133,7 @@ func (s *statistics) before(p *statistics) bool {
 
 func (r *reports) sample(now, before *statistics, from netip.Addr, at, since moment) *Sample {
 	s := &Sample{Time: at.wall, Seconds: (at.mono - since.mono).Seconds(), Host: now.name, Role: r.role}
-	if now.program != dataProgram { // those of all cmsd that serve no port are called HOST:0
+	if now.program != dataProgram { // every cmsd that serves no port is called HOST:0
 		s.Host += " (" + now.program + " " + now.instance + ")"
 	}
 	if s.Service = now.since(before, s.Seconds); s.Service == nil {
@@ -149,7 +149,7 @@ func (r *reports) sample(now, before *statistics, from netip.Addr, at, since mom
 	return s
 }
 
-// dataProgram serves data, or says who does.
+// dataProgram is the program that serves data, or redirects to the servers that do.
 const dataProgram = "xrootd"
 
 // seen reports whether this machine's /proc shows the server.

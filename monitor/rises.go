@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Names of what [Sample.LeftOut] lists; devices have theirs behind the prefix.
+// Entries of [Sample.LeftOut]; the names of devices follow the prefix.
 const (
 	LeftOutCPU      = "CPU"
 	LeftOutWaits    = "CPU pressure"
@@ -19,7 +19,7 @@ const (
 	LeftOutBalancer = "statistics of the balancer"
 )
 
-// What counters rise by in a second at most: an order of magnitude above the fastest devices.
+// The largest increases of counters in a second: an order of magnitude above the fastest devices.
 const (
 	mostBytes  = 1e12
 	mostEvents = 1e10 // packets, operations, segments
@@ -36,14 +36,15 @@ const (
 	speedMargin = 1.1 // of the speed that a device names
 )
 
-// A past is what the counters of one thing showed before they fell, in the order in which they are read; 0 where one did not. A
-// counter that fell was started anew, or one reading of it was wrong: if it jumps back, that is no rise.
+// A past has the values of the counters of one thing before they fell, in the order in which they
+// are read; 0 for a counter that did not fall. A counter that fell was restarted, or a reading of
+// it was wrong: if it jumps back, that is not an increase.
 type past []float64
 
 // rises judges the counters of one thing, such as an interface, between two looks.
 type rises struct {
 	seconds float64
-	broken  bool // a counter is not a number: none is looked at
+	broken  bool // a counter is not a number: all counters are skipped
 	wrong   bool // a counter fell, or rose by more than it can
 	alive   bool // a counter is not 0
 	i       int
@@ -56,7 +57,8 @@ func (p past) rises(seconds float64, broken bool) rises {
 	return rises{seconds: seconds, broken: broken, before: p}
 }
 
-// rose returns by how much the next counter rose. most is by how much it can in a second.
+// rose returns the increase of the next counter. most is its largest plausible increase in a
+// second.
 func rose[N int64 | float64](r *rises, now, before N, most float64) N {
 	i, top := r.i, 0.0
 	if r.i++; i < len(r.before) {
@@ -84,7 +86,7 @@ func rose[N int64 | float64](r *rises, now, before N, most float64) N {
 	return rise
 }
 
-// past returns what is to be known at the next look.
+// past returns the values that the next sample needs.
 func (r *rises) past() past { return r.after }
 
 // bad reports whether the counters cannot be right. Counters that are all 0 after they fell are not there yet.

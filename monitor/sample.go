@@ -6,8 +6,9 @@ import (
 	"weir/link"
 )
 
-// A Sample is what one host, or some processes of it, went through between two looks, usually one second. Rates are
-// per second of Seconds; shares are fractions, 0 to 1. What a probe cannot see stays absent.
+// A Sample has the measurements of one host, or of some processes of it, between two looks, usually
+// over one second. Rates are per second of Seconds; shares are fractions, 0 to 1. Fields that a
+// probe cannot measure stay absent.
 type Sample struct {
 	Time    time.Time `json:"time"`             // end of the span
 	Seconds float64   `json:"duration_seconds"` // length of the span
@@ -20,11 +21,12 @@ type Sample struct {
 	Core  []float64 `json:"core_busy,omitempty"` // busy share of each core
 	// share of time in which something that could run waited for a core (pressure stall information); nil: unknown
 	Waits  *float64 `json:"cpu_waits,omitempty"`
-	Quota  *Quota   `json:"cpu_quota,omitempty"` // of the control groups of this process; nil: they have none, or it is another host
+	Quota  *Quota   `json:"cpu_quota,omitempty"` // of the control groups of this process; nil for other hosts and without a quota
 	Load   float64  `json:"load1,omitempty"`
 	Memory *Memory  `json:"memory,omitempty"`
 	Disks  []Disk   `json:"disks,omitempty"`
-	// block device that jobs' copies of files lie on, such as vda1, a partition of the disk vda; empty: none that is known
+	// block device with the jobs' copies of files, such as vda1, a partition of the disk vda; empty
+	// if unknown
 	Scratch string `json:"scratch_device,omitempty"`
 	Nets    []Net  `json:"nets,omitempty"`
 	TCP     *TCP   `json:"tcp,omitempty"`
@@ -33,16 +35,18 @@ type Sample struct {
 	// CPU seconds of the span that programs used which are in no group. Programs that began and ended between two
 	// looks are not in it.
 	Others float64 `json:"others_cpu_seconds,omitempty"`
-	// CPU seconds of the span that threads of the kernel used: those of encrypted and mirrored disks, of NFS servers, of loop devices.
+	// CPU seconds of the span used by threads of the kernel: for encrypted and mirrored disks, NFS
+	// servers and loop devices.
 	Kernel float64 `json:"kernel_threads_cpu_seconds,omitempty"`
 
-	Service *Service `json:"service,omitempty"` // what a server says of itself; Host is its host:port then
-	Link    *Link    `json:"link,omitempty"`    // what an emulated link went through; Host is its name then
+	Service *Service `json:"service,omitempty"` // the server's own statistics; Host is its host:port then
+	Link    *Link    `json:"link,omitempty"`    // statistics of an emulated link; Host is its name then
 
-	Balancer  *Balancer  `json:"balancer,omitempty"`  // what a balancer says of the servers behind it
-	Transfers *Transfers `json:"transfers,omitempty"` // what a backend's own log says
+	Balancer  *Balancer  `json:"balancer,omitempty"`  // a balancer's statistics on the servers behind it
+	Transfers *Transfers `json:"transfers,omitempty"` // transfers from a backend's own log
 
-	// What is absent because a counter fell, rose by more than it can, or was not a number: "interface eth0", "disk sda", "CPU".
+	// Fields that are absent because a counter fell, rose by more than is plausible, or was not a
+	// number: "interface eth0", "disk sda", "CPU".
 	LeftOut []string `json:"left_out,omitempty"`
 
 	Cost  float64 `json:"cost_cpu_seconds"` // CPU time that taking the sample took
@@ -62,7 +66,7 @@ type CPU struct {
 // Busy returns the share of time in which cores did work, ours or the hypervisor's other guests'.
 func (c *CPU) Busy() float64 { return c.User + c.System + c.IRQ + c.Steal }
 
-// Memory is in bytes.
+// Memory has sizes in bytes.
 type Memory struct {
 	Total     int64 `json:"total_bytes"`
 	Available int64 `json:"available_bytes"`
@@ -79,8 +83,8 @@ type Disk struct {
 	Busy  float64 `json:"busy"`  // share of time with a request in service
 }
 
-// Repeats tells that what the device moves, a disk under it moves as well: it is a loop device, whose file lies on
-// one. Sums leave it out.
+// Repeats reports whether a disk below the device repeats its traffic: the device is a loop device,
+// whose file lies on that disk. Sums leave it out.
 func (d *Disk) Repeats() bool { return isLoop(d.Name) }
 
 // A Net is one network interface. Bytes and packets are of the span, not per second.
@@ -91,7 +95,7 @@ type Net struct {
 	PacketsIn  int64   `json:"received_packets"`
 	PacketsOut int64   `json:"sent_packets"`
 	Drops      int64   `json:"drops"`
-	Speed      float64 `json:"speed_bits_per_second,omitempty"` // as the driver says; 0 unknown
+	Speed      float64 `json:"speed_bits_per_second,omitempty"` // as reported by the driver; 0 means unknown
 }
 
 // TCP counts of the whole host in the span.
@@ -113,9 +117,9 @@ type Proc struct {
 	Files   int     `json:"open_files,omitempty"`
 
 	// Of the service's processes only. Of a process with many threads the busiest are read, and the others in turn.
-	MeasuredThreads  int     `json:"measured_threads,omitempty"`              // whose CPU time in the span is known; 0: none
+	MeasuredThreads  int     `json:"measured_threads,omitempty"`              // with a measured CPU time in the span
 	BusiestThread    float64 `json:"busiest_thread_cpu_seconds,omitempty"`    // of the span: CPU time of the busiest of these
-	UnmeasuredThread float64 `json:"unmeasured_thread_cpu_seconds,omitempty"` // what any other thread used at most
+	UnmeasuredThread float64 `json:"unmeasured_thread_cpu_seconds,omitempty"` // upper bound for any other thread
 	AllowedCores     int     `json:"allowed_cores,omitempty"`                 // cores on which they may run, by affinity; 0: not known
 
 	Read     int64 `json:"read_bytes"`           // by read-like system calls, files and sockets, in the span
@@ -124,8 +128,8 @@ type Proc struct {
 	Received int64 `json:"received_bytes,omitempty"`
 }
 
-// A Service is what one server of the service says of itself: XRootD's own statistics. Counts and bytes are of the
-// span.
+// A Service has the statistics of one server of the service: XRootD's own statistics. Counts and
+// bytes are of the span.
 type Service struct {
 	Name    string  `json:"name"`    // host:port, as the server calls itself
 	Program string  `json:"program"` // xrootd, cmsd
@@ -138,7 +142,7 @@ type Service struct {
 
 	Threads     int   `json:"threads"`
 	Idle        int   `json:"idle_threads"`
-	Limited     int64 `json:"thread_limit_met"` // times that another thread was wanted and none was allowed
+	Limited     int64 `json:"thread_limit_met"` // times that another thread was needed but not allowed
 	Queue       int   `json:"queue"`            // jobs that wait for a thread now
 	Connections int   `json:"connections"`      // now
 	Connected   int64 `json:"connected"`        // connections that were made
@@ -153,14 +157,14 @@ type Service struct {
 	Waits     int64            `json:"waits"`                   // answers that tell the client to wait
 	Async     int64            `json:"async_operations"`        // of the file system
 	Segments  int64            `json:"vector_segments"`         // in vector reads and writes
-	Ops       map[string]int64 `json:"operations_by,omitempty"` // requests by kind; only those that were made
+	Ops       map[string]int64 `json:"operations_by,omitempty"` // requests by kind; only kinds with requests
 }
 
 // Kinds of servers.
 const (
 	Redirector     = "redirector"
 	DataServer     = "data server"
-	ClusterManager = "cluster manager" // cmsd, which tells the redirector who has what
+	ClusterManager = "cluster manager" // cmsd, which sends the locations of files to the redirector
 )
 
 // Operations returns how many requests of all kinds there were.
@@ -172,8 +176,9 @@ func (s *Service) Operations() int64 {
 	return sum
 }
 
-// A Link is what an emulated link went through in the span. What it carried to the clients is what the interface "to
-// clients" of its sample has sent, and from them, what "from clients" has received.
+// A Link has the statistics of an emulated link in the span. The bytes to the clients are the sent
+// bytes of the interface "to clients" of its sample, and the bytes from them are the received bytes
+// of "from clients".
 type Link struct {
 	Down        bool         `json:"down,omitempty"` // at the end of the span
 	ToClients   link.Traffic `json:"to_clients"`

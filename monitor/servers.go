@@ -9,12 +9,13 @@ import (
 	"sync/atomic"
 )
 
-// servers is what the probes of one watch tell each other of the service's servers: which of them are on this
-// machine, and what they report unasked.
+// servers has the information on the service's servers that the probes of one watch share: the
+// servers on this machine, and the reports that servers send by themselves.
 type servers struct {
 	mu     sync.Mutex
 	places []*place
-	// host:port of servers that clients named and of those that the service lists. Its value is true for servers that are asked.
+	// host:port of the servers that clients named and that the service lists. Its value is true for
+	// servers with a probe.
 	known   map[string]bool
 	reports map[identity]*report
 }
@@ -27,7 +28,7 @@ type place struct {
 	next  int          // look at which it searches again
 }
 
-// What is known of the processes at a place.
+// States of the search for the processes at a place.
 const (
 	placeNew    = iota // the probe has not looked yet
 	placeSeen          // they are watched
@@ -76,9 +77,9 @@ func (s *servers) here() []*place {
 	return s.places[:len(s.places):len(s.places)]
 }
 
-// A report is what a server sent of itself.
+// A report has the statistics that a server sent by itself.
 type report struct {
-	asked bool // by a probe, which takes what is reported as well
+	asked bool // a probe requests it, and uses such reports as well
 	last  *statistics
 	at    moment
 }
@@ -98,7 +99,7 @@ func (s *servers) report(id identity) *report {
 	return r
 }
 
-// reported keeps a server's report of one moment and says whether a probe takes it.
+// reported stores a server's report of one moment and reports whether a probe uses it.
 func (s *servers) reported(now *statistics, at moment) (taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +111,8 @@ func (s *servers) reported(now *statistics, at moment) (taken bool) {
 	return r.asked
 }
 
-// ask returns what the server with this identity reported last, nil if it never did. From then on its reports are the
-// asking probe's.
+// ask returns the last report of the server with this identity, nil if there is no report. From
+// then on its reports are the asking probe's.
 func (s *servers) ask(id identity) (*statistics, moment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +124,7 @@ func (s *servers) ask(id identity) (*statistics, moment) {
 	return r.last, r.at
 }
 
-// leave says that the probe does not ask the server any more.
+// leave records that the probe does not poll the server any more.
 func (s *servers) leave(id identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,11 +135,11 @@ func (s *servers) leave(id identity) {
 
 const (
 	searchAgain = 2  // looks until a service that is gone is searched for again
-	hiddenAgain = 30 // looks until one that cannot be seen is
+	hiddenAgain = 30 // samples until the next search for processes that are hidden
 )
 
-// discover finds the processes that listen where the target is and where its other servers are, whenever none of
-// those found before runs, so that a service that was started again is watched again.
+// discover finds the processes that listen at the target and at its other servers, whenever all
+// processes found before have ended, so that a restarted service is watched again.
 func (l *local) discover() (said []string) {
 	changed := false
 	for _, p := range l.servers.here() {
@@ -174,7 +175,7 @@ func (l *local) discover() (said []string) {
 // runs reports whether a process that was found is still there.
 func (l *local) runs(e *entry) bool { return !e.dead && l.table.known[e.pid] == e }
 
-// search looks for those who listen at p.
+// search finds the processes that listen at p.
 func (l *local) search(p *place) ([]*entry, error) {
 	t, own := l.table, l.table.groups[0]
 	p.next = t.look + searchAgain
@@ -191,9 +192,9 @@ func (l *local) search(p *place) ([]*entry, error) {
 	for _, pid := range pids {
 		e := t.known[pid]
 		if e == nil {
-			return nil, nil // it came since the look; the next search sees it
+			return nil, nil // it began after the look: the next search finds it
 		}
-		if (e.group == nil || e.group == own || e.group == l.service) && !own.wants(e) {
+		if (e.group == nil || e.group == own || e.group == l.service) && !own.matches(e) {
 			found = append(found, e)
 		}
 	}
@@ -209,7 +210,7 @@ func (l *local) search(p *place) ([]*entry, error) {
 // until now.
 func (l *local) regroup(own *group) {
 	for e := range own.family.live {
-		if !own.wants(e) {
+		if !own.matches(e) {
 			l.table.release(e)
 		}
 	}

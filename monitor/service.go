@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// follows reports whether s continues p: it is of the same run of a server, or of one that was started after
-// p was sent. Two servers may call themselves by the same name; what one counted since it was started did not happen
-// since the other's report.
+// follows reports whether s continues p: it is of the same run of a server, or of a server that was
+// started after p was sent. Two servers may have the same name; the counts of a server since its
+// start do not continue the other's report.
 func (s *statistics) follows(p *statistics) bool {
 	return p != nil && (s.identity() == p.identity() || s.started >= p.reportedAt-1)
 }
 
-// since returns what a server did in the seconds between p, which s follows, and s; nil if a counter cannot be right. Of a server
-// that was started in between, all that it shows happened since.
+// since returns the statistics of the seconds between p, which s follows, and s; nil if a counter
+// is implausible. If the server was started in between, all its counts happened since.
 func (s *statistics) since(p *statistics, seconds float64) *Service {
 	if p.identity() != s.identity() {
 		p = &statistics{}
@@ -57,7 +57,7 @@ func (s *statistics) since(p *statistics, seconds float64) *Service {
 	return out
 }
 
-// kind returns what the server's role makes it; "" if it does not tell.
+// kind returns the kind of the server according to its role, "" if the role is unknown.
 func (s *statistics) kind() string {
 	switch {
 	case s.program == "cmsd":
@@ -81,19 +81,20 @@ func roseOn(r *rises, now, before int64, most float64) int64 {
 // gauge is a number of things that are there now.
 func gauge(n int64) int { return int(min(max(0, n), 1<<31)) }
 
-// proc is the server as a watched process, for those that this machine's /proc does not show.
+// proc returns the server as a watched process, for servers that are not visible in this machine's
+// /proc.
 func (s *Service) proc() Proc {
 	return Proc{Name: s.Program, Role: RoleServer, Count: 1, Threads: s.Threads, User: s.User, System: s.System}
 }
 
-// A Reading is what an XRootD server has counted up to one moment. Two of them tell exactly what it did in between,
-// where the seconds of a Watch are too coarse.
+// A Reading has the counters of an XRootD server at one moment. Two readings give exact
+// differences, if the seconds of a Watch are too coarse.
 type Reading struct {
 	at    moment
 	stats *statistics
 }
 
-// Read asks a server about itself now.
+// Read requests the current statistics of a server.
 func Read(ctx context.Context, r Reporter, server string) (Reading, error) {
 	clock := newClock()
 	b, err := r.Report(ctx, server)
@@ -107,8 +108,8 @@ func Read(ctx context.Context, r Reporter, server string) (Reading, error) {
 	return Reading{at: clock(), stats: s}, nil
 }
 
-// Since returns what the server did between the reading before and r; false if it was started again meanwhile, is another one, or
-// has a counter that cannot be right.
+// Since returns the statistics between the reading before and r; false if the server was restarted
+// meanwhile, is another server, or has an implausible counter.
 func (r Reading) Since(before Reading) (*Service, bool) {
 	if r.stats == nil || before.stats == nil || r.stats.identity() != before.stats.identity() {
 		return nil, false

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// statistics is what an XRootD server has counted since it was started, as the answer to kXR_query stats and the
-// packets of xrd.report tell it.
+// statistics has the counters of an XRootD server since its start, as in the response to kXR_query
+// stats and in the packets of xrd.report.
 type statistics struct {
 	name       string // host:port, as the server calls itself
 	program    string // xrootd, cmsd
@@ -22,13 +22,13 @@ type statistics struct {
 	past       past
 }
 
-// counted reports whether a value is one of those that are kept.
+// counted reports whether the value of a key is stored.
 func counted(key []byte) bool {
 	switch string(key) {
 	case "proc.usr.s", "proc.usr.u", "proc.sys.s", "proc.sys.u", // CPU time
 		"link.num", "link.maxn", "link.tot", "link.in", "link.out", "link.tmo", // connections, now and ever, and their bytes
 		"sched.jobs", "sched.inq", "sched.maxinq", "sched.threads", "sched.idle", "sched.tlimr", // threads
-		"sgen.as",                                                                    // 0: what connections did that are still open is counted
+		"sgen.as",                                                                    // 0: the traffic of open connections is counted
 		"xrootd.aio.num", "xrootd.aio.rej", "xrootd.err", "xrootd.rdr", "xrootd.dly", // of the protocol
 		"xrootd.lgn.num", "xrootd.lgn.af", "xrootd.lgn.au", "xrootd.lgn.ua": // logins: tried, refused, proven, anonymous
 		return true
@@ -51,13 +51,13 @@ func (s *statistics) system() float64 {
 	return float64(s.values["proc.sys.s"]) + float64(s.values["proc.sys.u"])/1e6
 }
 
-// late tells that bytes, reads and writes are counted only when their connection ends.
+// late reports whether bytes, reads and writes are counted only when their connection ends.
 func (s *statistics) late() bool {
 	open, reported := s.values["sgen.as"]
 	return !reported || open != 0
 }
 
-// identity tells two runs of a server, and two servers, from each other.
+// identity distinguishes two runs of a server, and two servers.
 type identity struct {
 	name    string
 	pid     int
@@ -66,18 +66,19 @@ type identity struct {
 
 func (s *statistics) identity() identity { return identity{s.name, s.pid, s.started} }
 
-// statisticsLimit bounds an answer in bytes. Servers fill at most 64 KiB, the older ones more only if they export
-// hundreds of paths.
+// statisticsLimit is the largest response in bytes. Servers send at most 64 KiB, older versions
+// more only if they export hundreds of paths.
 const statisticsLimit = 256 << 10
 
-// Errors of what is no statistics.
+// Errors of input that is not statistics.
 var (
 	errNoStatistics = errors.New("not statistics of XRootD")
 	errAddOn        = errors.New("statistics of an add-on") // in JSON, from version 6 on; nothing in them is needed
 )
 
-// parseStatistics reads an XML document as XRootD writes it: not quite XML, for paths stand in it as they are. What
-// is not known is passed over; a document that ends early gives what was whole.
+// parseStatistics reads an XML document as XRootD writes it: not quite XML, for paths stand in it
+// as they are. Unknown elements are ignored; from a document that ends early the complete values
+// are used.
 func parseStatistics(b []byte) (*statistics, error) {
 	if len(b) > statisticsLimit {
 		return nil, fmt.Errorf("%w: more than %d KiB", errNoStatistics, statisticsLimit>>10)
@@ -129,8 +130,8 @@ func label(tag []byte, name string) string {
 	return string(value)
 }
 
-// whole reads a whole number; 0 if it is none. Servers print some counters with a sign although they only grow, so
-// that they go on below zero.
+// whole parses an integer; 0 if b is not an integer. Servers print some counters with a sign
+// although they only grow, so that they go on below zero.
 func whole(b []byte) int64 {
 	n, err := strconv.ParseInt(string(b), 10, 64)
 	if err != nil {
@@ -153,9 +154,9 @@ func (s *statistics) take(key, value []byte) {
 	}
 }
 
-// A walker goes through the elements of a document and hands the text of those that hold nothing else to take, with a
-// key of their names: of <stats id="a"><b><c>1</c></b></stats> the 1 with the key "a.b.c". Key and text are good
-// until take returns.
+// A walker visits the elements of a document and passes the text of elements without child elements
+// to take, with a key of their names: of <stats id="a"><b><c>1</c></b></stats> the 1 with the key
+// "a.b.c". Key and text are good until take returns.
 type walker struct {
 	take  func(key, text []byte)
 	key   []byte
@@ -163,11 +164,11 @@ type walker struct {
 	depth int
 }
 
-// deepest is how many elements may be in each other; XRootD needs five.
+// deepest is the largest depth of nested elements; XRootD needs five.
 const deepest = 16
 
-// walk goes through b, which starts inside the outermost element. An end that belongs to none of the open elements is
-// passed over.
+// walk goes through b, which starts inside the outermost element. An end tag without an open
+// element is ignored.
 func (w *walker) walk(b []byte) error {
 	leaf := false
 	for {
@@ -216,7 +217,8 @@ func (w *walker) open(tag []byte) error {
 	return nil
 }
 
-// isOpen reports whether the open element at this depth has the name. The outermost ones are all called stats.
+// isOpen reports whether the open element at this depth has the name. The outermost elements are
+// all called stats.
 func (w *walker) isOpen(depth int, name []byte) bool {
 	if depth < 0 {
 		return false

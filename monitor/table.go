@@ -2,9 +2,9 @@ package monitor
 
 import "os"
 
-// A table is what is known of the processes of this machine. Watched ones are read at every look; of the others the
-// new ones and those that used CPU when they were read last, and each of them again now and then, for a process can
-// change its name and its group.
+// A table stores the known processes of this machine. Watched processes are read at every look; of
+// the others, new processes and processes that used CPU at their last reading are read, and every
+// process again from time to time, because a process can change its name and its group.
 type table struct {
 	fs     *procFS
 	known  map[int]*entry
@@ -26,7 +26,7 @@ type entry struct {
 	threads, files  int
 	rss             int64
 	dead            bool
-	joined          bool  // it was in a group before
+	joined          bool  // it has been in a group before
 	cpu             int64 // CPU time so far, microseconds
 	used            int64 // of it since it was read before
 	kernel          bool  // a thread of the kernel, no program
@@ -162,7 +162,7 @@ func (t *table) hasEndingChild(e *entry, gone []*entry) bool {
 	return false
 }
 
-// end settles what a process leaves and forgets it.
+// end settles the usage of an ended process and removes it.
 func (t *table) end(e *entry) {
 	delete(t.known, e.pid)
 	if e.group == nil {
@@ -214,14 +214,14 @@ func (t *table) match(e *entry) *group {
 		return e.group
 	}
 	for _, g := range t.groups {
-		if g.wants(e) {
+		if g.matches(e) {
 			return g
 		}
 	}
 	return nil
 }
 
-// join makes e a member of g. What it used before counts only if the watch saw it being born.
+// join makes e a member of g. Its earlier usage counts only if the watch detected its start.
 func (t *table) join(e *entry, g *group) {
 	b, err := t.fs.readPid(e.pid, "stat")
 	if err != nil {
@@ -241,13 +241,13 @@ func (t *table) join(e *entry, g *group) {
 	}
 }
 
-// release takes a process out of its group, which keeps what it used so far.
+// release removes a process from its group, which keeps the usage so far.
 func (t *table) release(e *entry) {
 	e.group.family.leave(e, nil, false)
 	e.group, e.joined = nil, true
 }
 
-// measure takes over what was read of a member, and reads what else there is.
+// measure adds the figures in s to a member, and reads its remaining figures.
 func (t *table) measure(e *entry, s *procStat) {
 	g := e.group
 	m := g.family.live[e]

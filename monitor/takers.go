@@ -8,7 +8,7 @@ type taker func(m *metrics, l labels, v float64)
 // takers returns the takers of the metrics that are known, by name. Counters that may come several times, with labels
 // that do not matter here, are summed.
 var takers = sync.OnceValue(func() map[string]taker { //nolint:gochecknoglobals // a table, made when it is first needed
-	const most = 1 << 53 // of what is summed
+	const most = 1 << 53 // the largest sum
 	drops := func(m *metrics, l labels, v float64) { m.net(l).drops += int64(min(v, most)) }
 	ops := func(m *metrics, l labels, v float64) { m.disk(l).ops += int64(min(v, most)) }
 	return map[string]taker{

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// DefaultPort returns the port of a URL's scheme, 0 if it has none.
+// DefaultPort returns the default port of a URL's scheme, 0 for other schemes.
 func DefaultPort(scheme string) int {
 	switch strings.ToLower(scheme) {
 	case "http", "dav":
@@ -107,10 +107,11 @@ func here(a netip.Addr) bool {
 	return false
 }
 
-// HeaderBytes returns the bytes of headers in each TCP segment as an interface counts it, and how many of them it may leave out: 32 of TCP
-// with timestamps, 20 of IPv4 or 40 of IPv6, and 14 of Ethernet. The loopback interface counts none of Ethernet; bridges, VLANs and tunnels
-// leave them out in one direction or in both (Linux: loopback_xmit, br_pass_frame_up, vlan_do_receive). The kernel counts large packets
-// before they are cut.
+// HeaderBytes returns the bytes of headers in each TCP segment as an interface counts it, and the
+// number of them that it may leave out: 32 of TCP with timestamps, 20 of IPv4 or 40 of IPv6, and 14
+// of Ethernet. The loopback interface counts no Ethernet header; bridges, VLANs and tunnels leave
+// it out in one direction or in the two directions (Linux: loopback_xmit, br_pass_frame_up,
+// vlan_do_receive). The kernel counts large packets before they are cut.
 func HeaderBytes(device string, ipv6 bool) (counted, unsure int64) {
 	counted = 32 + 20
 	if ipv6 {

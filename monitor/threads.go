@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// Bounds of what reading the threads of one process may cost at each look.
+// Limits of the cost of reading the threads of one process at each look.
 const (
 	mostThreads  = 128             // threads that are read; of more, the busiest and some of the others in turn
 	mostHot      = mostThreads / 2 // of these, the busiest
-	mostAtOnce   = 4096            // threads that are read where the busiest are not known: at the first look, and where others did much
+	mostAtOnce   = 4096            // threads that are read if the busiest are unknown: at the first look, and after others were busy
 	listThreads  = 8               // looks after which the threads of a process with many are listed, and may all be read, again
 	worthThreads = 20_000          // microseconds of the process's CPU time: below that no thread is read
 )
 
-// A threadTable is what is known of the threads of one process.
+// A threadTable stores the known threads of one process.
 type threadTable struct {
 	known  map[int]*thread
 	ids    []int // ascending
@@ -36,7 +36,7 @@ type thread struct {
 	look int   // of the last reading
 }
 
-// A threadFigure says what the threads of a process did between two looks.
+// A threadFigure sums up the CPU usage of the threads of a process between two looks.
 type threadFigure struct {
 	measured int   // threads whose CPU time in the span is known
 	busiest  int64 // CPU time of the busiest of them, microseconds
@@ -94,7 +94,7 @@ func (t *table) threads(e *entry, cpu, gain int64) threadFigure {
 	return f
 }
 
-// list finds the ids of all threads, and forgets those that ended.
+// list finds the ids of all threads, and removes the threads that ended.
 func (k *threadTable) list(t *table, pid int) {
 	k.ids, k.listed = t.fs.threadIDs(pid, k.ids[:0]), t.look
 	for id := range k.known {

@@ -13,16 +13,17 @@ import (
 	"time"
 )
 
-// Transfers is what a backend's own log says of transfers that ended in the span. Their bytes moved before that:
-// Spans say when.
+// Transfers has the entries of a backend's own log on transfers that ended in the span. Their bytes
+// moved before the end: Spans has the times.
 type Transfers struct {
 	Done   int64           `json:"done"`
 	Failed int64           `json:"failed,omitempty"`
 	Spans  []TransfersSpan `json:"spans"`
 }
 
-// A TransfersSpan is a part of the time in which they ran: that which lies in one second of the wall clock, or the
-// whole of one that took longer than a minute. Spans overlap, and what they say of the same time adds up.
+// A TransfersSpan is a part of the time in which transfers ran: the part within one second of the
+// wall clock, or the whole time of a transfer that took longer than a minute. Spans overlap, and
+// the figures of spans at the same time add up.
 type TransfersSpan struct {
 	Begin   time.Time `json:"begin"`
 	Seconds float64   `json:"duration_seconds"`
@@ -31,9 +32,9 @@ type TransfersSpan struct {
 }
 
 const (
-	leastSpan    = time.Millisecond   // of one that took no time
-	longTransfer = time.Minute        // longer ones are spans of their own
-	mostTransfer = 7 * 24 * time.Hour // one that took longer is a mistake
+	leastSpan    = time.Millisecond   // of a transfer that took no time
+	longTransfer = time.Minute        // longer transfers have spans of their own
+	mostTransfer = 7 * 24 * time.Hour // a longer time is an error in the log
 	mostOfLog    = 16 << 20           // bytes of a log that are read in one look
 )
 
@@ -47,7 +48,7 @@ type transferLog struct {
 	buffer []byte
 	clock  func() moment
 	lastAt moment
-	noted  bool // that it is not there, or that lines are none
+	noted  bool // a missing log, or invalid lines, have been reported
 }
 
 func newTransferLog(path string, clock func() moment) (*transferLog, error) {
@@ -138,7 +139,7 @@ func (t *transferLog) read(ctx context.Context, line func([]byte)) error {
 	return nil
 }
 
-// news reads what the open file has got since the last look.
+// news reads the part of the open file that was appended since the last look.
 func (t *transferLog) news(ctx context.Context, line func([]byte)) error {
 	for sum := 0; sum < mostOfLog && ctx.Err() == nil; {
 		n, err := t.file.ReadAt(t.buffer, t.offset)
@@ -155,10 +156,10 @@ func (t *transferLog) news(ctx context.Context, line func([]byte)) error {
 	return nil
 }
 
-// longestLine bounds what is kept of a line whose end has not come.
+// longestLine limits the length that is stored of an unfinished line.
 const longestLine = 64 << 10
 
-// cut hands on the lines in b, the first with what is left from before.
+// cut passes the lines in b to line. The first line begins with the rest of the last call.
 func (t *transferLog) cut(b []byte, line func([]byte)) {
 	for {
 		i := bytes.IndexByte(b, '\n')
@@ -184,7 +185,7 @@ type logged struct {
 	from, to time.Time
 	moved    int64
 	done     bool // its code is one of success
-	file     bool // it is of a file, not of a listing
+	file     bool // it is the transfer of a file, not of a listing
 }
 
 // parseTransfer reads a line as globus_i_gfs_log_transfer of globus_i_gfs_log.c writes it:
@@ -192,9 +193,10 @@ type logged struct {
 //	DATE=20190809091437.927804 HOST=... PROG=globus-gridftp-server NL.EVNT=FTP_INFO START=20190809091437.884224
 //	USER=... FILE=... BUFFER=... BLOCK=... NBYTES=35616 VOLUME=/ STREAMS=4 STRIPES=1 DEST=[...] TYPE=RETR CODE=226
 //
-// on one line. DATE is when it ended, both times are UTC, and what stands behind their dot are microseconds, which
-// old servers write without leading zeros. The names of users and files may have spaces and anything else in them, so
-// what stands before them is looked for from the left, and what comes after from the right.
+// on one line. DATE is the time of the end, the two times are UTC, and the digits behind their dot
+// are microseconds, which old servers write without leading zeros. The names of users and files may
+// have spaces and any other characters in them, so the fields before them are searched from the
+// left, and the fields after them from the right.
 func parseTransfer(line []byte) (t logged, err error) {
 	date, start := word(line, "DATE=", false), word(line, " START=", false)
 	moved, kind, code := word(line, " NBYTES=", true), word(line, " TYPE=", true), word(line, " CODE=", true)
@@ -208,7 +210,7 @@ func parseTransfer(line []byte) (t logged, err error) {
 		return t, err
 	}
 	if d := t.to.Sub(t.from); d < 0 || d > mostTransfer {
-		t.from = t.to // the clock was set, or the line is odd: what moved then moved at its end
+		t.from = t.to // the clock was set, or the line is wrong: all bytes count at the end
 	}
 	n, ok := number(moved)
 	if !ok || n > mostCounted {
@@ -220,7 +222,8 @@ func parseTransfer(line []byte) (t logged, err error) {
 	return t, nil
 }
 
-// word returns the word that follows key, nil if there is none: the first key in line, or the last.
+// word returns the word that follows key, or nil if line does not contain key: the first occurrence
+// of key in line, or the last.
 func word(line []byte, key string, last bool) []byte {
 	i := bytes.Index(line, []byte(key))
 	if last {
@@ -275,7 +278,8 @@ func (s *spans) add(t logged) {
 	}
 }
 
-// spread puts a transfer's bytes evenly into the seconds in which it ran. The last second takes what rounding leaves.
+// spread puts a transfer's bytes evenly into the seconds in which it ran. The last second gets the
+// rounding error.
 func (s *spans) spread(t logged, took time.Duration) {
 	left := t.moved
 	for from := t.from; ; {
@@ -297,7 +301,7 @@ func (s *spans) spread(t logged, took time.Duration) {
 	}
 }
 
-// put adds what moved between two moments of a second.
+// put adds the bytes moved between two moments of a second.
 func (s *spans) put(second int64, from, to time.Time, moved int64) {
 	span := s.seconds[second]
 	if span == nil {

@@ -24,33 +24,33 @@ type Options struct {
 	Target string
 	// Others are the service's other endpoints, as Target: the processes that listen there are watched with the server's.
 	Others []string
-	// Children adds to this process's own figures those of the programs that it started, as long as no other group
-	// has them.
+	// Children adds the programs that this process started to its own figures, as long as no other
+	// group has them.
 	Children bool
-	// Apart are processes, but not those that they started, that are neither the clients' nor the service's, although
-	// this process started them: the emulation of links.
+	// Apart are processes that emulate links: they belong neither to the clients nor to the
+	// service, although this process started them. Their children are not included.
 	Apart []int
-	// With returns further processes of the clients on this machine, which this process has not started. It is called
-	// at each look. nil: there are none.
+	// With returns further processes of the clients on this machine, which this process has not
+	// started. It is called at each look. It may be nil.
 	With func() []int
-	// Scratch returns the block device of this machine that jobs' copies of files lie on, "" for none. It is called at
-	// each look. nil: there is none.
+	// Scratch returns the block device of this machine with the jobs' copies of files, "" if it is
+	// unknown. It is called at each look. It may be nil.
 	Scratch func() string
 	// Timeout bounds one look at a host; 0 means 3 s. A look that takes longer than a second makes for fewer and
 	// longer samples.
 	Timeout time.Duration
 
-	// Reporter, if it is not nil, is asked every second what each server of the service says of itself; each gives
-	// samples of its own. It must not be closed before Stop has returned.
+	// Reporter, if it is not nil, is called every second for the statistics of each server of the
+	// service; each server has samples of its own. It must not be closed before Stop has returned.
 	Reporter Reporter
 
-	// Balancer, if it is not zero, is asked every second about the servers behind it; its samples are those of the
-	// host "balancer".
+	// Balancer, if it is not zero, is polled every second for the servers behind it; its samples
+	// have the host "balancer".
 	Balancer BalancerConfig
 
 	backends  []Host // whose processes are on this machine
 	servers   *servers
-	proc, sys string // roots of the file systems, for tests; "" means the real ones
+	proc, sys string // roots of the file systems, for tests; "" means the real roots
 }
 
 // A Watch is the watching of some hosts. Its methods are for any goroutine.
@@ -67,14 +67,15 @@ type Watch struct {
 	err  error
 }
 
-// Start watches hosts: those with a Prometheus page through it, one without through this machine's /proc, and XRootD
-// servers that report to a port of ours as hosts of their own, called as they call themselves. This machine is always
-// among them, and this process is always watched, under the name "weir" in the role "client".
+// Start watches hosts: a host with a Prometheus page through the page, a host without a page
+// through this machine's /proc, and XRootD servers that report to a port of this machine as hosts
+// of their own, under the names in their reports. This machine is always among them, and this
+// process is always watched, under the name "weir" in the role "client".
 //
-// At every whole second of the wall clock each host gives a sample of the time since its last one. Hosts that cannot
-// be reached or do not answer in time give samples with an Error instead: three in a row, then one a minute. Start
-// fails only if the settings are wrong. When ctx ends, watching ends without a final sample; [Watch.Stop] has to be
-// called all the same.
+// At every whole second of the wall clock each host gives a sample of the time since its last one.
+// Hosts that cannot be reached or do not respond in time give samples with an Error instead: three
+// in a row, then one a minute. Start fails only if the settings are wrong. When ctx ends, watching
+// ends without a final sample; [Watch.Stop] has to be called all the same.
 func Start(ctx context.Context, hosts []Host, o Options, sink Sink) (*Watch, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 3 * time.Second
@@ -131,7 +132,7 @@ func Start(ctx context.Context, hosts []Host, o Options, sink Sink) (*Watch, err
 	return w, nil
 }
 
-// finder returns what finds a server on this machine that clients name.
+// finder returns a function that finds a server on this machine that clients name.
 func (w *Watch) finder(ctx context.Context, s *servers) func(server string) {
 	return func(server string) {
 		if isNew, _ := s.isNew(server, false); !isNew {
@@ -145,8 +146,8 @@ func (w *Watch) finder(ctx context.Context, s *servers) func(server string) {
 	}
 }
 
-// Serves tells that clients were redirected to a server, host:port: if it is on this machine, its processes are watched from then on. It
-// must not be called after Stop.
+// Serves reports to the watch that clients were redirected to a server, host:port: if it is on this
+// machine, its processes are watched from then on. It must not be called after Stop.
 func (w *Watch) Serves(server string) { w.serves(server) }
 
 // balanced returns the runners of the balancer and of the backends' logs.
@@ -175,8 +176,8 @@ func (w *Watch) balanced(hosts []Host, o Options, clock func() moment) (all []*r
 	return all, nil
 }
 
-// apart takes the backends that have no page out of hosts, which would else represent this machine, and returns those
-// whose processes are on it.
+// apart removes the backends without a page from hosts, which would otherwise represent this
+// machine, and returns the backends whose processes are on it.
 func apart(hosts []Host) (others, here []Host) {
 	for _, h := range hosts {
 		switch {
@@ -210,7 +211,7 @@ func (w *Watch) listen(ctx context.Context, hosts []Host, s *servers, clock func
 	return ports, others, nil
 }
 
-// closeUnless closes what would watch, unless all went well.
+// closeUnless closes the probes of all runners if ok is false.
 func closeUnless(ok bool, all []*runner) {
 	if ok {
 		return
@@ -226,8 +227,8 @@ func closeAll(ports []*reports) {
 	}
 }
 
-// withSelf fills in what the hosts' settings leave open, adds this machine if it is not there, and joins its entries
-// if it is there twice.
+// withSelf sets defaults of the hosts' settings, adds this machine if it is missing, and joins its
+// entries if it is there twice.
 func withSelf(hosts []Host, serves bool) []Host {
 	name, err := os.Hostname()
 	if err != nil {
@@ -278,7 +279,8 @@ func join(to *Host, h Host) {
 	to.Groups = append(to.Groups[:len(to.Groups):len(to.Groups)], h.Groups...)
 }
 
-// SetStep says which step of the run the samples from now on belong to. A sample belongs to the step at its end.
+// SetStep sets the step of the run for the following samples. A sample belongs to the step at its
+// end.
 func (w *Watch) SetStep(n int) { w.step.Store(int64(n)) }
 
 // Stop takes a final sample of each host, ends the watching and waits until it has ended, at most three times the
