@@ -11,8 +11,8 @@ import (
 	"weir/internal/unit"
 )
 
-// A KeyError says which key of the links is impossible and what would be right. Key is the path from the key link,
-// such as "cern.rate" or "rate"; empty means the links themselves.
+// A KeyError names an invalid key of the links and describes a valid value. Key is the path from
+// the key link, such as "cern.rate" or "rate"; empty means the links themselves.
 type KeyError struct {
 	Key  string
 	Text string
@@ -26,7 +26,7 @@ func (e *KeyError) Error() string {
 	return "link." + e.Key + ": " + e.Text
 }
 
-// Bounds of what is emulated.
+// Limits of the emulation.
 const (
 	slowestRate = unit.Bitrate(10e3) // a packet takes more than a second there
 	fastestRate = unit.Bitrate(1e11)

@@ -1,5 +1,6 @@
-// Package link says what an emulated link between clients and service is like: how fast, how long, how lossy. It is
-// plain data, so that a scenario can hold it; package emulator makes links of it.
+// Package link describes an emulated link between clients and service: its rate, its delay and its
+// loss. A description is plain data, so that a scenario can contain it; package emulator makes
+// links of it.
 package link
 
 import (
@@ -13,7 +14,8 @@ import (
 	"weir/internal/unit"
 )
 
-// A Spec is what a link is like. Both ways are alike unless Up is set. The zero value is a link that changes nothing.
+// A Spec describes a link. Both ways are alike unless Up is set. The zero value is a link that
+// changes nothing.
 type Spec struct {
 	Rate       unit.Bitrate  `json:"rate,omitempty" doc:"Bitrate both ways, counted in IP packets. Default: no limit."`
 	Up         unit.Bitrate  `json:"up,omitempty" doc:"Bitrate from the clients to the service, if different."`
@@ -34,8 +36,8 @@ type Outage struct {
 	For   unit.Duration `json:"for" required:"true" doc:"Duration."`
 }
 
-// A Named link is one of several. Its name is a word of letters, digits, _ and -; the only link of a scenario may
-// have none.
+// A Named link is one of several. Its name is a word of letters, digits, _ and -; the only link of
+// a scenario may have no name.
 type Named struct {
 	Name string `json:"name,omitempty"`
 	Spec Spec   `json:"link"`
@@ -48,7 +50,8 @@ const (
 	leastPackets = 10 // that a queue holds at least
 )
 
-// Complete returns s with the values of what is left out, but for Up, Congestion and Rate, whose zero has a meaning.
+// Complete returns s with default values for empty fields, except Up, Congestion and Rate, whose
+// zero values have a meaning.
 func (s Spec) Complete() Spec {
 	s.MTU = cmp.Or(s.MTU, defaultMTU)
 	if s.Queue == 0 {
@@ -101,9 +104,9 @@ func (s Spec) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Deal says how many of n clients are at each of the sites, which Sites returns. It never takes a client away from a link
-// when n grows, so that the clients of one step are among those of a larger; and no link is further from its exact part
-// than it must be (Sainte-Laguë's method).
+// Deal returns the number of clients, of n in total, at each of the sites, which Sites returns. A
+// link never loses a client when n grows, so that the clients of a step are also clients of every
+// larger step; and no link is further from its exact part than necessary (Sainte-Laguë's method).
 func Deal(n int, sites []Named) []int {
 	out := make([]int, len(sites))
 	for range n {
@@ -124,7 +127,7 @@ func Deal(n int, sites []Named) []int {
 // Keys returns the keys of a link, in the order of the reference.
 func Keys() []string { return tags.Names(reflect.TypeFor[Spec]()) }
 
-// short cuts what somebody wrote to what fits in a message.
+// short shortens a user's text for a message.
 func short(text string) string {
 	if r := []rune(text); len(r) > 40 {
 		return string(r[:37]) + "..."
@@ -132,22 +135,22 @@ func short(text string) string {
 	return text
 }
 
-// Traffic is what one way of a link carried. Counts are of a span, which is usually one second.
+// Traffic is the traffic of one way of a link. Counts are of a span, which is usually one second.
 type Traffic struct {
 	Packets int64 `json:"packets"` // that have arrived
 	Bytes   int64 `json:"bytes"`   // of these, IP headers included
 	Dropped int64 `json:"dropped"` // because the queue was full
-	Lost    int64 `json:"lost"`    // as the link's loss wants it
+	Lost    int64 `json:"lost"`    // according to the link's loss
 	Cut     int64 `json:"cut"`     // because the link was down
 
 	// Busy is the share of the time in which the wire was sending; 0 where it has no rate.
 	Busy float64   `json:"busy"`
 	Wait Quantiles `json:"wait_seconds"` // of packets for the wire
-	// Late is how much later than they should packets have arrived: the emulation's own fault.
+	// Late is the delay of packets beyond their intended arrival: the emulation's own fault.
 	Late Quantiles `json:"late_seconds"`
 }
 
-// Quantiles are of a span's packets, each at most 13% too high.
+// Quantiles has quantiles of a span's packets, each at most 13% too high.
 type Quantiles struct {
 	P50 float64 `json:"p50"`
 	P99 float64 `json:"p99"`

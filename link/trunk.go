@@ -7,7 +7,8 @@ import (
 	"weir/internal/unit"
 )
 
-// Over returns the names of the links that lead over the trunk of that name, none if it is no trunk.
+// Over returns the names of the links that lead over the trunk of that name, nil if it is not a
+// trunk.
 func Over(links []Named, trunk string) []string {
 	var names []string
 	for _, l := range links {
@@ -28,8 +29,9 @@ func Trunks(links []Named) []Named {
 	return slices.DeleteFunc(slices.Clone(links), func(l Named) bool { return len(Over(links, l.Name)) == 0 })
 }
 
-// Path returns what lies between the clients of l, one of links, and the service: l itself, with its trunk if it has
-// one. Round trip times, jitters and queues add up, the lowest rate and the smallest MTU hold.
+// Path returns the link between the clients of l, one of links, and the service: l itself, with its
+// trunk if it has one. Round trip times, jitters and queues add up, the lowest rate and the
+// smallest MTU hold.
 func Path(links []Named, l Named) Spec {
 	s := l.Spec.Complete()
 	i := slices.IndexFunc(links, func(t Named) bool { return s.Trunk != "" && t.Name == s.Trunk })

@@ -25,8 +25,9 @@ type block struct {
 	service netip.Addr
 }
 
-// newBlock picks a block that nothing on this machine has to do with. Which of them, and which address in it is the
-// service's, is up to chance: the kernel remembers for an hour what TCP has learned of two addresses.
+// newBlock picks a block of addresses that is unused on this machine. The block, and the service's
+// address in it, are chosen at random: the kernel stores TCP metrics of a pair of addresses for an
+// hour.
 func newBlock() (block, error) {
 	used, err := usedNetworks()
 	if err != nil {
@@ -100,8 +101,8 @@ func prefixOf(n *net.IPNet) (netip.Prefix, bool) {
 	return netip.PrefixFrom(a.Unmap(), ones).Masked(), ok && a.Unmap().Is4()
 }
 
-// ownAddresses returns the IPv4 addresses of this machine that a site can have a route to: all but those of the
-// loopback.
+// ownAddresses returns the IPv4 addresses of this machine that a site can have a route to: all
+// except loopback addresses.
 func ownAddresses() ([]netip.Addr, error) {
 	list, err := netlink.AddrList(nil, netlink.FAMILY_V4)
 	if err != nil {

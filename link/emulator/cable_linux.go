@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A cable carries the packets of one link between two TUN devices, or those of all links over one trunk, in a thread
-// of its own: it waits for packets and for the time at which the next of them arrives, whichever is first. Nothing is
-// allocated on the way.
+// A cable carries the packets of one link between two TUN devices, or the packets of all links over
+// one trunk, in a thread of its own: it waits for packets and for the time at which the next packet
+// arrives, whichever is first. Its loop allocates nothing.
 type cable struct {
 	lines []*line // the links
-	trunk *line   // between them and the service; nil: there is none
+	trunk *line   // between them and the service; nil without a trunk
 	stop  int     // eventfd: look at the wishes, or end
 	samps chan lineSample
 
@@ -26,7 +26,7 @@ type cable struct {
 // A line is a link or a trunk.
 type line struct {
 	name string
-	ends [2]int // descriptors of the devices: at the service, at the site; a trunk has none
+	ends [2]int // descriptors of the devices: at the service, at the site; a trunk has no devices
 	ways [2]*way
 	now  setting // of the thread
 	wish *setting
@@ -41,7 +41,8 @@ type lineSample struct {
 	ways    [2]tally
 }
 
-// perRound is how many packets of one direction are read before those that are due are looked after.
+// perRound is the number of packets of one direction that are read before due packets are
+// delivered.
 const perRound = 16
 
 func newLine(l orderLink, ends [2]int) *line {
@@ -52,8 +53,8 @@ func newLine(l orderLink, ends [2]int) *line {
 	return n
 }
 
-// newCable makes a cable for links, which lead over trunk; nil: there is none. The descriptors of their devices are
-// ends, at the service and at the site, which the cable does not close.
+// newCable makes a cable for links, which lead over trunk; trunk may be nil. The descriptors of
+// their devices are ends, at the service and at the site, which the cable does not close.
 func newCable(links []orderLink, ends [][2]int, trunk *orderLink) (*cable, error) {
 	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -186,7 +187,7 @@ func (c *cable) run() error {
 	}
 }
 
-// polled returns what run waits for: both devices of each link, then stop.
+// polled returns the descriptors that run waits for: both devices of each link, then stop.
 func (c *cable) polled() []unix.PollFd {
 	var fds []unix.PollFd
 	for _, l := range c.lines {
@@ -197,7 +198,7 @@ func (c *cable) polled() []unix.PollFd {
 	return append(fds, unix.PollFd{Fd: int32(c.stop), Events: unix.POLLIN})
 }
 
-// round hands over what is due, waits for what comes first, and takes it.
+// round delivers the due packets, waits for the next event, and processes it.
 func (c *cable) round(b *beat, fds []unix.PollFd) (more bool, err error) {
 	now := b.now()
 	first := min(b.next, c.deliver(b, &now))
@@ -229,8 +230,9 @@ func (c *cable) round(b *beat, fds []unix.PollFd) (more bool, err error) {
 	return fds[len(fds)-1].Revents == 0 || !c.takeSettings(), nil
 }
 
-// deliver hands over all packets that are due, and returns when the next will be. What comes to the clients has passed
-// the trunk before it comes to its link, what comes from them the other way round.
+// deliver delivers all packets that are due, and returns the time at which the next packet is due.
+// Packets to the clients pass the trunk before their link, packets from the clients in the opposite
+// order.
 func (c *cable) deliver(b *beat, now *int64) (first int64) {
 	first = math.MaxInt64
 	if c.trunk != nil {
@@ -266,7 +268,8 @@ func (c *cable) pass(b *beat, l *line, dir int, now *int64) int64 {
 	}
 }
 
-// hand gives a packet that has passed l to what comes next: the link or the trunk, or the device at the end.
+// hand passes a packet that has passed l to the next hop: the link or the trunk, or the device at
+// the end.
 func (c *cable) hand(l *line, dir int, at int64, packet []byte, k int) {
 	var next *way
 	switch {
@@ -275,14 +278,14 @@ func (c *cable) hand(l *line, dir int, at int64, packet []byte, k int) {
 	case l != c.trunk && c.trunk != nil && dir == fromClients:
 		next = c.trunk.ways[dir]
 	default:
-		_, _ = unix.Write(c.lines[k].ends[1-dir], packet) // what the kernel does not take is lost, as anywhere
+		_, _ = unix.Write(c.lines[k].ends[1-dir], packet) // packets that the kernel does not accept are lost, as on any link
 		return
 	}
 	buf, full := next.buffer()
 	next.take(at, buf, copy(buf, packet), full, k) // at the time at which it was due: nobody was late for it
 }
 
-// take reads what has come from a device of the link at place k.
+// take reads the packets that have come from a device of the link at place k.
 func take(b *beat, w *way, from, k int) error {
 	for range perRound {
 		buf, full := w.buffer()
@@ -307,8 +310,8 @@ func whole(t time.Time) time.Time {
 	return t
 }
 
-// sample ends a span. A reader who does not keep up misses some. What the thread has used is the trunk's, if there is
-// one.
+// sample ends a span. A reader that is too slow misses some. If there is a trunk, the CPU time of
+// the thread counts as the trunk's.
 func (c *cable) sample(b *beat, now int64) {
 	used := threadTime()
 	cost := float64(used-b.used) / 1e9
@@ -328,7 +331,7 @@ func (c *cable) sample(b *beat, now int64) {
 	b.aim(now)
 }
 
-// report completes and sends what a link or trunk has counted.
+// report completes and sends the counts of a link or trunk.
 func (c *cable) report(l *line, s lineSample, now int64) {
 	s.name, s.setting = l.name, l.now
 	for i, w := range l.ways {

@@ -20,8 +20,9 @@ type Choice struct {
 	Limitations []string
 }
 
-// choose returns where links can be made. here and isolated are the reasons for which they cannot be made by this process and
-// by an isolated one, "" if they can. isolated is nil if that was not tried.
+// choose returns the kind of process in which links can be made. here and isolated are the reasons
+// for which they cannot be made by this process and by an isolated process, "" if they can.
+// isolated is nil if that was not tested.
 func choose(here string, isolated *string) (Choice, error) {
 	switch {
 	case here == "":

@@ -51,7 +51,7 @@ func (e end) up(s link.Spec) error {
 	return nil
 }
 
-// without6 keeps the kernel from asking for IPv6 routers over the link, where it knows of IPv6.
+// without6 keeps the kernel from soliciting IPv6 routers over the link, if it supports IPv6.
 func (e end) without6(dev netlink.Link) error {
 	if _, err := os.Stat("/proc/net/if_inet6"); err != nil {
 		return nil
@@ -59,7 +59,7 @@ func (e end) without6(dev netlink.Link) error {
 	return e.handle.LinkSetIP6AddrGenMode(dev, 1) // IN6_ADDR_GEN_MODE_NONE of linux/if_link.h
 }
 
-// route sends what is for an address over the device, with the link's congestion control.
+// route routes packets for an address over the device, with the link's congestion control.
 func (e end) route(dev netlink.Link, to netip.Addr, s link.Spec) error {
 	err := e.handle.RouteReplace(&netlink.Route{
 		LinkIndex: dev.Attrs().Index, Dst: host(to), Src: e.own.AsSlice(), Scope: netlink.SCOPE_LINK, Congctl: s.Congestion,
@@ -78,8 +78,8 @@ func congestions() string {
 	return string(b[:max(0, len(b)-1)])
 }
 
-// superTime is how long the wire may take for a super-packet: what arrives at once would have come one after the
-// other.
+// superTime limits the time of a super-packet on the wire: its segments arrive at once, but would
+// have arrived one after the other.
 const superTime = 0.0005
 
 // setBurst bounds the super-packets that the kernel hands to a device.
@@ -114,8 +114,9 @@ type ethtoolCmd struct {
 	_                     [14]byte
 }
 
-// setSpeed has a TUN device tell its link's speed, in whole Mbit/s, to who watches interfaces: of itself it says 10
-// Mbit/s, whatever it carries. An unknown speed does no harm, so nothing fails here.
+// setSpeed sets the speed of a TUN device, in whole Mbit/s, to the speed of its link, for programs
+// that monitor interfaces: by default the device reports 10 Mbit/s. An unknown speed does no harm,
+// so nothing fails here.
 func setSpeed(name string, rate unit.Bitrate) {
 	mbit := uint32(math.Round(float64(rate) / 1e6))
 	if mbit == 0 {
@@ -130,7 +131,7 @@ func setSpeed(name string, rate unit.Bitrate) {
 	_ = ethtool(fd, name, &cmd)
 }
 
-// ethtool asks or tells a device something through any socket.
+// ethtool sends an ethtool command for a device through any socket.
 func ethtool(fd int, name string, cmd *ethtoolCmd) error {
 	var req struct {
 		name [unix.IFNAMSIZ]byte

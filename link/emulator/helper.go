@@ -28,7 +28,7 @@ func (w *jsonWriter) say(v any) error {
 	return w.enc.Encode(v)
 }
 
-// A message is what a helper reports. Exactly one field is set.
+// A message is a report of a helper. Exactly one field is set.
 type message struct {
 	Up      *state   `json:"up,omitempty"` // first
 	Sample  *Sample  `json:"sample,omitempty"`
@@ -70,7 +70,7 @@ type helper struct {
 func newHelper(what string, command []string, take func(*Sample), log io.Writer) *helper {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Args[0], cmd.Stderr, cmd.WaitDelay = "weir", log, 10*time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // out of reach of the terminal's Ctrl-C: its input tells it when to end
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // out of reach of the terminal's Ctrl-C: the end of its input ends it
 	return &helper{what: what, cmd: cmd, take: take, gone: make(chan struct{}), over: make(chan struct{})}
 }
 
@@ -119,7 +119,7 @@ func (h *helper) start(ctx context.Context, isolated bool, files []*os.File, fir
 	return errors.Join(err, h.Err())
 }
 
-// listen takes messages until the process ends or says something else.
+// listen reads messages until the process ends or sends invalid input.
 func (h *helper) listen(out io.Reader, ready chan struct{}) {
 	defer h.in.Close()
 	for dec := json.NewDecoder(out); ; {
@@ -239,7 +239,7 @@ func (c *calls[T]) answer(id int, a T) bool {
 	return come != nil
 }
 
-// end fails all requests, those that come later as well.
+// end fails all pending and all later requests.
 func (c *calls[T]) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

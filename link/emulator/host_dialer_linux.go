@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A HostDialer connects an isolated process to what is outside of its network: the process that started it dials and
-// listens, and passes the sockets in.
+// A HostDialer connects an isolated process to destinations outside its network: the process that
+// started it dials and listens, and passes the sockets in.
 type HostDialer struct {
 	conn  *net.UnixConn
 	group sync.WaitGroup
@@ -33,7 +33,7 @@ type dialAnswer struct {
 	err    error
 }
 
-// listenRequest is sent instead of an address by who wants to listen outside.
+// listenRequest is sent instead of an address to request a listener outside.
 const listenRequest = "listen"
 
 // dialerVariable holds the descriptor of the HostDialer of an isolated process.
@@ -42,10 +42,10 @@ const dialerVariable = "WEIR_HOST_DIALER"
 // dialMessage is more than an address or an error of one may take.
 const dialMessage = 4 << 10
 
-// Isolate has cmd, this program as a rule, start in a user namespace, in which it is who it was but may make
-// networks, and in a network of its own, which has nothing but a loopback. It needs no privilege where the system
-// lets everybody make such namespaces. The program calls Enter when it starts. The caller closes the HostDialer when
-// cmd has ended.
+// Isolate prepares cmd, usually this program, to start in a user namespace, in which it keeps its
+// user but may make networks, and in a network of its own, which has nothing but a loopback. It
+// needs no privilege if the system allows all users to make such namespaces. The program calls
+// Enter when it starts. The caller closes the HostDialer when cmd has ended.
 func Isolate(cmd *exec.Cmd) (*HostDialer, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -80,9 +80,9 @@ func isolate(cmd *exec.Cmd) {
 	a.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN}
 }
 
-// Enter is called first by a program that may have been started by Isolate. If it was, its loopback is taken into
-// service, and the HostDialer to the outside is returned, whose Dial Options.Outside takes; otherwise nil. What it
-// starts does not inherit the connection.
+// Enter is called first by a program that may have been started by Isolate. If it was, Enter brings
+// its loopback up and returns the HostDialer to the outside, whose Dial is for Options.Outside;
+// otherwise nil. Processes that it starts do not inherit the connection.
 func Enter() (*HostDialer, error) {
 	fd, err := strconv.Atoi(os.Getenv(dialerVariable))
 	if err != nil {
@@ -128,14 +128,14 @@ func (d *HostDialer) Close() error {
 	return err
 }
 
-// Gone is closed when the other side has ended, or Close was called: an isolated process ends then, as who started it
-// has.
+// Gone is closed when the other side has ended, or Close was called: an isolated process then ends,
+// since the process that started it has ended.
 func (d *HostDialer) Gone() <-chan struct{} { return d.gone }
 
-// dialPatience is how long a connection may take to make.
+// dialPatience limits the time to make a connection.
 const dialPatience = 30 * time.Second
 
-// serve makes connections for who is inside, until that ends.
+// serve makes connections for the isolated process until that ends.
 func (d *HostDialer) serve() {
 	ctx, stop := context.WithCancel(context.Background())
 	var calls sync.WaitGroup
@@ -238,7 +238,7 @@ func (d *HostDialer) ask(ctx context.Context, what string) (*os.File, error) {
 	return a.socket, a.err
 }
 
-// listen hands out what comes from outside.
+// listen passes connections from outside to the listeners.
 func (d *HostDialer) listen() {
 	b, rights := make([]byte, dialMessage), make([]byte, unix.CmsgSpace(4))
 	for {
@@ -259,7 +259,7 @@ func (d *HostDialer) listen() {
 	}
 }
 
-// carried returns the socket that came with a message, nil if none did.
+// carried returns the socket that came with a message, nil if the message has no socket.
 func carried(rights []byte) (*os.File, error) {
 	if len(rights) == 0 {
 		return nil, nil

@@ -22,15 +22,15 @@ type Post struct {
 	Command []string `json:"command"`
 }
 
-// A request is what the run says to its keeper, a JSON line. Exactly one field is set.
+// A request is a message from the run to its keeper, a JSON line. Exactly one field is set.
 type request struct {
 	Begin *beginning `json:"begin,omitempty"` // first
 	Reach *reaching  `json:"reach,omitempty"`
 	Down  *cut       `json:"down,omitempty"`
 }
 
-// beginning says which links are to be made, and what is to run at their sites: input and output of post i are
-// descriptors first+2i and first+2i+1.
+// beginning lists the links to make and the processes to run at their sites: input and output of
+// post i are descriptors first+2i and first+2i+1.
 type beginning struct {
 	Links []link.Named `json:"links"`
 	Seed  uint64       `json:"seed"`
@@ -50,9 +50,10 @@ type cut struct {
 	Down bool   `json:"down"`
 }
 
-// Keep is the life of a keeper, the process that makes the links of a run, and keeps them until in ends: what it
-// needs, such as a network of its own, is not for the run, and its CPU time is not for the clients'. mover is this
-// program with arguments that make it call Move. It takes requests from in and says on out what happens.
+// Keep runs a keeper, the process that makes the links of a run, and keeps them until in ends: the
+// run does not need the keeper's privileges and namespaces, and the keeper's CPU time is not
+// counted as the clients'. mover is this program with arguments that make it call Move. It reads
+// requests from in and reports events on out.
 func Keep(ctx context.Context, in io.Reader, out io.Writer, mover []string, log io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,7 +67,7 @@ func Keep(ctx context.Context, in io.Reader, out io.Writer, mover []string, log 
 		return errors.New("keeper of links: the first request must make them")
 	}
 	if err := k.begin(ctx, first.Begin, mover, log); err != nil {
-		return errors.Join(k.say(message{Error: err.Error()}), k.close()) // who has started us tells it, and ends the posts
+		return errors.Join(k.say(message{Error: err.Error()}), k.close()) // the parent process reports the error and ends the posts
 	}
 	go k.watch(ctx) // ends with ctx
 	err := k.serve(ctx, dec)
@@ -84,7 +85,7 @@ type keeping struct {
 	group  sync.WaitGroup // answers
 }
 
-// begin makes the links and starts what is to run at their sites.
+// begin makes the links and starts the processes at their sites.
 func (k *keeping) begin(ctx context.Context, b *beginning, mover []string, log io.Writer) (err error) {
 	streams := make([]*os.File, 2*len(b.Posts))
 	for i := range streams {
@@ -122,7 +123,7 @@ func (k *keeping) begin(ctx context.Context, b *beginning, mover []string, log i
 // firstStream is the first descriptor that a keeper inherits.
 const firstStream = 3
 
-// watch tells when the links are gone.
+// watch reports the loss of the links.
 func (k *keeping) watch(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -176,10 +177,10 @@ func (k *keeping) reach(ctx context.Context, r *reaching) {
 	_ = k.say(message{Reached: &answer}) // as above
 }
 
-// postPatience is how long what runs at a site may take to end.
+// postPatience limits the time that a process at a site may need to end.
 const postPatience = 20 * time.Second
 
-// close waits for what runs at the sites, whose inputs have ended, and takes the links away.
+// close waits for the processes at the sites, whose inputs have ended, and removes the links.
 func (k *keeping) close() error {
 	var err error
 	for _, cmd := range k.posts {

@@ -32,8 +32,8 @@ type listener struct {
 
 func (n *listener) use() { n.used.Store(time.Now().Unix()) }
 
-// fewServers is more servers than any service has that redirects to them. Where there are more, as where each data
-// connection has a port of its own, those that were not used for a while are closed.
+// fewServers is more servers than any service has that redirects to them. If there are more, as
+// with a port for each data connection, listeners that were not used for a while are closed.
 const (
 	fewServers = 1000
 	unused     = 2 * time.Minute
@@ -82,7 +82,7 @@ func (l *listeners) open(ctx context.Context, address string) (string, error) {
 func (l *listeners) tidy(before int64) {
 	for address, n := range l.all {
 		if n.used.Load() < before {
-			_ = n.Close() // who still wants it asks again
+			_ = n.Close() // clients that still need it request it again
 			delete(l.all, address)
 		}
 	}
@@ -121,12 +121,12 @@ func (l *listeners) accept(n *listener, to string) {
 	}
 }
 
-// Gates pass connections on to services that a site has no route to: those that listen on the loopback only, and
-// those on other machines.
+// Gates pass connections on to services that a site has no route to: services that listen on the
+// loopback only, and services on other machines.
 type gates struct {
 	listeners
 	stop    context.CancelFunc
-	outside Dial // for what this process does not reach; nil: nothing
+	outside Dial // for destinations that this process cannot reach; may be nil
 }
 
 func newGates(outside Dial) *gates {
@@ -144,18 +144,19 @@ func (g *gates) close() error {
 	return err
 }
 
-// pass copies both ways until both have ended, or one has failed.
+// pass copies in the two directions until each has ended, or one has failed.
 func (g *gates) pass(c *net.TCPConn, to string) {
 	defer c.Close()
 	s, err := g.dial(to)
 	if err != nil {
-		_ = c.SetLinger(0) // so that the client sees that it was refused
+		_ = c.SetLinger(0) // so that the client receives a refusal
 		return
 	}
 	join(g.ctx, c, s)
 }
 
-// join copies both ways until both have ended, or one has failed, or ctx ends. It closes s.
+// join copies in the two directions until each has ended, or one has failed, or ctx ends. It closes
+// s.
 func join(ctx context.Context, c, s *net.TCPConn) {
 	defer s.Close()
 	stop := context.AfterFunc(ctx, func() { _, _ = c.Close(), s.Close() })
@@ -186,8 +187,9 @@ func (g *gates) dial(to string) (*net.TCPConn, error) {
 	return g.outside(g.ctx, to)
 }
 
-// Forwards take connections of workers on other machines, or of this one, and pass them on over the link of a site,
-// as if the workers were there. They take only those from addresses that forward was called with.
+// Forwards accept connections of workers on other machines, or on this machine, and continue them
+// over the link of a site, as if the workers were there. They accept only connections from
+// addresses that forward was called with.
 type forwards struct {
 	listeners
 	mu   sync.Mutex
@@ -207,13 +209,13 @@ func newForwards(ctx context.Context, outside func(context.Context) (net.Listene
 			_, _ = c.SetLinger(0), c.Close()
 			return
 		}
-		_ = c.SetReadBuffer(forwardBuffer) // what a client has sent should not be far ahead of what the link has carried
+		_ = c.SetReadBuffer(forwardBuffer) // the bytes received from a client should not be far ahead of the bytes that the link has carried
 		carry(c, to)
 	}}
 	return f
 }
 
-// forwardBuffer is how many bytes of a connection a forward takes ahead of the link.
+// forwardBuffer is the number of bytes of a connection that a forward reads ahead of the link.
 const forwardBuffer = 128 << 10
 
 func (f *forwards) knows(a net.Addr) bool {

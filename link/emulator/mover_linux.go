@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An order is what the maker of links says to the mover, a JSON line. Exactly one field is set.
+// An order is a request to the mover process, a JSON line. Exactly one field is set.
 type order struct {
 	Links  []orderLink `json:"links,omitempty"` // first: their devices are the descriptors from 3 on, two each
 	Trunks []orderLink `json:"trunks,omitempty"`
@@ -31,9 +31,10 @@ type orderLink struct {
 // firstDevice is the descriptor of the first device that a mover inherits.
 const firstDevice = 3
 
-// Move is the life of a mover, the process that carries the packets of links in user space: an engine's garbage must
-// not hold packets up, and the CPU time of the emulation is not to be mistaken for the clients'. It takes orders from
-// in and says on out what the links carried; it returns when in ends, so that it does not outlive who started it.
+// Move runs a mover, the process that carries the packets of links in user space: garbage
+// collection in an engine must not delay packets, and the CPU time of the emulation must not be
+// counted as the clients'. It reads orders from in and reports the traffic of the links on out; it
+// returns when in ends, so that it does not outlive its parent process.
 func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 	dec := json.NewDecoder(in)
 	var first order
@@ -132,7 +133,7 @@ func (m *mover) wait() {
 	}
 }
 
-// sample turns what the cable has counted into a sample.
+// sample converts the counts of the cable into a sample.
 func (s *lineSample) sample() *Sample {
 	spec := s.setting.Spec
 	return &Sample{

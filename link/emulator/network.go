@@ -29,16 +29,16 @@ import (
 type Options struct {
 	// Mover is a program and its arguments that calls Move: this program, usually.
 	Mover []string
-	// Log takes what the mover writes to standard error; nil: nothing.
+	// Log receives the standard error of the mover. It may be nil.
 	Log io.Writer
-	// Take is called with what each link carried, at each whole second of the wall clock, by one goroutine at a time.
-	// It may be nil.
+	// Take is called with the sample of each link, at each whole second of the wall clock, by one
+	// goroutine at a time. It may be nil.
 	Take func(*Sample)
 	// Seed is the start of all that is drawn: losses and jitter.
 	Seed uint64
 
-	// Outside makes connections for an isolated process, as HostDialer.Dial does, to what it does not reach itself;
-	// nil elsewhere.
+	// Outside makes connections for an isolated process, as HostDialer.Dial does, to destinations
+	// that it cannot reach itself; nil for other processes.
 	Outside Dial
 	// OutsideListen listens at any port of all addresses outside for an isolated process, as HostDialer.Listen does; nil
 	// elsewhere.
@@ -53,12 +53,12 @@ type Dial func(ctx context.Context, address string) (*net.TCPConn, error)
 // A Network is links that are up: each site has its own, and all lead to the service, some over a trunk. Its methods may be
 // called by several goroutines.
 type Network struct {
-	// Sites are where the clients are, in the order of the links that are no trunks.
+	// Sites are the places of the clients, in the order of the links that are not trunks.
 	Sites []*Site
 	// Trunks are the links that others lead over, in the order of the links.
 	Trunks []*Line
-	// Service is the address of this machine by which all sites reach what listens on all its addresses, over their
-	// links.
+	// Service is the address of this machine by which all sites reach the servers that listen on
+	// all its addresses, over their links.
 	Service string
 
 	pids  []int           // of the processes that the emulation consists of, but for this
@@ -69,7 +69,7 @@ type Network struct {
 	ended error
 }
 
-// Site returns the site of the link of that name, nil if there is none.
+// Site returns the site of the link of that name, nil if there is no such link.
 func (n *Network) Site(name string) *Site {
 	if i := slices.IndexFunc(n.Sites, func(s *Site) bool { return s.Name == name }); i >= 0 {
 		return n.Sites[i]
@@ -80,14 +80,14 @@ func (n *Network) Site(name string) *Site {
 // Err returns why the emulation has ended before Close, nil while it goes on.
 func (n *Network) Err() error { return n.fail() }
 
-// Close takes the links away and returns when nothing of them is left, except what processes that are still in a site
-// hold. It may be called again.
+// Close removes the links and returns when all their resources are released, except resources of
+// processes that are still in a site. It may be called again.
 func (n *Network) Close() error {
 	n.once.Do(func() { n.ended = n.close() })
 	return n.ended
 }
 
-// Line returns the link of that name, a site's or a trunk, nil if there is none.
+// Line returns the link of that name, a site's or a trunk, nil if there is no such link.
 func (n *Network) Line(name string) *Line {
 	if s := n.Site(name); s != nil {
 		return &s.Line
@@ -107,10 +107,10 @@ type Line struct {
 	apply func(s setting) error // has the link work otherwise from now on
 }
 
-// A Site is where the clients of one link are.
+// A Site is the place of the clients of one link.
 type Site struct {
 	Line
-	// Address is that of the site, by which this machine reaches its servers over the link.
+	// Address is the address of the site, by which this machine reaches its servers over the link.
 	Address string
 
 	over emulation
@@ -120,20 +120,22 @@ type Site struct {
 type emulation interface {
 	// start starts cmd at the site.
 	start(cmd *exec.Cmd) error
-	// reach returns the address, host:port, by which the site reaches what this machine reaches as address.
+	// reach returns the address, host:port, by which the site reaches the server that this machine
+	// reaches as address.
 	reach(ctx context.Context, address string) (string, error)
 	// forward returns the port at which connections from an address are passed on over the link to address.
 	forward(ctx context.Context, address string, from netip.Addr) (uint16, error)
 }
 
-// Start starts cmd as cmd.Start does, but at the site: all connections that the process makes go over its link.
-// Namespaces hold only their network: it sees the same files and processes. It must not ask for Pdeathsig, which comes when
-// a thread ends, and here threads do.
+// Start starts cmd as cmd.Start does, but at the site: all connections that the process makes go
+// over its link. Namespaces hold only their network: the process has the same files and processes.
+// It must not set Pdeathsig, which is sent when a thread ends, and here threads do.
 func (s *Site) Start(cmd *exec.Cmd) error { return s.over.start(cmd) }
 
-// Reach returns the address, as host:port, by which clients at the site reach over their link what this machine
-// reaches as address. It is address itself if that is one of this machine's own, but for those of the loopback;
-// otherwise a gate at the service's end of the link passes connections on. Gates stay until Close.
+// Reach returns the address, as host:port, by which clients at the site reach over their link the
+// server that this machine reaches as address. It is address itself if that is one of this
+// machine's own addresses, except loopback addresses; otherwise a gate at the service's end of the
+// link passes connections on. Gates stay until Close.
 func (s *Site) Reach(ctx context.Context, address string) (string, error) {
 	if err := checkPort(address); err != nil {
 		return "", err
@@ -141,10 +143,11 @@ func (s *Site) Reach(ctx context.Context, address string) (string, error) {
 	return s.over.reach(ctx, address)
 }
 
-// Forward returns a port of this machine at which processes that are not at the site, such as workers on other
-// machines, reach over its link what this machine reaches as address: each of their connections is continued from the
-// site by one of its own. Only connections from the address from are taken, and those from addresses of other calls.
-// Forwards stay until Close.
+// Forward returns a port of this machine for processes that are not at the site, such as workers on
+// other machines. Over the site's link the port leads to the server that this machine reaches as
+// address: each connection to the port is continued by a connection from the site. Only connections
+// from the address from, and from the addresses of other calls, are accepted. Forwards stay until
+// Close.
 func (s *Site) Forward(ctx context.Context, address string, from netip.Addr) (uint16, error) {
 	if err := checkPort(address); err != nil {
 		return 0, err
@@ -163,15 +166,15 @@ func checkPort(address string) error {
 	return nil
 }
 
-// Spec returns what the link is like now.
+// Spec returns the current properties of the link.
 func (l *Line) Spec() link.Spec {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.now.Spec
 }
 
-// Change makes the link like spec, from now on; MTU, Congestion and Trunk stay as they are. What is under way arrives
-// as it would have.
+// Change changes the properties of the link to spec, from now on; MTU, Congestion and Trunk stay as
+// they are. Packets on their way arrive as before.
 func (l *Line) Change(spec link.Spec) error {
 	spec.Trunk = ""
 	if err := link.Check([]link.Named{{Name: l.Name, Spec: spec}}); err != nil {
@@ -221,7 +224,7 @@ const (
 	fromClients = 1
 )
 
-// A setting is what can be changed while a link is up.
+// A setting has the properties that can be changed while a link is up.
 type setting struct {
 	Spec link.Spec `json:"spec"`
 	Down bool      `json:"down"`

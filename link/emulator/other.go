@@ -36,7 +36,7 @@ func (d *HostDialer) Close() error { return nil }
 // Gone returns nil.
 func (d *HostDialer) Gone() <-chan struct{} { return nil }
 
-// Enter tells that this process is not isolated.
+// Enter reports that this process is not isolated.
 func Enter() (*HostDialer, error) { return nil, nil }
 
 // Dial is not possible on this system.

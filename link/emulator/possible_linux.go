@@ -12,9 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Best returns where links can be made here, or an error with ErrImpossible. probe is a program and its arguments that writes
-// what Probe returns to its standard output, as JSON: this program, usually. It tries what is possible without privileges in a
-// network of its own; without it that is not considered. Trying takes some milliseconds and leaves nothing.
+// Best returns the kind of process in which links can be made here, or an error with ErrImpossible.
+// probe is a program with arguments that writes the result of Probe to its standard output, as
+// JSON: this program, usually. It tests the possibilities without privileges in a network of its
+// own; if probe is empty they are not considered. The test takes some milliseconds and leaves
+// nothing behind.
 func Best(ctx context.Context, probe []string) (Choice, error) {
 	here := Probe()
 	if here == "" || len(probe) == 0 {

@@ -15,7 +15,7 @@ type ring struct {
 type slot struct {
 	at       int64 // when it arrives
 	off, len int32
-	line     int32 // place of its link among those that share the ring
+	line     int32 // index of its link among the links that share the ring
 }
 
 // newRing has room for total bytes, and for at least two packets of large bytes.
@@ -51,7 +51,8 @@ func (r *ring) next() []byte {
 	return r.bytes[:r.large]
 }
 
-// push keeps the first n bytes of what next has returned, a packet of the link at place line.
+// push adds the first n bytes of the buffer that next has returned, a packet of the link at index
+// line.
 func (r *ring) push(n int, at int64, line int) {
 	i := r.first + r.count
 	if i >= len(r.slots) {
@@ -62,8 +63,8 @@ func (r *ring) push(n int, at int64, line int) {
 	r.count++
 }
 
-// due returns the oldest packet and the place of its link if it has arrived by now, else nil and when it will; 0 if
-// there is none.
+// due returns the oldest packet and the index of its link if it has arrived by now, else nil and
+// the time of its arrival; 0 if the ring is empty.
 func (r *ring) due(now int64) (packet []byte, at int64, line int) {
 	if r.count == 0 {
 		return nil, 0, 0

@@ -8,7 +8,8 @@ import (
 	"weir/link"
 )
 
-// A Sample is what one link carried between two looks, usually one second, cut at whole seconds of the wall clock.
+// A Sample has the traffic of one link between two looks, usually of one second, cut at whole
+// seconds of the wall clock.
 type Sample struct {
 	Time    time.Time    `json:"time"`             // end of the span
 	Seconds float64      `json:"duration_seconds"` // its length
@@ -37,8 +38,8 @@ func (h *histogram) add(ns, times int64) {
 	h.max = max(h.max, ns)
 }
 
-// bucket returns the number of the bucket of x: x itself below 16, then its highest four bits and how far they are
-// shifted.
+// bucket returns the number of the bucket of x: x itself below 16, then its highest four bits and
+// the distance by which they are shifted.
 func bucket(x uint64) int {
 	shift := max(bits.Len64(x)-4, 0)
 	return shift*8 + int(x>>shift)
@@ -57,7 +58,7 @@ func (h *histogram) quantiles() link.Quantiles {
 	return link.Quantiles{P50: h.quantile(0.5), P99: h.quantile(0.99), Max: float64(h.max) / 1e9}
 }
 
-// quantile returns the q-th quantile in seconds, 0 if there is none.
+// quantile returns the q-th quantile in seconds, 0 if the histogram is empty.
 func (h *histogram) quantile(q float64) float64 {
 	rank, seen := int64(q*float64(h.total)), int64(0)
 	for b, n := range h.counts {
@@ -68,7 +69,7 @@ func (h *histogram) quantile(q float64) float64 {
 	return 0
 }
 
-// A tally is what one way of a link has counted since the last look.
+// A tally has the counts of one way of a link since the last look.
 type tally struct {
 	link.Traffic
 	wait, late histogram
@@ -80,7 +81,7 @@ func (t tally) traffic() link.Traffic {
 	return out
 }
 
-// A meter counts what one way of a link does.
+// A meter counts the traffic of one way of a link.
 type meter struct {
 	shaper *shaper
 	busy   float64 // wire time of all that was taken, ns
@@ -95,7 +96,7 @@ func (m *meter) send(now int64, bytes int) (at int64) {
 	return at
 }
 
-// look ends a span of ns nanoseconds and returns what was counted in it.
+// look ends a span of ns nanoseconds and returns its counts.
 func (m *meter) look(now, ns int64) tally {
 	t := m.tally
 	m.tally = tally{}

@@ -9,7 +9,7 @@ import (
 	"weir/link"
 )
 
-// params are what one way of a link does to packets, in nanoseconds.
+// params are the parameters of one way of a link, in nanoseconds.
 type params struct {
 	perByte float64 // of wire time; 0: no limit
 	delay   int64
@@ -19,7 +19,7 @@ type params struct {
 	down    bool
 }
 
-// paramsOf returns what s means for one way at a rate.
+// paramsOf returns the parameters of s for one way at a rate.
 func paramsOf(s link.Spec, rate unit.Bitrate, down bool) params {
 	s = s.Complete()
 	p := params{delay: int64(s.RTT / 2), jitter: int64(s.Jitter), queue: int64(s.Queue), loss: float64(s.Loss), down: down}
@@ -35,7 +35,7 @@ type shaper struct {
 	params
 	rng   rand.PCG
 	free  float64 // when the wire has sent all that it has taken
-	last  int64   // departure of the packet before: none overtakes another
+	last  int64   // departure of the packet before: packets are never reordered
 	good  int64   // packets that get through until the next is lost
 	swing swing
 }
@@ -47,7 +47,7 @@ func newShaper(p params, seed uint64) *shaper {
 	return s
 }
 
-// set changes the parameters. What was taken already leaves as it would have.
+// set changes the parameters. Packets accepted before leave as scheduled.
 func (s *shaper) set(p params) {
 	if p.loss != s.loss {
 		s.params = p
@@ -75,13 +75,13 @@ func (s *shaper) lost() bool {
 	return true
 }
 
-// wait is how long a packet that comes now waits for the wire, in ns.
+// wait returns the time, in ns, for which a packet that comes now waits for the wire.
 func (s *shaper) wait(now int64) int64 {
 	return max(0, int64(s.free)-now)
 }
 
-// room is how many bytes of packets of size bytes each the queue has room for now: the last of them is the one that
-// waits longest.
+// room returns the number of bytes for which the queue has room now, in packets of size bytes each:
+// the last of them is the packet that waits longest.
 func (s *shaper) room(now int64, size int) int {
 	wait := s.wait(now)
 	switch {
@@ -94,8 +94,8 @@ func (s *shaper) room(now int64, size int) int {
 	return size * (1 + int(min(float64(s.queue-wait)/each, 1<<20)))
 }
 
-// send puts bytes on the wire, which has room for them, and returns when they arrive, and how long the wire was busy
-// with them.
+// send puts bytes on the wire, which has room for them. It returns the time of their arrival, and
+// the time for which the wire is busy with them.
 func (s *shaper) send(now int64, bytes int) (at int64, busy float64) {
 	busy = float64(bytes) * s.perByte
 	s.free = max(s.free, float64(now)) + busy

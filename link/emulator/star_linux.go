@@ -30,7 +30,7 @@ type star struct {
 	outside func(context.Context) (net.Listener, error)
 	closers []func() error // last first
 
-	mu sync.Mutex // of what links and trunks are like once they are up
+	mu sync.Mutex // protects the settings of links and trunks that are up
 }
 
 // A spoke is one link of a star.
@@ -54,7 +54,7 @@ type trunk struct {
 	adjust func(s setting) error
 }
 
-// path is what lies between the site and the service.
+// path returns the link between the site and the service.
 func (sp *spoke) path() link.Spec {
 	links := []link.Named{{Name: sp.name, Spec: sp.spec}}
 	if sp.trunk != nil {
@@ -63,7 +63,7 @@ func (sp *spoke) path() link.Spec {
 	return link.Path(links, links[0])
 }
 
-// newStar makes the namespaces and what is in them, then the links.
+// newStar makes the namespaces and their devices, then the links.
 func newStar(ctx context.Context, links []link.Named, o Options) (*Network, error) {
 	s := &star{gates: newGates(o.Outside), outside: o.OutsideListen}
 	n := &Network{close: s.close, fail: func() error { return nil }}
@@ -139,7 +139,8 @@ func (s *star) prepare(links []link.Named) (err error) {
 	return nil
 }
 
-// first is the link's setting until it was tried: nothing is lost, so that a try that fails tells something.
+// first returns the link's setting until it has been tested: no packet is lost, so that the failure
+// of a test has another cause.
 func (sp *spoke) first() setting { return withoutLoss(sp.spec) }
 
 func withoutLoss(s link.Spec) setting {
@@ -210,13 +211,13 @@ func (sp *spoke) carry(c *net.TCPConn, to string) {
 	defer c.Close()
 	s, err := sp.dial(to)
 	if err != nil {
-		_ = c.SetLinger(0) // so that the client sees that it was refused
+		_ = c.SetLinger(0) // so that the client receives a refusal
 		return
 	}
 	join(sp.forwards.ctx, c, s)
 }
 
-// dial connects from the site to what this machine reaches as address.
+// dial connects from the site to the server that this machine reaches as address.
 func (sp *spoke) dial(address string) (*net.TCPConn, error) {
 	there, err := sp.reach(sp.forwards.ctx, address)
 	if err != nil {
@@ -224,7 +225,7 @@ func (sp *spoke) dial(address string) (*net.TCPConn, error) {
 	}
 	var c net.Conn
 	dialer := &net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
-		return raw.Control(func(fd uintptr) { // optional: only what the link can take soon is taken from the client
+		return raw.Control(func(fd uintptr) { // optional: the forward reads no more from the client than the link can carry soon
 			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, forwardBuffer)
 		})
 	}}
@@ -238,11 +239,11 @@ func (sp *spoke) dial(address string) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// patience is how long a connection over a new link may take, beside its round trips.
+// patience limits the time for a connection over a new link, in addition to its round trips.
 const patience = 5 * time.Second
 
-// try makes a connection over each link: what keeps packets away, such as a firewall, is better reported before the run
-// than found in it.
+// try makes a connection over each link: a cause that blocks packets, such as a firewall, is better
+// reported before the run than during it.
 func (s *star) try(ctx context.Context) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort(s.block.service.String(), "0"))
 	if err != nil {

@@ -7,14 +7,14 @@ import "encoding/binary"
 // this machine.
 const (
 	virtioSize  = 10
-	needsSum    = 1 // flags: the checksum at csum_start is a partial one
+	needsSum    = 1 // flags: the checksum at csum_start is partial
 	typeNone    = 0
 	typeTCP4    = 1
 	superSize   = 65535 + virtioSize
 	leastHeader = 20
 )
 
-// A super is how a packet of a TUN device with its virtio_net_hdr is divided.
+// A super describes the division of a packet of a TUN device with its virtio_net_hdr.
 type super struct {
 	segments int
 	header   int // bytes of IP and TCP headers of each
@@ -22,7 +22,8 @@ type super struct {
 	total    int // bytes of IP packets when all are apart
 }
 
-// look returns how b is divided. ok is false for what no link carries: all but IPv4, and what is too short.
+// look returns the division of b. ok is false for packets that no link carries: packets other than
+// IPv4, and packets that are too short.
 func look(b []byte) (s super, ok bool) {
 	if len(b) < virtioSize+leastHeader || b[virtioSize]>>4 != 4 {
 		return s, false
@@ -46,7 +47,7 @@ func look(b []byte) (s super, ok bool) {
 	return super{segments: n, header: header, payload: payload, total: rest + n*header}, true
 }
 
-// size is how many bytes the largest of the segments has as a packet.
+// size returns the number of bytes of the largest of the segments as a packet.
 func (s super) size() int {
 	if s.segments == 1 {
 		return s.total
@@ -54,7 +55,7 @@ func (s super) size() int {
 	return s.header + s.payload
 }
 
-// bytes is how many bytes the segments from one to before another have as packets.
+// bytes returns the number of bytes of the segments in [from, until) as packets.
 func (s super) bytes(from, until int) int {
 	n := (until - from) * (s.header + s.payload)
 	if until == s.segments {
@@ -80,8 +81,9 @@ func (s super) cut(out, b []byte, from, until int) int {
 	return n
 }
 
-// mend makes the headers of a part say what is in it: length, number and checksum of the IP packet, sequence number
-// and flags of TCP, the sum of the pseudo-header that a partial checksum begins with.
+// mend adapts the headers of a part to its content: length, number and checksum of the IP packet,
+// sequence number and flags of TCP, the sum of the pseudo-header that a partial checksum begins
+// with.
 func (s super) mend(b []byte, from, until int) {
 	if until-from == 1 {
 		b[1] = typeNone

@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raisePriority has this process, which only carries packets, run when it must. Where clients or service use all CPU,
-// packets would otherwise be tens of milliseconds late. It goes before all other processes, which takes little from
-// them, as it nearly always waits. All its threads do, since each may hold what another needs to go on. For the same
-// reason garbage, of which there is a little each second, is left where it is. Without the privilege to go first the
-// packets are as late as the machine is busy; samples tell how late.
+// raisePriority makes the kernel run this process, which only carries packets, as soon as it is
+// runnable. If clients or service use all CPU time, packets would otherwise be tens of milliseconds
+// late. It has priority over all other processes, which takes little from them, as it nearly always
+// waits. All its threads have the priority, since each may hold a lock that another needs. For the
+// same reason garbage, of which there is a little each second, is not collected. Without the
+// privilege for this priority the packets are late on a busy machine; samples contain the delay.
 func raisePriority(links int) {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(mostMemory * int64(links+1))
@@ -20,7 +21,7 @@ func raisePriority(links int) {
 	if err != nil {
 		return
 	}
-	for _, task := range tasks { // those that come later are like those that start them
+	for _, task := range tasks { // later threads inherit the priority of the threads that start them
 		id, err := strconv.Atoi(task.Name())
 		if err != nil {
 			continue
@@ -32,6 +33,6 @@ func raisePriority(links int) {
 	}
 }
 
-// mostMemory is how much memory a mover may have for each link before it collects garbage after all: what can be
-// under way takes 800 MB at most.
+// mostMemory is the memory for each link that a mover may have before it collects garbage after
+// all: the packets on their way take 800 MB at most.
 const mostMemory = 1 << 30

@@ -12,7 +12,7 @@ func newWay(p params, seed uint64) *way {
 	return &way{meter: meter{shaper: newShaper(p, seed)}, scratch: make([]byte, superSize), ring: newRing(holds(p), superSize)}
 }
 
-// holds is how many bytes can be under way.
+// holds returns the largest number of bytes that can be on their way.
 func holds(p params) int {
 	if p.perByte == 0 {
 		return 64 << 20 // it is not known
@@ -20,7 +20,7 @@ func holds(p params) int {
 	return 1<<20 + int(float64(p.delay+p.jitter+p.queue)/p.perByte*5/4)
 }
 
-// set changes what the way does to packets.
+// set changes the parameters of the way.
 func (w *way) set(p params) {
 	w.shaper.set(p)
 	w.ring = w.ring.grown(holds(p))
@@ -55,7 +55,7 @@ func (w *way) take(now int64, b []byte, n int, full bool, line int) {
 		return
 	}
 	w.tally.wait.add(w.shaper.wait(now), int64(keep))
-	if sh := w.shaper; sh.good >= int64(keep) { // none is lost: the usual case
+	if sh := w.shaper; sh.good >= int64(keep) { // no segment is lost: the usual case
 		sh.good -= int64(keep)
 		if keep < s.segments {
 			n = s.cut(b, b[:n], 0, keep)
@@ -66,13 +66,13 @@ func (w *way) take(now int64, b []byte, n int, full bool, line int) {
 	w.lose(now, s, b[:n], keep, line)
 }
 
-// keep sends what is in the buffer, n bytes that are so many on the wire.
+// keep sends the packet in the buffer, n bytes that take wire bytes on the wire.
 func (w *way) keep(now int64, n, wire, line int) {
 	w.ring.push(n, w.send(now, wire), line)
 }
 
-// lose takes the first keep segments of b apart where some are lost. Lost ones have used the wire: they were lost
-// behind it.
+// lose takes the first keep segments of b apart if some of them are lost. Lost segments have used
+// the wire: they were lost behind it.
 func (w *way) lose(now int64, s super, b []byte, keep, line int) {
 	whole := w.scratch[:copy(w.scratch, b)]
 	from := 0
