@@ -17,7 +17,8 @@ import (
 	"weir/internal/trust"
 )
 
-// Rights are what a client may do. Paths begin with a slash. *token.Claims implements it.
+// Rights are the operations that a client may perform. Paths begin with a slash. *token.Claims
+// implements it.
 type Rights interface {
 	May(op token.Op, path string) bool
 	// Most returns how many bytes a client, known by a unique text, may store in a
@@ -25,7 +26,7 @@ type Rights interface {
 	Most() (who string, bytes int64, ok bool)
 }
 
-// allRights are those of a password, the one token, or a certificate.
+// allRights are the rights of a password, the one token, or a certificate.
 type allRights struct{}
 
 // May implements Rights.
@@ -34,7 +35,7 @@ func (allRights) May(token.Op, string) bool { return true }
 // Most implements Rights.
 func (allRights) Most() (string, int64, bool) { return "", 0, false }
 
-// ErrCredentials asks for credentials.
+// ErrCredentials means that a request needs credentials.
 var ErrCredentials = errors.New("credentials are needed")
 
 // guarded reports whether any credentials are asked for.
@@ -42,11 +43,11 @@ func (c *Config) guarded() bool {
 	return c.User != "" || c.Token != "" || c.ClientCA != "" || c.Authenticate != nil
 }
 
-// admit returns the rights of the sender of r. A wrong password or token is refused
-// after the same time, whatever is wrong with it.
+// admit returns the rights of the sender of r. A wrong password or token is refused after the same
+// time, regardless of the wrong part.
 func (s *Server) admit(r *http.Request) (Rights, error) {
 	c := &s.conf
-	if !c.guarded() || c.knows(r) || s.certified(r) {
+	if !c.guarded() || c.accepts(r) || s.certified(r) {
 		return allRights{}, nil
 	}
 	if c.Authenticate != nil {
@@ -55,8 +56,8 @@ func (s *Server) admit(r *http.Request) (Rights, error) {
 	return nil, ErrCredentials
 }
 
-// knows reports whether r has the Config's password or token.
-func (c *Config) knows(r *http.Request) bool {
+// accepts reports whether r has the Config's password or token.
+func (c *Config) accepts(r *http.Request) bool {
 	ok := 0
 	if c.User != "" {
 		user, password, _ := r.BasicAuth()
@@ -68,7 +69,8 @@ func (c *Config) knows(r *http.Request) bool {
 	return ok == 1
 }
 
-// same compares without telling, by its time, lengths or where they differ.
+// same compares a and b in a time that depends neither on their lengths nor on the position of a
+// difference.
 func same(a, b string) int {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:])
@@ -101,7 +103,7 @@ func (r *Request) May(op token.Op, name string) bool {
 	return r.rights.May(op, "/"+name)
 }
 
-// Must is May, and answers if the sender may not.
+// Must reports the same as May, and sends a refusal if the sender lacks the right.
 func (r *Request) Must(op token.Op, name string) bool {
 	may := r.May(op, name)
 	if !may {
@@ -122,8 +124,8 @@ func (r *Request) Replaceable(name string) error {
 	return nil
 }
 
-// Precondition checks the If-... headers of a request that changes a file.
-// Those of GET and HEAD are net/http's.
+// Precondition checks the If-... headers of a request that changes a file. GET and HEAD leave
+// theirs to net/http.
 func (r *Request) Precondition() error {
 	match, none, since := r.Header.Get("If-Match"), r.Header.Get("If-None-Match"), r.Header.Get("If-Unmodified-Since")
 	if match == "" && none == "" && since == "" {
@@ -190,15 +192,14 @@ func (c *Config) authorities() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// quotas count the bytes that clients whose tokens have a limit are storing now, in
-// all their uploads together. What remains after an upload is bounded by the names
-// that the token has.
+// quotas count the bytes that clients whose tokens have a limit are storing now, in all their
+// uploads together. The size of the stored files is limited by the names that the token has.
 type quotas struct {
 	mu   sync.Mutex
 	held map[string]int64 // bytes, by token
 }
 
-// A Quota is what one upload may store.
+// A Quota limits the bytes of one upload.
 type Quota struct {
 	of   *quotas
 	who  string // "": shared with no other upload
@@ -206,7 +207,7 @@ type Quota struct {
 	held int64
 }
 
-// Quota returns what the sender may store. The caller releases it when the upload is over.
+// Quota returns the limit for the sender's upload. The caller releases it when the upload is over.
 func (r *Request) Quota() *Quota {
 	q := &Quota{of: &r.s.quotas, most: -1}
 	if who, most, ok := r.rights.Most(); ok {

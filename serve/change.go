@@ -12,8 +12,7 @@ import (
 	"weir/internal/token"
 )
 
-// parentless makes a missing folder above what is made a conflict, as
-// WebDAV has it.
+// parentless converts the error of a missing parent folder into a conflict, as WebDAV requires.
 func parentless(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return ErrNoParent
@@ -60,8 +59,7 @@ func (s *Server) mkcol(r *Request) {
 	r.Done(true)
 }
 
-// destination returns the name that a Destination header means. host is what
-// the client calls this server.
+// destination returns the name in a Destination header. host is the client's name for this server.
 func destination(header, host string) (string, error) {
 	if header == "" {
 		return "", &Refusal{http.StatusBadRequest, "a Destination is needed"}
@@ -152,7 +150,7 @@ func (s *Server) moveTo(r *Request, source entry, to string, replace bool) {
 	_ = s.copied(r.Text()) // the client may be gone
 }
 
-// copy makes the file to from the one that r names.
+// copy copies the file of r to the file to.
 func (s *Server) copy(r *Request, to string, replace bool) (created bool, err error) {
 	from, err := s.tree.open(r.Name)
 	if err != nil {

@@ -39,9 +39,9 @@ func members(values []string) []string {
 	return all
 }
 
-// wanted returns the checksum of highest preference in a Want-Digest
-// ("adler32;q=1, md5;q=0.5") or Want-Repr-Digest ("sha-256=10, md5=3").
-// Members that are unknown or not understood do not count; the zero name is none.
+// wanted returns the checksum of highest preference in a Want-Digest ("adler32;q=1, md5;q=0.5") or
+// Want-Repr-Digest ("sha-256=10, md5=3"). Members that are unknown or not understood do not count;
+// the result is zero if no known member remains.
 func wanted(values []string, mark string, most float64) (best digestName) {
 	top := 0.0
 	for _, m := range members(values) {
@@ -57,8 +57,8 @@ func wanted(values []string, mark string, most float64) (best digestName) {
 	return best
 }
 
-// preference reads what is behind a name: "q=0.5" after a semicolon, "5"
-// after an equals sign. What cannot be read is 0, not wanted.
+// preference reads the preference after a name: "q=0.5" after a semicolon, "5" after an equals
+// sign. An invalid preference counts as 0, which means not acceptable.
 func preference(text, mark string) float64 {
 	if mark == ";" {
 		q, value, _ := strings.Cut(text, "=")
@@ -74,8 +74,8 @@ func preference(text, mark string) float64 {
 	return w
 }
 
-// wants returns what a request asks for: RFC 3230's and RFC 9530's.
-func wants(h http.Header) (instance, repr digestName) {
+// requestedSums returns the checksums in a request's headers: RFC 3230's and RFC 9530's.
+func requestedSums(h http.Header) (instance, repr digestName) {
 	if v := h["Want-Digest"]; v != nil {
 		instance = wanted(v, ";", 1)
 	}
@@ -110,9 +110,9 @@ func setDigests(h http.Header, instance, repr digestName, sum func(alg string) (
 	return nil
 }
 
-// Stated returns the checksums that an upload says it has, in package
-// content's form by algorithm. What is not known is left out; what cannot be read
-// agrees with no file.
+// Stated returns the checksums that an upload's headers contain, in package content's form by
+// algorithm. Unknown algorithms are left out; an invalid checksum differs from the checksum of
+// every file.
 func Stated(h http.Header) map[string]string {
 	sums := map[string]string{}
 	for _, m := range members(slices.Concat(h["Digest"], h["Repr-Digest"], h["Content-Digest"])) {
@@ -146,7 +146,7 @@ type sums struct {
 
 type sumKey struct{ name, alg string }
 
-// A sum is a checksum, or one that is being computed until done is closed.
+// A sum is a checksum, which is being computed until done is closed.
 type sum struct {
 	size     int64
 	step     int64 // bytes of a chunk; 0 if it is of the whole file
@@ -158,8 +158,8 @@ type sum struct {
 
 const (
 	maxSums = 100_000
-	// young is how old a file must be for its time to report on later changes:
-	// clocks of file systems have ticks.
+	// young is the age from which a file's modification time reflects later changes: clocks of file
+	// systems have ticks.
 	young = 100 * time.Millisecond
 )
 
@@ -167,8 +167,8 @@ func newSums() *sums {
 	return &sums{turns: make(chan struct{}, runtime.NumCPU()), known: map[sumKey]*sum{}}
 }
 
-// get returns what is known for key, or computes it: of chunks of step bytes, if
-// step is not 0. It leaves the content of f at its start.
+// get returns the known checksum for key, or computes it: of chunks of step bytes, if step is not
+// 0. It leaves the content of f at its start.
 func (s *sums) get(ctx context.Context, key sumKey, step int64, f *file) (string, error) {
 	for {
 		mine := &sum{size: f.size, step: step, modified: f.modified, done: make(chan struct{})}
@@ -188,14 +188,14 @@ func (s *sums) get(ctx context.Context, key sumKey, step int64, f *file) (string
 	}
 }
 
-// enter returns the entry for key, which is mine if none fits.
+// enter returns the entry for key, which is mine if there is no valid entry.
 func (s *sums) enter(key sumKey, mine *sum) *sum {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.known[key]; e != nil && e.size == mine.size && e.step == mine.step && e.modified.Equal(mine.modified) {
 		return e
 	}
-	for k := range s.known { // any one: what is asked for again is computed again
+	for k := range s.known { // any entry: it is computed again when it is next needed
 		if len(s.known) < maxSums {
 			break
 		}
@@ -250,8 +250,7 @@ func (s *sums) remember(name, alg, text string, e entry) {
 	s.enter(sumKey{name, alg}, mine)
 }
 
-// forget drops what is known about name and, if it is a folder, about all
-// that is in it.
+// forget drops the checksums of name and, if it is a folder, of all files in it.
 func (s *sums) forget(name string, folder bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +279,7 @@ func (w untilDone) Write(p []byte) (int, error) {
 
 // addDigests answers Want-Digest and Want-Repr-Digest about f.
 func (s *Server) addDigests(r *Request, f *file) error {
-	instance, repr := wants(r.Header)
+	instance, repr := requestedSums(r.Header)
 	return setDigests(r.w.Header(), instance, repr, func(alg string) (string, error) {
 		return s.sums.get(r.Context(), sumKey{r.Name, alg}, 0, f)
 	})

@@ -15,9 +15,9 @@ import (
 	"weir/internal/adler"
 )
 
-// chunksPath is what a question for checksums of chunks has before the file's
-// name: GET /.weir/chunks/PATH?size=BYTES. Whoever has a copy learns which parts
-// of it are not as they are here, and needs to fetch only those again.
+// chunksPath is the prefix of the file's name in a request for checksums of chunks: GET
+// /.weir/chunks/PATH?size=BYTES. With these checksums the owner of a damaged copy finds the wrong
+// parts, and fetches only these again.
 const chunksPath = ".weir/chunks/"
 
 const (
@@ -34,8 +34,8 @@ type chunkSums struct {
 	Adler []string `json:"adler32"` // of each chunk, 8 digits
 }
 
-// SendChunks answers with the checksums of the chunks of the file that r names, as GET
-// of chunksPath does. Of a file that does not exist the size is 0.
+// SendChunks responds with the checksums of the chunks of the file that r names, as GET of
+// chunksPath does. The size of a file that does not exist is 0.
 func (r *Request) SendChunks() {
 	f, err := r.s.tree.open(r.Name)
 	if errors.Is(err, fs.ErrNotExist) {

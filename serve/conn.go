@@ -11,7 +11,7 @@ import (
 	"weir/internal/preauth"
 )
 
-// A listener counts connections and gives each what this package adds.
+// A listener counts connections and wraps them in the connections of this package.
 type listener struct {
 	net.Listener
 	s *Server
@@ -72,11 +72,11 @@ type conn struct {
 	raw      syscall.RawConn // nil if the kernel cannot be asked directly
 	up, down *pacer          // to the server, to the client
 	wrote    time.Time       // when the write deadline was last set
-	holding  bool            // the next Write waits for what follows it
-	held     []byte          // what waits
+	holding  bool            // the next Write waits for the data after it
+	held     []byte          // the waiting data
 	heard    bool            // it has sent something
 
-	looked, certified bool // whether its client's certificate was looked at, and is one that is let in
+	looked, certified bool // the client's certificate was checked; it is accepted
 	closing           sync.Once
 }
 
@@ -127,8 +127,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 }
 
-// hold makes what is written next wait for the body, so that both leave in
-// one packet and one system call. release undoes it.
+// hold delays the next written data until the body, so that both leave in one packet and one system
+// call. release undoes it.
 func (c *conn) hold() { c.holding = true }
 
 func (c *conn) release() error {
@@ -181,7 +181,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// authenticated frees the place that the connection has among those without credentials. c may be nil.
+// authenticated releases the connection's place among the connections without credentials. c may be
+// nil.
 func (c *conn) authenticated() {
 	if c == nil {
 		return

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// An Extension answers requests that a Server does not know by itself. Its methods are
-// called by many goroutines.
+// An Extension handles requests that a Server does not support by itself. Its methods are called by
+// many goroutines.
 type Extension interface {
 	// Attach is called once, before the Server serves.
 	Attach(s *Server) error
-	// Answer answers r if it is a request of the extension, and reports whether it is.
+	// Answer handles r if it is a request of the extension, and reports whether it is.
 	Answer(r *Request) bool
 	// Close is called when the Server is closed.
 	Close() error
@@ -80,13 +80,13 @@ func (u *Upload) Commit(replace bool, sums map[string]string) error {
 	return nil
 }
 
-// Abort removes what was stored.
+// Abort removes the stored part.
 func (u *Upload) Abort() { u.up.abort() }
 
 // Forget drops the checksums of a file that an Extension has changed.
 func (s *Server) Forget(name string) { s.sums.forget(name, false) }
 
-// Buffer returns a buffer, and what gives it back.
+// Buffer returns a buffer, and a function that returns it to the pool.
 func (s *Server) Buffer() (buf []byte, put func()) {
 	pooled := s.buffers.Get().(*[]byte)
 	return *pooled, func() { s.buffers.Put(pooled) }

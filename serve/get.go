@@ -12,7 +12,7 @@ import (
 // Ranges and preconditions are net/http's.
 func (s *Server) get(r *Request, chunks bool) {
 	need := token.Stat
-	if r.Method == http.MethodGet && !chunks { // checksums are known to who may ask for one
+	if r.Method == http.MethodGet && !chunks { // checksums are only for clients that may read the file
 		need = token.Read
 	}
 	if !r.May(need, r.Name) && !r.Must(token.List, r.Name) { // before it gets the answer

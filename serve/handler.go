@@ -23,8 +23,8 @@ type Request struct {
 	rights Rights
 }
 
-// An answer counts what a handler writes. Its ReadFrom keeps open the way on
-// which net/http lets the kernel send files.
+// An answer counts the bytes that a handler writes. Its ReadFrom preserves the path on which
+// net/http makes the kernel send files.
 type answer struct {
 	http.ResponseWriter
 	s    *Server
@@ -33,7 +33,7 @@ type answer struct {
 	code int
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap implements the interface that http.ResponseController requires.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -67,7 +67,7 @@ func (a *answer) ReadFrom(src io.Reader) (int64, error) {
 	return n, errors.Join(err, a.c.release())
 }
 
-// An uncounted writer writes what is not payload, such as listings.
+// An uncounted writer writes data other than payload, such as listings.
 type uncounted struct{ a *answer }
 
 // Write implements io.Writer.
@@ -120,7 +120,7 @@ func boundBody(a *answer, r *http.Request, stall time.Duration) (_ *http.Request
 	b := &body{ReadCloser: r.Body, deadline: http.NewResponseController(a)}
 	own := *r // net/http looks at the type of the body in its own
 	own.Body = b
-	_ = b.deadline.SetReadDeadline(time.Now().Add(stall)) // without connections, as in tests, there is none
+	_ = b.deadline.SetReadDeadline(time.Now().Add(stall)) // without connections, as in tests, there is no deadline
 	return &own, func() {
 		switch {
 		case b.ended:
@@ -163,7 +163,7 @@ func (s *Server) route(r *Request) {
 	chunked, asksChunks := strings.CutPrefix(r.Name, chunksPath)
 	switch {
 	case asksChunks && r.Method == http.MethodGet:
-		r.Name = chunked // who may read the checksum of a file may read those of its chunks
+		r.Name = chunked // permission for a file's checksum includes the checksums of its chunks
 		s.get(r, true)
 	case reads:
 		s.get(r, false)
@@ -176,7 +176,7 @@ func (s *Server) route(r *Request) {
 	}
 }
 
-// Change answers a request that changes files, or says that the method is not known.
+// Change handles a request that changes files, or responds that the method is not supported.
 func (r *Request) Change() {
 	s := r.s
 	refusal := "method " + r.Method + " is not known here"
@@ -233,13 +233,13 @@ func (s *Server) options(r *Request) {
 	r.w.WriteHeader(http.StatusOK)
 }
 
-// Response returns what the answer is written to. Its bytes are counted as payload.
+// Response returns the writer of the response. Its bytes are counted as payload.
 func (r *Request) Response() http.ResponseWriter { return r.w }
 
-// Text returns what the part of an answer is written to that is not payload.
+// Text returns a writer for the part of a response that is not payload.
 func (r *Request) Text() io.Writer { return uncounted{r.w} }
 
-// Fail answers with a status and a sentence.
+// Fail responds with a status and a sentence.
 func (r *Request) Fail(code int, message string) {
 	h := r.w.Header()
 	for _, of := range []string{"Etag", "Digest", "Repr-Digest", "Content-Length"} {
@@ -250,8 +250,8 @@ func (r *Request) Fail(code int, message string) {
 	_, _ = io.WriteString(r.w.ResponseWriter, message+"\n") // the client may be gone
 }
 
-// FailWith answers with the status of err. The text of an error that is no Refusal is
-// logged and not sent, since it may tell about the machine.
+// FailWith responds with the status of err. The text of an error that is not a Refusal is logged
+// and not sent, since it may contain details of the machine.
 func (r *Request) FailWith(err error) {
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		r.Fail(refusal.Code, refusal.Reason)
@@ -264,7 +264,7 @@ func (r *Request) FailWith(err error) {
 	r.Fail(code, http.StatusText(code))
 }
 
-// Done answers that a file or folder is there now.
+// Done responds that a file or folder exists now.
 func (r *Request) Done(created bool) {
 	if created {
 		r.w.Header().Set("Content-Length", "0")
@@ -274,8 +274,8 @@ func (r *Request) Done(created bool) {
 	r.w.WriteHeader(http.StatusNoContent)
 }
 
-// broken ends an answer whose head may have been sent: if err is not nil the client
-// must not take what it got for the whole.
+// broken ends a response whose head may have been sent: if err is not nil the client must not take
+// the received part for the whole.
 func (r *Request) broken(err error) {
 	switch {
 	case err == nil:

@@ -26,7 +26,7 @@ const (
 type leftovers struct {
 	root  *os.Root
 	mu    sync.Mutex
-	file  *os.File // nil until the first upload, if there was none before
+	file  *os.File // nil until the first upload, unless the file existed before
 	noted map[string]bool
 }
 
@@ -66,14 +66,14 @@ func alone(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// current says whether f, which is locked, still has its name.
+// current reports whether f, which is locked, still has its name.
 func (l *leftovers) current(f *os.File) bool {
 	mine, err := f.Stat()
 	named, err2 := l.root.Stat(notesName)
 	return err == nil && err2 == nil && os.SameFile(mine, named)
 }
 
-// clean removes what earlier servers left, unless one is still there.
+// clean removes the leftovers of earlier servers, unless such a server is still running.
 func (l *leftovers) clean(log *slog.Logger) error {
 	only, err := alone(l.file)
 	if err != nil {

@@ -51,9 +51,9 @@ func (c *Config) checkPublic() error {
 		c.Listen)
 }
 
-// Serve answers on l, which it closes, until ctx ends. Then it gives the
-// requests under way the Config's Grace, breaks off those that need more, and
-// returns nil when the last is gone. It can be called once.
+// Serve serves connections of l, which it closes, until ctx ends. Then it gives the running
+// requests the Config's Grace, aborts the requests that need more, and returns nil when the last
+// request has ended. It can be called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.mu.Lock()
 	again := s.served
@@ -92,7 +92,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 func (s *Server) httpServer(base context.Context) *http.Server {
 	only1 := new(http.Protocols)
-	only1.SetHTTP1(true) // what data services speak; HTTP/2 would copy every byte
+	only1.SetHTTP1(true) // the protocol of data services; HTTP/2 would copy every byte
 	return &http.Server{
 		Handler:           s,
 		Protocols:         only1,
@@ -120,7 +120,7 @@ func (s *Server) end(h *http.Server, cancel func()) error {
 	defer done()
 	s.silent.end()
 	err := h.Shutdown(grace)
-	if err != nil { // what is still under way is broken off
+	if err != nil { // the remaining requests are aborted
 		s.conf.Log.Warn("requests broken off", "after", s.conf.Grace)
 		err = h.Close()
 	}

@@ -49,7 +49,7 @@ func methodNames() [numMethods]string {
 	return [numMethods]string{"GET", "HEAD", "PUT", "DELETE", "PROPFIND", "MKCOL", "MOVE", "COPY", "other"}
 }
 
-// methodIndex bounds what a client can make of labels.
+// methodIndex limits the number of labels that a client can create.
 func methodIndex(method string) int {
 	switch method {
 	case http.MethodGet:
@@ -116,7 +116,7 @@ func writeMetric(b *bytes.Buffer, name, kind, help string, v any) {
 	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s %s\n%s %v\n", name, help, name, kind, name, v)
 }
 
-// write is for servers whose pages cost CPU time.
+// write writes the metrics of servers whose pages cost CPU time.
 func (p *pageThreads) write(b *bytes.Buffer) {
 	if p == nil {
 		return
@@ -168,7 +168,7 @@ func (s *Server) Payload() (in, out int64) {
 	return s.metrics.payloadIn.Load(), s.metrics.payloadOut.Load()
 }
 
-// usage returns what this process has used so far; rss in bytes.
+// usage returns the resources that this process has used so far; rss in bytes.
 func usage() (user, system time.Duration, rss int64, ok bool) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -12,7 +12,7 @@ import (
 	"weir/internal/burn"
 )
 
-// Bounds of what pages may cost: a page is served to its end even if its client has gone.
+// Limits of the cost of pages: a page is served to its end even if its client has gone.
 const (
 	maxPageCPU = 10 * time.Second
 	maxThreads = 1024
@@ -24,7 +24,7 @@ const (
 type pageThreads struct {
 	cost    time.Duration      // CPU time of a page
 	size    int64              // bytes of a page; 0: a read request is one
-	queue   chan chan struct{} // of pages; what is sent back says that a page's time is over
+	queue   chan chan struct{} // of pages; the channel sent back signals that a page's time is over
 	stop    chan struct{}
 	running sync.WaitGroup
 	cores   int // that Go used before
@@ -68,7 +68,7 @@ func (p *pageThreads) run() {
 	}
 }
 
-// errEnds breaks off what waits for a thread when the server is closed.
+// errEnds ends the waits for a thread when the server is closed.
 var errEnds = errors.New("the server ends")
 
 // serve waits until a thread has served one page, or ctx ends. done has room for one.
@@ -105,7 +105,7 @@ type pageReader struct {
 	fresh   bool  // nothing was read yet
 }
 
-// Seek implements io.Seeker. What is read from there on is another page.
+// Seek implements io.Seeker. The data after the new position belongs to another page.
 func (r *pageReader) Seek(offset int64, whence int) (int64, error) {
 	r.left = 0
 	return r.ReadSeeker.Seek(offset, whence)

@@ -23,7 +23,7 @@ const (
 	maxProps    = 64       // properties asked for
 )
 
-// A props is what a PROPFIND asks for.
+// A props has the properties that a PROPFIND requests.
 type props struct {
 	all   bool       // all that there are
 	names bool       // only their names
@@ -43,7 +43,7 @@ func depthOf(header string) (depth int, finite bool, err error) {
 	return 0, false, errors.New("the Depth is 0 or 1")
 }
 
-// parseProps reads the body of a PROPFIND; an empty one asks for all.
+// parseProps reads the body of a PROPFIND; an empty body requests all properties.
 func parseProps(body io.Reader) (props, error) {
 	d := xml.NewDecoder(io.LimitReader(body, maxPropfind))
 	var path []xml.Name
@@ -98,8 +98,8 @@ func (p *props) element(path []xml.Name) error {
 	return nil
 }
 
-// writable says whether a name can stand in an answer: the decoder lets
-// names pass that begin with a digit, or worse.
+// writable reports whether a name can be written in a response: the decoder lets names pass that
+// begin with a digit, or worse.
 func writable(name string) bool {
 	for i, r := range name {
 		if !unicode.IsLetter(r) && r != '_' && (i == 0 || !unicode.IsDigit(r) && r != '-' && r != '.') {
@@ -109,7 +109,7 @@ func writable(name string) bool {
 	return name != ""
 }
 
-// propfind answers PROPFIND of a file or folder, and of what is in it.
+// propfind responds to PROPFIND with the properties of a file or folder, and of its members.
 func (s *Server) propfind(r *Request) {
 	depth, finite, err := depthOf(r.Header.Get("Depth"))
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Server) multistatus(r *Request, e entry, depth int, p props) error {
 	return out.Flush()
 }
 
-// respond writes what is known of one file or folder.
+// respond writes the properties of one file or folder.
 func respond(out *bufio.Writer, name string, e entry, p props) {
 	_, _ = out.WriteString("<D:response><D:href>" + escape(href(name, e.dir)) + "</D:href>")
 	found, missing := "", ""

@@ -64,22 +64,22 @@ func (s *Server) put(r *Request) {
 	}
 	h := r.w.Header()
 	h.Set("Etag", e.etag())
-	instance, repr := wants(r.Header)
+	instance, repr := requestedSums(r.Header)
 	// cannot fail: the sums are there
 	_ = setDigests(h, instance, repr, func(alg string) (string, error) { return content.Text(alg, hashes[alg]), nil })
 	r.Done(created)
 }
 
-// hashesFor returns hashes for the checksums that a PUT states or asks for.
+// hashesFor returns hashes for the checksums that a PUT contains or requests.
 func hashesFor(h http.Header) map[string]hash.Hash {
-	instance, repr := wants(h)
+	instance, repr := requestedSums(h)
 	algs := []string{instance.Name, repr.Name}
 	for alg := range Stated(h) {
 		algs = append(algs, alg)
 	}
 	hashes := map[string]hash.Hash{}
 	for _, alg := range algs {
-		if sum, err := content.NewHash(alg); err == nil { // "" is none
+		if sum, err := content.NewHash(alg); err == nil { // fails for ""
 			hashes[alg] = sum
 		}
 	}
@@ -118,7 +118,7 @@ func (r *Request) Receive(to io.Writer, hashes map[string]hash.Hash) error {
 	}
 }
 
-// A StoreError says that bytes could not be stored, not that they could not be received.
+// A StoreError means that bytes could not be stored, not that they could not be received.
 type StoreError struct{ Err error }
 
 // Error implements error.
@@ -127,7 +127,7 @@ func (e *StoreError) Error() string { return "store: " + e.Err.Error() }
 // Unwrap returns the error of the file.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// NotReceived answers for a body of which not all was stored.
+// NotReceived responds to a request whose body was not stored completely.
 func (r *Request) NotReceived(err error) {
 	var store *StoreError
 	var refusal *Refusal

@@ -48,7 +48,7 @@ func plainRange(r *http.Request) *http.Request {
 
 func digits(text string) bool { return strings.Trim(text, "0123456789") == "" }
 
-// clipped returns a number of any length as one that fits into an int64.
+// clipped returns a number of any length as a number that fits into an int64.
 func clipped(number string) string {
 	if short := strings.TrimLeft(number, "0"); len(short) > len(farAway) {
 		return farAway

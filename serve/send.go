@@ -11,12 +11,12 @@ import (
 const (
 	small     = 64 << 10 // bodies up to this size are copied: cheaper than another system call
 	copyBytes = 256 << 10
-	// bytes given to the kernel at once: counts and deadlines follow, and the
-	// call is over before the runtime takes it for a blocking one
+	// bytes given to the kernel at once: counts and deadlines are updated after each call, and the
+	// call is over before the runtime takes it for a blocking call
 	sendBytes = 512 << 10
 )
 
-// errNoSendfile says that the kernel does not send this file itself; nothing was sent.
+// errNoSendfile means that the kernel cannot send this file itself; nothing was sent.
 var errNoSendfile = errors.New("sendfile is not possible")
 
 // A fileContent is an open file with a position of its own, so that seeking
@@ -56,8 +56,8 @@ func (c *fileContent) Seek(offset int64, whence int) (int64, error) {
 
 func newBuffer() any { b := make([]byte, copyBytes); return &b }
 
-// ReadFrom sends src, as net/http asks for a body of known length. Files and
-// synthetic content are sent by the kernel.
+// ReadFrom sends src. net/http calls it for a body of known length. Files and synthetic content are
+// sent by the kernel.
 func (c *conn) ReadFrom(src io.Reader) (int64, error) {
 	lr, ok := src.(*io.LimitedReader)
 	if !ok {
@@ -106,7 +106,7 @@ func (c *conn) sendSmall(lr *io.LimitedReader) (int64, error) {
 	return int64(sent), err
 }
 
-// copyFrom is for what the kernel cannot send.
+// copyFrom sends data that the kernel cannot send.
 func (c *conn) copyFrom(src io.Reader) (int64, error) {
 	if err := c.release(); err != nil {
 		return 0, err
@@ -116,7 +116,7 @@ func (c *conn) copyFrom(src io.Reader) (int64, error) {
 	return io.CopyBuffer(countedWriter{c}, struct{ io.Reader }{src}, *pooled)
 }
 
-// A countedWriter counts what it writes as payload.
+// A countedWriter counts the bytes that it writes as payload.
 type countedWriter struct{ c *conn }
 
 func (w countedWriter) Write(p []byte) (int, error) {
@@ -150,7 +150,7 @@ func (c *conn) sendContent(r *content.Reader, n int64) (sent int64, err error) {
 	for piece := cur.Next(); piece != nil && err == nil; piece = cur.Next() {
 		var m int64
 		if len(piece) <= content.HeadSize {
-			c.held = append(c.held, piece...) // leaves with what waits
+			c.held = append(c.held, piece...) // sent together with the waiting data
 			m, err = int64(len(piece)), c.sendHeld(cur.Left() > 0)
 			c.s.metrics.payloadOut.Add(m)
 		} else {

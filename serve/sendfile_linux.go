@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendHeld sends what waits; more says that something follows at once, which
-// the kernel then puts into the same packet.
+// sendHeld sends the waiting data; if more is set, further data follows at once, which the kernel
+// then puts into the same packet.
 func (c *conn) sendHeld(more bool) error {
 	if !more || c.raw == nil || c.down != nil || c.s.total.down != nil {
 		return c.release()
@@ -35,7 +35,7 @@ func (c *conn) sendHeld(more bool) error {
 	return nil
 }
 
-// sendFile has the kernel send n bytes of f from off on, after what waits.
+// sendFile makes the kernel send n bytes of f from off on, after the waiting data.
 func (c *conn) sendFile(f *os.File, off, n int64) (sent int64, err error) {
 	if c.raw == nil {
 		return 0, errNoSendfile
@@ -87,10 +87,9 @@ func ignoreInterrupt(err error) error {
 	return err
 }
 
-// unpaced takes TCP's oldest congestion control for connections that do not leave
-// this machine, where nothing can be congested: the timers with which bbr spreads
-// what it sends took a quarter of the CPU time of sending. It is a hint:
-// failures do not matter.
+// unpaced selects TCP's oldest congestion control for connections that do not leave this machine,
+// on which no congestion is possible: the timers with which bbr paces its packets took a quarter of
+// the CPU time of sending. It is a hint: failures do not matter.
 func unpaced(_, address string, c syscall.RawConn) error {
 	if a, err := netip.ParseAddrPort(address); err != nil || !a.Addr().IsLoopback() {
 		return nil

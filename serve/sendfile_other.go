@@ -11,5 +11,5 @@ func (c *conn) sendHeld(bool) error { return c.release() }
 
 func (c *conn) sendFile(*os.File, int64, int64) (int64, error) { return 0, errNoSendfile }
 
-// unpaced leaves the listener as it is: what other systems do on loopback is not known.
+// unpaced leaves the listener as it is: the behavior of other systems on loopback is unknown.
 func unpaced(string, string, syscall.RawConn) error { return nil }

@@ -1,18 +1,18 @@
 // Package serve is the built-in data server: a folder, or files that are made
 // as they are read, over HTTP and WebDAV.
 //
-// It measures storage services by being one that is cheap and known: the
-// kernel sends files (sendfile) and synthetic content (from memory)
-// without a copy through the process, every byte is counted as it moves, and
-// GET /metrics tells the counts. It listens on the loopback interface unless
-// told otherwise, and no path leaves the folder it serves (os.Root).
+// Its costs are small and known, so that it serves as the reference for measurements of storage
+// services: the kernel sends files (sendfile) and synthetic content (from memory) without a copy
+// through the process, every byte is counted as it moves, and GET /metrics returns the counts. It
+// listens on the loopback interface unless configured otherwise, and no path leaves the folder it
+// serves (os.Root).
 //
 // An uploaded file appears under its name when it is whole, never before. Until then it
 // has a hidden temporary name beside it; temporaries that a killed server
 // left behind are removed by the next one (see leftovers.go).
 //
-// GET /.weir/chunks/PATH?size=BYTES tells the adler32 of each so many bytes of a
-// file, for those who have a copy that is not right everywhere.
+// GET /.weir/chunks/PATH?size=BYTES returns the adler32 of each chunk of so many bytes of a file,
+// for clients with a partly damaged copy.
 //
 // The name metrics and the folder .weir/chunks in the top folder, and all names that
 // begin with ".weir-serve", belong to the server and hide files called so.
@@ -33,21 +33,22 @@ import (
 	"time"
 )
 
-// A Config says what is served, where and to whom. The zero value of a field
-// means what its comment says.
+// A Config configures the content, the addresses and the clients of a server. The comments of the
+// fields describe their zero values.
 type Config struct {
 	Dir       string // folder to serve; exactly one of Dir and Synthetic is given
 	Synthetic []Set  // files to invent, see ParseSynthetic
-	Seed      uint64 // what invented files are made from; 0 is a seed like any other
+	Seed      uint64 // seed of generated files; 0 is a valid seed
 
 	Listen string // host:port; "" is 127.0.0.1:0, a port that the kernel chooses
 	Public bool   // allow an address beyond loopback without TLS and credentials
 
-	CertFile, KeyFile string           // PEM; both or none; with them the server speaks TLS only
+	CertFile, KeyFile string           // PEM; with them the server uses TLS only; set both files or neither
 	Certificate       *tls.Certificate // in the place of the files
 
-	// Who is let in: whoever shows one of these. Without any, everybody.
-	User, Password string                              // basic authentication; both or none; all rights
+	// Accepted credentials: clients need one of the following. Without any, every client is
+	// accepted.
+	User, Password string                              // basic authentication, with all rights; set both fields or neither
 	Token          string                              // bearer token; all rights
 	ClientCA       string                              // PEM file of authorities of clients; needs TLS and Clients
 	Clients        []string                            // common names, DNS names or whole subjects of their certificates; all rights
@@ -55,8 +56,8 @@ type Config struct {
 
 	Extensions []Extension // are asked in this order; they end with the Server
 
-	ReadOnly bool  // refuse whatever changes files
-	MaxFile  int64 // bytes of a file that is stored here, unless a token says how many; 0 is no limit
+	ReadOnly bool  // refuse all requests that change files
+	MaxFile  int64 // largest size of a file in bytes, unless a token has a limit; 0: unlimited
 	Sync     bool  // put an upload, and a new name, on stable storage before it is answered
 	Memory   int64 // synthetic: bytes of uploads that are not package content, kept in memory; 0 is 64 MiB
 	MaxFiles int   // synthetic: uploads and folders remembered; 0 is 1,000,000
@@ -65,8 +66,8 @@ type Config struct {
 	TotalRate int64         // bytes/s of all connections together, each way; 0 is no limit
 	Delay     time.Duration // pause before each answer
 
-	PageCPU time.Duration // CPU time that each page that is read costs, see pages.go; 0 is none
-	Page    int64         // bytes of a page; 0: what a request reads is one page
+	PageCPU time.Duration // CPU time that each page that is read costs, see pages.go; may be 0
+	Page    int64         // bytes of a page; 0: each request reads one page
 	Threads int           // threads that serve pages, one at a time each; 0 is 1
 
 	// Unadmitted is the number of connections whose clients have not presented credentials yet, of one address half of them; as many
@@ -93,7 +94,7 @@ type Server struct {
 	stop     chan struct{} // closed when connections are to be torn down
 	ending   sync.Once
 	inFlight sync.WaitGroup // requests being handled
-	clients  *x509.CertPool // who signs the certificates of clients; nil: none are asked for
+	clients  *x509.CertPool // authorities of clients' certificates; nil: no certificates are requested
 	quotas   quotas
 	pages    *pageThreads          // nil: pages cost nothing
 	classes  []string              // that extensions announce
@@ -104,8 +105,8 @@ type Server struct {
 	served bool
 }
 
-// New checks c, opens what it serves and removes what a killed server left
-// there. The caller closes the Server.
+// New checks c, opens the content and removes the leftovers of a killed server. The caller closes
+// the Server.
 func New(c Config) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
@@ -138,7 +139,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close frees what the Server holds. It is called after Serve has returned.
+// Close releases the resources of the Server. It is called after Serve has returned.
 func (s *Server) Close() error {
 	var errs []error
 	for _, e := range s.conf.Extensions {
@@ -170,7 +171,7 @@ func (c *Config) defaults() {
 	}
 }
 
-// encrypted says whether the server speaks TLS.
+// encrypted reports whether the server uses TLS.
 func (c *Config) encrypted() bool { return c.CertFile != "" || c.Certificate != nil }
 
 func (c *Config) check() error {

@@ -61,9 +61,9 @@ func parseSet(text string) (Set, error) {
 	return Set{Count: int(n), Size: int64(bytes)}, nil
 }
 
-// ParseEvents reads "50000x40KiB", one file of so many events of one size, or
-// "4x50000x40KiB", so many files: what analysis jobs read in pages. They are
-// invented files like all others.
+// ParseEvents reads "50000x40KiB", one file of so many events of one size, or "4x50000x40KiB", so
+// many such files. Analysis jobs read such files in pages. They are generated as all other files
+// are.
 func ParseEvents(text string) (Set, error) {
 	set, err := parseEvents(text)
 	if err == nil {
@@ -126,11 +126,10 @@ func inventedIndex(name string) (int, bool) {
 	return int(i), err == nil
 }
 
-// A synthetic tree has invented files in its top folder and remembers what
-// clients did to it. Of an upload that is content of package content, which
-// is checked to the last byte, only seed and size are kept, and reads make it
-// again; any other is kept whole, as long as the Config's Memory lasts, and
-// refused (507) beyond. So a file that was accepted can always be read back.
+// A synthetic tree has generated files in its top folder and stores the changes by clients. Of an
+// upload that is content of package content, which is checked to the last byte, only seed and size
+// are kept, and reads make it again; any other upload is kept whole, as long as the Config's Memory
+// lasts, and refused (507) beyond. So a file that was accepted can always be read back.
 type synthetic struct {
 	sets    []Set
 	seed    uint64
@@ -196,8 +195,8 @@ func (t *synthetic) invent(name string) *node {
 	return nil
 }
 
-// SeedOf returns what package content makes the invented file called name
-// from, where the Config's Seed is base.
+// SeedOf returns the seed for package content of the generated file called name, if the Config's
+// Seed is base.
 func SeedOf(base uint64, name string) uint64 { return content.Seed(base, "/"+name) }
 
 // folder returns the folder that name is or would be in. The caller holds t.mu.
@@ -272,7 +271,7 @@ func (t *synthetic) list(name string, each func(entry) error) error {
 	return nil
 }
 
-// remembered returns the nodes in a folder; size -1 marks one that is gone.
+// remembered returns the nodes in a folder; size -1 marks a removed node.
 func (t *synthetic) remembered(name string) ([]entry, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -370,7 +369,7 @@ func (t *synthetic) rename(from, to string, replace bool) (bool, error) {
 		return false, ErrExists
 	case there != nil && len(there.children) > 0:
 		return false, syscall.ENOTEMPTY
-	case t.nodes+2 > t.most: // the new name, and that the old one is gone
+	case t.nodes+2 > t.most: // the new name, and the removal of the old name
 		return false, errFull
 	case strings.HasPrefix(to+"/", from+"/"):
 		return false, syscall.EINVAL

@@ -7,14 +7,14 @@ import (
 	"weir/internal/content"
 )
 
-// A memUpload looks whether what comes is content of package content. It
-// keeps bytes only until it is sure, or if it is something else.
+// A memUpload compares the received bytes with content of package content. It keeps bytes only
+// until it is sure, or if it is something else.
 type memUpload struct {
 	t    *synthetic
 	name string
 	size int64
 	seed uint64
-	made bool   // all bytes so far are those of seed
+	made bool   // all bytes so far are content of seed
 	kept []byte // all bytes so far, unless made
 	held int64  // how many of them t.bytes has
 }

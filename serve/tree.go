@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// A tree is what is served: a folder, or files in memory. Names are below
-// the top folder, separated by slashes, "." being the top folder itself. It
-// is safe for concurrent use. Errors wrap those of io/fs and syscall.
+// A tree is the served content: a folder, or files in memory. Names are below the top folder,
+// separated by slashes, "." being the top folder itself. It is safe for concurrent use. Errors wrap
+// errors of io/fs and syscall.
 type tree interface {
 	stat(name string) (entry, error)
 	open(name string) (*file, error) // a file or a folder; the caller closes it
@@ -77,7 +77,7 @@ var (
 	ErrIsFolder = &Refusal{http.StatusMethodNotAllowed, "is a folder"}
 	// ErrExists refuses to replace a file.
 	ErrExists = &Refusal{http.StatusPreconditionFailed, "exists already"}
-	// ErrRights tells that the credentials do not allow a request.
+	// ErrRights means that the credentials do not allow a request.
 	ErrRights = &Refusal{http.StatusForbidden, "the credentials do not allow this"}
 
 	// ErrNoParent refuses a name whose folder does not exist.
@@ -88,11 +88,11 @@ var (
 	errCondition = &Refusal{http.StatusPreconditionFailed, "a condition of the request is not met"}
 )
 
-// hidden is how the server's own names begin.
+// hidden is the prefix of the server's own names.
 const hidden = ".weir-serve"
 
-// cleanName turns a request's path, unescaped, into a name. folder says that
-// the path ends with a slash.
+// cleanName turns a request's path, unescaped, into a name. folder reports whether the path ends
+// with a slash.
 func cleanName(path string) (name string, folder bool, err error) {
 	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\x00\\") {
 		return "", false, errName
@@ -139,7 +139,7 @@ func status(err error) int {
 	}
 	var errno syscall.Errno
 	if _, ok := errors.AsType[*fs.PathError](err); ok && !errors.As(err, &errno) {
-		return http.StatusForbidden // os.Root refuses by itself what leads outside
+		return http.StatusForbidden // os.Root refuses paths that lead outside
 	}
 	return http.StatusInternalServerError
 }

@@ -9,8 +9,8 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// Start serves what c says until the test ends, and returns the URL. It fails the test
-// if the server cannot begin, or ends with an error.
+// Start serves c until the test ends, and returns the URL. It fails the test if the server cannot
+// begin, or ends with an error.
 func Start(t testing.TB, c serve.Config) string {
 	t.Helper()
 	s, err := serve.New(c)

@@ -54,7 +54,7 @@ func SHA256(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Run runs a program that is needed and returns what it printed.
+// Run runs a necessary program and returns its output.
 func Run(t testing.TB, program string, args ...string) (string, error) {
 	t.Helper()
 	labtest.Need(t, program)

@@ -13,7 +13,7 @@ import (
 	"weir/internal/require"
 )
 
-// A Request is one request and what its answer should be.
+// A Request is one request with its expected response.
 type Request struct {
 	Method, Path string // the path is sent as it is written
 	Body         string
@@ -89,7 +89,7 @@ func Dial(t testing.TB, url, text string) net.Conn {
 	return c
 }
 
-// A Server is one that listens until Serve's context ends.
+// A Server listens until Serve's context ends.
 type Server interface {
 	Listen(ctx context.Context) (net.Listener, error)
 	Serve(ctx context.Context, l net.Listener) error
