@@ -22,7 +22,7 @@ import (
 // fails as well if an area is more than 10% below its bound, and prints the new bound. No bound need be below grammarEnd. Areas of Go
 // without tests are the top folders.
 var grammarBounds = map[string]float64{
-	"benchmarks": 18.3, "cmd": 13.3, "internal": 1.0, "lab": 19.2, "link": 1.0, "loadtest": 26.2, "monitor": 1.0, "scenarios": 1,
+	"benchmarks": 18.3, "cmd": 13.3, "internal": 1.0, "lab": 1.0, "link": 1.0, "loadtest": 26.2, "monitor": 1.0, "scenarios": 1,
 	"serve": 1.0, "storage": 21.6, "transfer": 22.9, "web": 1, "Go tests": 26.6, "web/src": 37.7, "docs": 5.5, "help.txt": 7.6,
 }
 

@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// ArtemisConfig says which ActiveMQ Artemis is wanted; its zero value is one as it is installed.
+// ArtemisConfig configures an ActiveMQ Artemis; its zero value is the configuration after
+// installation.
 type ArtemisConfig struct {
 	Config
 	Prefixes        bool   // anycastPrefix=/queue/ and multicastPrefix=/topic/ in the acceptor for STOMP
-	AddressSettings string // address-setting elements besides the installed one
+	AddressSettings string // address-setting elements in addition to the installed elements
 }
 
 // Start starts ActiveMQ Artemis as a broker for STOMP: an instance of "artemis create" with a generated password in Settings. URL is that

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// asker is the address that lab itself asks a redirector from.
+// asker is the address from which lab sends its own requests to a redirector.
 const asker = "127.0.0.2"
 
 // dial connects to address until ctx is over or a second has passed.
@@ -74,9 +74,9 @@ func askGreeting(address, prefix, goodbye string) question {
 	}
 }
 
-// listens is nil when something listens at a Unix socket. It does not connect to find out: cmsd takes whoever comes
-// for its xrootd, and where the machine is busy it may see the visitor leave after xrootd has come, and suspends the
-// server.
+// listens is nil when something listens at a Unix socket. It does not connect to find out: cmsd
+// takes any connection for its xrootd. On a busy machine it may detect the end of the test
+// connection after xrootd has connected, and suspends the server.
 func listens(path string) error {
 	table, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
@@ -132,7 +132,8 @@ const (
 	xrdLocate   = 3027
 )
 
-// locate asks the redirector at address which data servers it can send clients to and returns their ports.
+// locate requests from the redirector at address the data servers to which it can send clients, and
+// returns their ports.
 func locate(ctx context.Context, address string) (map[string]bool, error) {
 	conn, err := dial(ctx, address, &net.TCPAddr{IP: net.ParseIP(asker)})
 	if err != nil {
@@ -142,8 +143,8 @@ func locate(ctx context.Context, address string) (map[string]bool, error) {
 	return dataServers(conn)
 }
 
-// dataServers logs in without a credential and asks who serves everything: over TLS, where the redirector has that,
-// since it may demand it.
+// dataServers logs in without a credential and requests the list of all data servers: over TLS if
+// the redirector supports it, since it may demand it.
 func dataServers(conn net.Conn) (map[string]bool, error) {
 	if err := greet(conn); err != nil {
 		return nil, err
@@ -174,7 +175,7 @@ func dataServers(conn net.Conn) (map[string]bool, error) {
 	}
 	ports := map[string]bool{}
 	for _, word := range strings.Fields(strings.TrimRight(string(list), "\x00")) {
-		if word[0] != 'S' { // "s" is one that is gone, but not forgotten
+		if word[0] != 'S' { // "s" marks a server that is gone, but not forgotten
 			continue
 		}
 		ports[word[strings.LastIndexByte(word, ':')+1:]] = true

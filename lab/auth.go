@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Identity is what the clients of one system prove who they are with: names and files that this process can read.
-// Only what the system's authentication uses is set.
+// Identity is the proof of identity of the clients of one system: names and files that this process
+// can read. Only the fields for the system's authentication are set.
 type Identity struct {
 	Auth string // "none", "unix", "krb5", "gsi" or "ztn"
 	User string // who clients are to the service
@@ -28,14 +28,14 @@ type Identity struct {
 	Issuer    string // of tokens
 	TokenFile string // WLCG token, good for a month, that may read and write everything
 
-	// Env is what real clients (xrdcp, xrdfs, curl) want in their environment, each NAME=VALUE.
+	// Env is the environment that real clients (xrdcp, xrdfs, curl) need, each entry NAME=VALUE.
 	Env []string
-	// Settings are the keys of a scenario's auth block, those of storage.Auth: method, keytab_file and so on. nil:
-	// nothing is needed.
+	// Settings are the keys of a scenario's auth block, the same as in storage.Auth: method,
+	// keytab_file and so on. nil if no authentication is needed.
 	Settings map[string]string
 }
 
-// secrets are what credentials are made from, and the files of the servers' own certificate.
+// secrets are the inputs of credentials, and the files of the servers' own certificate.
 type secrets struct {
 	ca                *authority
 	grid              gridMember
@@ -44,13 +44,14 @@ type secrets struct {
 	hostCert, hostKey string
 }
 
-// month is how long credentials are good that are not asked to be shorter.
+// month is the default lifetime of credentials.
 const month = 30 * 24 * time.Hour
 
-// userName is who clients are, except where the operating system says it.
+// userName is the name of clients, unless the operating system defines it.
 const userName = "ada"
 
-// protect makes what the authentication of c needs and fills in v what the servers' configurations say about it.
+// protect creates the files for the authentication of c and sets the corresponding fields of v for
+// the servers' configurations.
 func (c XRootDConfig) protect(ctx context.Context, s *System, v *xrootdValues) {
 	s.Auth, s.User = c.Auth, userName
 	makePrivate(s, "client")

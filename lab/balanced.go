@@ -27,10 +27,11 @@ var haproxyConf string
 //go:embed host.sh
 var hostScript string
 
-// balanced makes GridFTP servers gftp-1, gftp-2..., which have the same files and write a transfer log each, behind
-// HAProxy: control connections come through it, data goes directly to each server's data address. Where root starts
-// them, each server is a host with a network of its own, and all its data goes through one interface of this machine
-// that carries nothing but its data and control connections; elsewhere all of them share the loopback interface.
+// balanced makes GridFTP servers gftp-1, gftp-2..., which have the same files and write a transfer
+// log each, behind HAProxy: control connections come through it, data goes directly to each
+// server's data address. If root starts them, each server is a host with a network of its own, and
+// all its data goes through one interface of this machine that carries nothing but its data and
+// control connections; otherwise all of them share the loopback interface.
 func (c GridFTPConfig) balanced(s *System, program string, front *port) {
 	haproxy := s.program(c.Config, "haproxy")
 	s.Servers = []Server{{Name: Balancer, Role: Balancer, Address: front.Address(), URL: s.URL}}
@@ -53,7 +54,7 @@ func (c GridFTPConfig) balanced(s *System, program string, front *port) {
 	s.part(Balancer, askFTP(front.Address()), haproxy, "-db", "-f", conf).server = Balancer
 }
 
-// mostProxied is how many connections, of two files each, HAProxy may have open.
+// mostProxied returns the number of connections, of two files each, that HAProxy may have open.
 func mostProxied() int {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Max > 1<<20 {
@@ -212,7 +213,7 @@ func dress(h *netlink.Handle, name string, addr netip.Addr) error {
 	return h.LinkSetUp(link)
 }
 
-// cut removes the wire; it is no error if there is none.
+// cut removes the wire; it is not an error if there is no wire.
 func (w *wire) cut() error {
 	if w.space > 0 {
 		_ = w.space.Close()

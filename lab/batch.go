@@ -23,10 +23,10 @@ var poolScript string
 //go:embed condor-tool.sh
 var condorTool string
 
-// MaxSlots is how many jobs a pool or a Slurm can be told to run at once.
+// MaxSlots is the largest number of concurrent jobs that a pool or a Slurm can be configured for.
 const MaxSlots = 10_000
 
-// HTCondorConfig says which pool is wanted; its zero value is a good one.
+// HTCondorConfig configures an HTCondor pool; its zero value is a valid configuration.
 type HTCondorConfig struct {
 	Config
 	Slots int    // jobs of one processor that run at once; 0 means 200
@@ -81,7 +81,8 @@ func (c HTCondorConfig) build(s *System) {
 		"/bin/sh", "-c", poolScript, "pool", unpacked, s.Dir, fmt.Sprint(v.UID), fmt.Sprint(v.GID)).apart = true
 }
 
-// condorFiles writes the pool's configuration, what it sees in /etc, and the programs with which it is used from outside.
+// condorFiles writes the pool's configuration, its files in /etc, and the commands with which it is
+// used from outside.
 func condorFiles(s *System, v condorValues, unpacked string) {
 	host, err := os.Hostname()
 	s.fail(err)
@@ -105,8 +106,8 @@ func condorFiles(s *System, v condorValues, unpacked string) {
 	}
 }
 
-// poolReady returns a question that is answered when the pool's collector knows of all slots and of the daemon that
-// takes jobs.
+// poolReady returns a question that succeeds when the pool's collector lists all slots and the
+// schedd.
 func poolReady(s *System, slots int) question {
 	return func(ctx context.Context) error {
 		out, err := outputOf(exec.CommandContext(ctx, filepath.Join(s.Dir, "bin/condor_status"), "-any", "-af", "MyType", "TotalCpus"))
@@ -151,15 +152,16 @@ var slurmConf string
 //go:embed slurm.sh
 var slurmScript string
 
-// SlurmConfig says which Slurm is wanted; its zero value is a good one.
+// SlurmConfig configures a Slurm; its zero value is a valid configuration.
 type SlurmConfig struct {
 	Config
 	CPUs  int    // that its one machine claims to have: tasks that run at once; 0 means 256
 	Extra string // lines of configuration, in Slurm's own language
 }
 
-// Start starts a Slurm of one machine, this one, with its own munged. Jobs run as the user that started it, which may
-// be root, and end with it. Env has SLURM_CONF, by which sbatch and the other tools find it.
+// Start starts a Slurm with this machine as its only node, with its own munged. Jobs run as the
+// user that started it, which may be root, and end with it. Env has SLURM_CONF, by which sbatch and
+// the other tools find it.
 func (c SlurmConfig) Start(ctx context.Context) (*System, error) {
 	c.ours = true
 	c.Ready = cmp.Or(c.Ready, time.Minute)

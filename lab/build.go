@@ -96,7 +96,7 @@ func render(text string, values any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// program finds a program as c says.
+// program finds a program according to c.
 func (s *System) program(c Config, name string) string {
 	if s.err != nil {
 		return ""
@@ -117,12 +117,12 @@ func (s *System) part(name string, ask question, argv ...string) *process {
 	return p
 }
 
-// A port is one that its system holds until it is stopped.
+// A port is a reserved port that its system holds until it is stopped.
 type port struct{ *ports.Port }
 
-// OnlyPort makes the kernel choose port, or none, for a socket that leaves it the choice: it is the Control of a
-// net.ListenConfig or net.Dialer that tries to get a port which is reserved. It fails with ENOPROTOOPT where the kernel
-// is older than Linux 6.3.
+// OnlyPort returns a Control function for a net.ListenConfig or net.Dialer that tries to get a
+// reserved port: for a socket without a fixed port the kernel then chooses port, or fails. The
+// function returns ENOPROTOOPT if the kernel is older than Linux 6.3.
 func OnlyPort(port int) func(string, string, syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		var err error

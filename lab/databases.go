@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// PostgreSQLConfig says which PostgreSQL is wanted; its zero value is a good one.
+// PostgreSQLConfig configures a PostgreSQL; its zero value is a valid configuration.
 type PostgreSQLConfig struct {
 	Config
 	// Careless leaves out all that a crash of the machine, not of the server, would need: for tests, which become
@@ -99,13 +99,13 @@ var prometheusYML string
 //go:embed influxdb.conf
 var influxConf string
 
-// PrometheusConfig says which Prometheus is wanted; its zero value is a good one.
+// PrometheusConfig configures a Prometheus; its zero value is a valid configuration.
 type PrometheusConfig struct {
 	Config
 	Scrape []string      // host:port of pages at /metrics that it fetches
-	Token  string        // bearer token for these; "" is none
+	Token  string        // bearer token for the pages; may be empty
 	Every  time.Duration // how often; 0 means 1 s
-	Blocks string        // folder of blocks to begin with, which are copied; "" is none
+	Blocks string        // folder of initial blocks, which are copied; may be empty
 }
 
 // Start starts a Prometheus server that takes remote write. URL is its own address; URLs has "write", where remote
@@ -143,7 +143,7 @@ func copyIn(s *System, to, from string) error {
 	})
 }
 
-// InfluxConfig says which InfluxDB is wanted; its zero value is a good one.
+// InfluxConfig configures an InfluxDB; its zero value is a valid configuration.
 type InfluxConfig struct {
 	Config
 }

@@ -8,8 +8,9 @@ import (
 	"unicode"
 )
 
-// XRootDDirectives returns the directives of XRootD's configuration that XRootDConfig.Set can have: those that change
-// how servers work, not where they listen, who may use them or which folders and programs they use.
+// XRootDDirectives returns the directives of XRootD's configuration that XRootDConfig.Set can have:
+// directives that change how servers work, but not their addresses, their users, or the folders and
+// programs that they use.
 func XRootDDirectives() []string {
 	return []string{
 		"cms.delay", "cms.dfs", "cms.fxhold", "cms.perf", "cms.ping", "cms.request", "cms.sched", "cms.space", "cms.trace",
@@ -21,7 +22,7 @@ func XRootDDirectives() []string {
 	}
 }
 
-// maxValue is how long the value of a directive may be.
+// maxValue is the maximum length of the value of a directive.
 const maxValue = 1000
 
 // directives returns the lines for settings, each DIRECTIVE=VALUE. A value is one line of printable characters in
@@ -51,7 +52,8 @@ func (c *XRootDConfig) directives() (string, error) {
 	return lines.String(), nil
 }
 
-// ignoredDirectives returns the line in which a server reports that it does not understand a part of the settings, "" if there is none.
+// ignoredDirectives returns the line in which a server reports that it does not understand a part
+// of the settings, "" if it reports no such part.
 func ignoredDirectives(s *System, settings []string) string {
 	if len(settings) == 0 {
 		return ""

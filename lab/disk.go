@@ -16,14 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Disk is what the folder of each data server, or the scratch folder of each node, lies on, if it has a limit: a file system of its
-// own on a loop device. That lies on a second loop device, which a control group of each server (version 1 or 2) limits, so that the
-// first is busy as a slow disk is. The second one's file is below the system's folder. This needs root.
+// A Disk limits the storage of each data server's folder, or of the scratch folder of each node:
+// the folder lies on a file system of its own on a loop device. That device lies on a second loop
+// device, which a control group of each server (version 1 or 2) limits, so that the first device is
+// busy as a slow disk is. The file of the second device is below the system's folder. This needs
+// root.
 type Disk struct {
 	Rate   int64 // bytes/s that it reads at most, and that it writes at most; 0: no such disk
 	Slow   int64 // the same of the last server or node; 0: Rate
 	Size   int64 // bytes; 0: 10 GB. They take space once they are written
-	Memory int64 // bytes of memory of the server, page cache included: what does not fit is read from the disk; 0: no limit
+	Memory int64 // bytes of memory of the server, page cache included: data beyond it is read from the disk; 0: no limit
 }
 
 // Limits of a Disk.
@@ -54,7 +56,7 @@ func (d Disk) Check() error {
 type disks struct {
 	Disk
 	last    string // the server or node whose disk may be slower
-	name    string // what the names of their control groups begin with: the sweeper knows them by it
+	name    string // prefix of the names of their control groups, by which the sweeper finds them
 	mounts  []string
 	groups  []string
 	numbers map[string]string // the device that is limited, as in 7:0, of each server
@@ -73,7 +75,7 @@ func (s *System) newDisk(server, folder string) {
 	}
 }
 
-// lastDisk says which server or node is the last one.
+// lastDisk marks server as the last server or node.
 func (s *System) lastDisk(server string) {
 	if s.disks != nil {
 		s.disks.last = server
@@ -122,7 +124,8 @@ func (d *disks) mount(server, image, at string) error {
 	return detach(loops)
 }
 
-// dirtySeconds is for how long a disk has to write what writers may have left in the page cache.
+// dirtySeconds is the time, in seconds of a disk's rate, that writing the dirty pages of the page
+// cache may take.
 const dirtySeconds = 5
 
 // limitDirty has writers wait while so many bytes are to be written to a device. Kernels before 6.2 cannot do that: there writers wait for
@@ -134,7 +137,7 @@ func limitDirty(device string, bytes int64) {
 	}
 }
 
-// rate is that of a server's disk in bytes/s.
+// rate returns the rate of a server's disk in bytes/s.
 func (d *disks) rate(server string) int64 {
 	if d.Slow > 0 && server == d.last {
 		return d.Slow
@@ -172,7 +175,7 @@ func (s *System) confine(server string, parts ...*process) {
 const (
 	cgroups = "/sys/fs/cgroup"
 	blkio   = cgroups + "/blkio"
-	unified = cgroups + "/weir-lab-" // what groups of version 2 begin with
+	unified = cgroups + "/weir-lab-" // prefix of the groups of version 2
 )
 
 // throttles returns the files of a control group of version 1 that limit devices.
@@ -196,7 +199,7 @@ func (d *disks) group(server string) (folders []string, err error) {
 		folders = []string{folder}
 	} else {
 		folder := filepath.Join(blkio, name)
-		for _, file := range throttles() { // what the kernel writes from the page cache counts in the first group
+		for _, file := range throttles() { // the kernel's writes from the page cache count in the first group
 			all = append(all, setting{folder, file, device + " " + rate}, setting{blkio, file, device + " " + rate})
 		}
 		folders = []string{folder}
@@ -272,7 +275,7 @@ func removeGroups(prefix string) error {
 	return errors.Join(errs...)
 }
 
-// retry repeats what may be in use for a moment.
+// retry repeats do while its object may be busy.
 func retry(do func() error) (err error) {
 	for range 50 {
 		if err = do(); err == nil {
@@ -292,7 +295,7 @@ func output(program string, args ...string) (string, error) {
 	return outputOf(exec.Command(path, args...))
 }
 
-// join is what starts a program in control groups of version 1, whose folders are $0.
+// join is a script that starts a program in control groups of version 1, whose folders are $0.
 const join = `for g in $0; do echo $$ >"$g/cgroup.procs" || exit; done; exec "$@"`
 
 // enter has a program start in control groups. release is called after the start.

@@ -147,9 +147,9 @@ func restoreFolder(dir string, was os.FileInfo) error {
 	return errors.Join(errs...)
 }
 
-// sweepScript waits for what its standard input brings. A word: we have cleared
-// away ourselves. Its end: we died without a chance to, and it does so. $3 is what the names of control groups begin with: the
-// system has limited disks then.
+// sweepScript reads its standard input. A word means that weir has removed the system itself. The
+// end of the input means that weir has died, and the script removes the system. $3 is the prefix of
+// the names of control groups, and not empty if the system has limited disks.
 const sweepScript = `read -r _ && exit 0
 for try in 1 2 3 4 5 6 7 8 9 10; do
 	if [ -n "$3" ]; then
@@ -167,15 +167,15 @@ for try in 1 2 3 4 5 6 7 8 9 10; do
 	sleep 0.3
 done 2>/dev/null`
 
-// A sweeper is a process that outlives us for as long as it takes to remove what a
-// system had on disk.
+// A sweeper is a process that outlives this process and removes the system's files.
 type sweeper struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 }
 
-// sweep starts the sweeper of a folder, which keep says to leave empty instead of
-// removing it. groups is what the names of its control groups begin with, "" if it has none.
+// sweep starts the sweeper of a folder. If keep is set, the sweeper empties the folder instead of
+// removing it. groups is the prefix of the names of its control groups, "" if the system has no
+// control groups.
 func sweep(dir string, keep bool, groups string) (*sweeper, error) {
 	depth := "0"
 	if keep {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// GridFTPConfig says which GridFTP service is wanted; its zero value is a good one.
+// GridFTPConfig configures a GridFTP service; its zero value is a valid configuration.
 type GridFTPConfig struct {
 	Config
 	IPv6 bool // one server, at [::1] instead of 127.0.0.1
@@ -26,9 +26,10 @@ type GridFTPConfig struct {
 	Auth string
 }
 
-// Start starts one GridFTP server that admits every client without credentials, or those with a grid proxy alone, or
-// several with the same files behind HAProxy (see balanced). URL is an ftp:// or gsiftp:// URL of the full path of
-// Data: the server shows the paths of the machine, but no folder outside Data.
+// Start starts one GridFTP server that admits every client without credentials, or only clients
+// with a grid proxy, or several servers with the same files behind HAProxy (see balanced). URL is
+// an ftp:// or gsiftp:// URL of the full path of Data: the server shows the paths of the machine,
+// but no folder outside Data.
 //
 // Clients must send TYPE I before PASV, or get text with changed line ends; curl does not.
 func (c GridFTPConfig) Start(ctx context.Context) (*System, error) {
@@ -54,7 +55,7 @@ func (c GridFTPConfig) Needs() []string {
 }
 
 func (c GridFTPConfig) build(s *System, program string) {
-	s.account() // the server wants an entry in passwd for the user that it runs under
+	s.account() // the server needs an entry in passwd for the user that it runs under
 	s.Data = s.newDir("data")
 	if c.Connections <= 0 {
 		c.Connections = 1000
@@ -84,7 +85,7 @@ func (c GridFTPConfig) args(s *System, server Server) []string {
 	host, port, _ := net.SplitHostPort(server.Address)
 	name := "localhost"
 	if server.Interface != "" {
-		name = server.Name // which it knows, being a host of its own
+		name = server.Name // the server has its own host name
 	}
 	args := []string{
 		"-c", "/dev/null", "-disable-usage-stats",
@@ -107,7 +108,7 @@ func gridUsers(s *System) {
 	cert, key := s.certificate(true, nil)
 	s.Env = append(s.Env, "X509_CERT_DIR="+s.CADir)
 	s.set("ca_dir", s.CADir)
-	var v xrootdValues // what XRootD would get
+	var v xrootdValues // the values that XRootD would get
 	XRootDConfig{}.gsi(s, &v)
 	s.env = append(s.env, "X509_USER_CERT="+cert, "X509_USER_KEY="+key, "X509_CERT_DIR="+s.CADir,
 		"GRIDMAP="+filepath.Join(s.Dir, "grid-mapfile"))
@@ -116,7 +117,7 @@ func gridUsers(s *System) {
 // askFTP returns a question that is answered when the server at address greets with 220.
 func askFTP(address string) question { return askGreeting(address, "220", "QUIT\r\n") }
 
-// ProFTPDConfig says which plain FTP server is wanted; its zero value is a good one.
+// ProFTPDConfig configures a plain FTP server; its zero value is a valid configuration.
 type ProFTPDConfig struct {
 	Config
 	User, Password string // who may log in; "" means ada, and secret
@@ -124,8 +125,9 @@ type ProFTPDConfig struct {
 	Old            bool   // without MLST and MLSD, as servers were before RFC 3659
 }
 
-// Start starts ProFTPD, a plain FTP server that wants a password. URL is an ftp:// URL of the full path of Data. It
-// has a process for each connection, and after one has ended it takes no other for up to 0.4 s.
+// Start starts ProFTPD, a plain FTP server that requires a password. URL is an ftp:// URL of the
+// full path of Data. It has a process for each connection, and after one has ended it takes no
+// other for up to 0.4 s.
 func (c ProFTPDConfig) Start(ctx context.Context) (*System, error) {
 	return c.launch(ctx, "proftpd", "proftpd", func(s *System, program string) { c.build(ctx, s, program) })
 }
@@ -168,8 +170,8 @@ func (c ProFTPDConfig) build(ctx context.Context, s *System, program string) {
 	s.part("proftpd", askFTP(p.Address()), program, "--nodaemon", "--config", path)
 }
 
-// account has the servers run under a user with an entry in passwd, and returns it. For root that is nobody, since
-// lab's own plain user has none.
+// account has the servers run under a user with an entry in passwd, and returns it. For root it is
+// the user nobody, since lab's own plain user has no entry.
 func (s *System) account() *user.User {
 	if s.user < 0 {
 		return s.me()

@@ -63,8 +63,9 @@ type gridMember struct {
 	key  crypto.Signer
 }
 
-// ProxyFor makes one more RFC 3820 proxy of the user that is good from an hour ago for lifetime from now; none or
-// less makes one that has expired. It returns its file: certificate, key, user's certificate.
+// ProxyFor makes one more RFC 3820 proxy of the user that is good from an hour ago for lifetime
+// from now; for a lifetime of zero or less the proxy has expired. It returns its file: certificate,
+// key, user's certificate.
 func (s *System) ProxyFor(lifetime time.Duration) (string, error) {
 	if s.grid.key == nil {
 		return "", errors.New("lab: only a system with gsi has proxies")
@@ -80,9 +81,9 @@ func (s *System) ProxyFor(lifetime time.Duration) (string, error) {
 	return s.newClientFile("proxy", slices.Concat(i.certPEM(), i.keyPEM, certPEM(s.grid.cert.Raw)))
 }
 
-// proxyOf is a proxy certificate for the owner of cert, to be signed by cert: its subject is the owner's with one
-// more common name, its serial number, and a critical extension (RFC 3820, 3.8) says that it may do all the owner
-// may.
+// proxyOf returns the template of a proxy certificate for the owner of cert, to be signed by cert:
+// its subject is the owner's with one more common name, its serial number, and a critical extension
+// (RFC 3820, 3.8) gives it all rights of the owner.
 func proxyOf(cert *x509.Certificate, lifetime time.Duration) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<31))
 	if err != nil {

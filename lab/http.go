@@ -18,7 +18,7 @@ import (
 //go:embed nginx.conf
 var nginxConf string
 
-// NginxConfig says which nginx is wanted; its zero value is a good one.
+// NginxConfig configures an nginx; its zero value is a valid configuration.
 type NginxConfig struct {
 	Config
 	Workers        int    // processes that serve; 0 means 1
@@ -29,12 +29,12 @@ type NginxConfig struct {
 	HTTP           string // lines for the http block around it
 }
 
-// Start starts nginx as a WebDAV server: GET with ranges, PUT, DELETE, MKCOL, COPY, MOVE, and listings in JSON (no
-// PROPFIND: Debian's nginx has none).
+// Start starts nginx as a WebDAV server: GET with ranges, PUT, DELETE, MKCOL, COPY, MOVE, and
+// listings in JSON (no PROPFIND: Debian's nginx does not support it).
 //
-// URLs has "http", with TLS "https", and "slow" (the same files, each answer at SlowRate), "code" (its folder 401,
-// 403, 404, 429, 500, 503 answers everything below with that code; 444 closes the connection without an answer) and
-// "status" (nginx's own counters).
+// URLs has "http", with TLS "https", and "slow" (the same files, each response at SlowRate), "code"
+// (its folders 401, 403, 404, 429, 500, 503 return that status for all paths below; 444 closes the
+// connection without a response) and "status" (nginx's own counters).
 func (c NginxConfig) Start(ctx context.Context) (*System, error) {
 	return c.launch(ctx, "nginx", "nginx", func(s *System, program string) { c.build(s, program) }, "tmp", "run/nginx")
 }
@@ -125,7 +125,8 @@ var (
 	tomcatFolder string
 )
 
-// WebDAVServers returns the names of those that serve a folder by WebDAV without checksums, beside nginx.
+// WebDAVServers returns the names of the systems, besides nginx, that serve a folder by WebDAV
+// without checksums.
 func WebDAVServers() []string { return []string{"apache2", "rclone", "tomcat"} }
 
 // A FolderConfig is a server that serves a folder by HTTP. One of the ListingServers serves Data read-only, with ranges

@@ -28,7 +28,7 @@ func (i image) write(path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(layer.Name()) }() // it is in the system's folder
+	defer func() { _ = os.Remove(layer.Name()) }() // the system's folder contains the layer
 	defer layer.Close()
 	sum := sha256.New()
 	t := tar.NewWriter(io.MultiWriter(layer, sum))

@@ -22,7 +22,7 @@ import (
 //go:embed keycloak.json
 var keycloakRealm []byte
 
-// KeycloakConfig says which Keycloak is wanted; its zero value is a good one.
+// KeycloakConfig configures a Keycloak; its zero value is a valid configuration.
 type KeycloakConfig struct {
 	Config
 	Life time.Duration // of access tokens, whole seconds; 0 is 5 minutes

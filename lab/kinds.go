@@ -20,7 +20,7 @@ type Kind struct {
 	Name    string
 	What    string   // one line
 	Auths   []string // methods of authentication
-	Several string   // one line: what several servers of it are; "" if there is always one
+	Several string   // one line on the system with several servers; "" if there is always one
 	Slots   bool     // runs jobs; the number of jobs at once can be set
 	Version bool     // exists in more than one version
 	TLS     bool     // supports TLS
@@ -107,7 +107,8 @@ func Names() (names []string) {
 	return names
 }
 
-// KindOf returns the kind of a name; ok is false, and the Kind supports nothing, if there is none.
+// KindOf returns the kind of a name; if the name is unknown, ok is false, and the Kind supports
+// nothing.
 func KindOf(name string) (_ Kind, ok bool) {
 	all := Kinds()
 	i := slices.IndexFunc(all, func(k Kind) bool { return k.Name == name })
@@ -193,7 +194,8 @@ func (o Options) checkSet() error {
 	return err
 }
 
-// Install says what brings what is missing: a command, several, or "" where none does.
+// Install returns the commands that install the missing programs: one command, several, or "" if no
+// command does.
 func Install(list []*MissingError) string {
 	var packages, commands []string
 	for _, m := range list {
@@ -220,7 +222,8 @@ type Options struct {
 	Set     []string      // settings of each server, as XRootDConfig.Set has them
 }
 
-// Installed returns an error with the command that installs what is missing if k cannot be started with o here.
+// Installed returns an error with the command that installs the missing programs if k cannot be
+// started with o here.
 func (k Kind) Installed(o Options) error {
 	missing := k.Missing(o)
 	var err error
@@ -241,10 +244,10 @@ type Offer struct {
 	Servers int      `json:"servers"` // 1: with --servers; 0: without
 	Ready   bool     `json:"ready"`
 	Missing []string `json:"missing,omitempty"` // a sentence each
-	Install string   `json:"install,omitempty"` // the command that installs what is missing
+	Install string   `json:"install,omitempty"` // the command that installs the missing programs
 }
 
-// Offers returns all systems that can be started, and what is missing for them.
+// Offers returns all systems that can be started, and the missing programs of the others.
 func Offers() (all []Offer) {
 	add := func(k Kind, what, auth string, servers int) {
 		missing := k.Missing(Options{Auth: auth, Servers: servers})
@@ -272,7 +275,7 @@ func Offers() (all []Offer) {
 	return all
 }
 
-// readiness says whether the system can be started, or what is missing.
+// readiness returns whether the system can be started, or the missing programs.
 func (o Offer) readiness() string {
 	if o.Ready {
 		return "ready"
@@ -364,8 +367,9 @@ func (s *System) Scenario() string {
 	return b.String()
 }
 
-// Variables returns the environment of real clients, and WEIR_LAB_... variables that describe the system. A variable
-// that does not apply is left out, so that one system inside another hides nothing of the outer one.
+// Variables returns the environment of real clients, and WEIR_LAB_... variables that describe the
+// system. A variable that does not apply is left out, so that one system inside another does not
+// hide the variables of the outer system.
 func (s *System) Variables() []string {
 	env := slices.Clone(s.Env)
 	if s.URL != "" {

@@ -79,8 +79,9 @@ func newTicket(ctx context.Context, s *System, cache string, lifetime time.Durat
 		cache, s.Principal)
 }
 
-// TicketFor makes one more ticket cache of the user, good for lifetime in whole seconds, and returns its file. For
-// none or less it returns when a ticket of one second has expired.
+// TicketFor makes one more ticket cache of the user, good for lifetime in whole seconds, and
+// returns its file. If lifetime is zero or less, it returns when a ticket of one second has
+// expired.
 func (s *System) TicketFor(ctx context.Context, lifetime time.Duration) (string, error) {
 	if s.kinit == "" {
 		return "", errors.New("lab: only a system with krb5 has tickets")
@@ -111,7 +112,7 @@ func (s *System) runTool(ctx context.Context, user int, env []string, argv ...st
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = s.Dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.Dir, "TMPDIR=" + s.Dir, "LC_ALL=C"}, env...)
-	cmd.WaitDelay = 30 * time.Second // it ends what hangs: on a busy machine the last output may come late
+	cmd.WaitDelay = 30 * time.Second // only for a hanging command: on a busy machine the last output may come late
 	if user >= 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(user), Gid: uint32(user)}}
 	}

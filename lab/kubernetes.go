@@ -27,11 +27,11 @@ var kubeletConf string
 //go:embed kubernetes.sh
 var nodeScript string
 
-// KubernetesConfig says which Kubernetes is wanted; its zero value is a good one.
+// KubernetesConfig configures a Kubernetes; its zero value is a valid configuration.
 type KubernetesConfig struct {
 	Config
 	Pods    int    // that run at once; 0 means 100
-	Program string // what KubernetesImage runs; "": the program that we are
+	Program string // the program in KubernetesImage; "": this program
 }
 
 // KubernetesImage is the image that a lab's Kubernetes has: it runs the Program of the configuration, as the user 65532.
@@ -227,7 +227,7 @@ func getKube(ctx context.Context, s *System, api *port, path string) ([]byte, er
 	return text, err
 }
 
-// askKube returns a question that is answered when the API server answers a path.
+// askKube returns a question that succeeds when the API server responds to a request of a path.
 func askKube(s *System, api *port, path string) question {
 	return func(ctx context.Context) error {
 		_, err := getKube(ctx, s, api, path)

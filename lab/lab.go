@@ -24,27 +24,30 @@ import (
 // at a time; its fields stay as they are from start to Stop.
 type System struct {
 	Name   string            // "nginx", "xrootd", "gridftp"
-	URL    string            // what clients are pointed at: the folder Data, without a final slash
-	URLs   map[string]string // the same folder by scheme, and what else the system offers (see its function)
+	URL    string            // URL for clients: the folder Data, without a final slash
+	URLs   map[string]string // URLs of the same folder by scheme, and of the system's other services (see its function)
 	Dir    string            // everything the system has on disk; removed by Stop
 	Data   string            // the folder behind URL
 	CAFile string            // certificate authority of its TLS, "" without TLS
-	CADir  string            // the same authority as X509_CERT_DIR wants it
+	CADir  string            // the same authority in the format of X509_CERT_DIR
 
-	// Servers are the members of a service: a redirector or balancer first. Where data servers have folders of their
-	// own, Data is that of the first, and WriteFile spreads the files.
+	// Servers are the members of a service: a redirector or balancer first. If data servers have
+	// folders of their own, Data is the folder of the first server, and WriteFile spreads the
+	// files.
 	Servers []Server
-	// Batch is how the on block of a scenario names a system that runs jobs: its key batch. "" for a data service.
+	// Batch is the name of a batch system in the on block of a scenario: the value of its key
+	// batch. "" for a data service.
 	Batch string
-	// Slots is how many jobs a system that runs jobs runs at once.
+	// Slots is the number of concurrent jobs of a batch system.
 	Slots int
-	// StatsSocket is where HAProxy answers questions about its servers, such as "show stat"; "" where there is none.
+	// StatsSocket is the Unix socket of HAProxy's statistics, for commands such as "show stat"; ""
+	// without HAProxy.
 	StatsSocket string
 	// AccessLog is a file in which the server writes each request or transfer, or "".
 	AccessLog string
-	// Note is what a user should know of this very system, a sentence, or "".
+	// Note is a hint for users of this system, a sentence, or "".
 	Note string
-	// Identity is what clients prove who they are with.
+	// Identity is the clients' proof of identity.
 	Identity
 
 	user    int
@@ -56,10 +59,10 @@ type System struct {
 	ready   time.Duration
 	say     func(part string)
 	lost    func(part string, why error)
-	given   os.FileInfo // what Dir was before it was ours; nil: lab made it
+	given   os.FileInfo // the state of a given Dir before Start; nil: lab made it
 	sweeper *sweeper
 	disks   *disks // nil without limits
-	groups  string // what the names of its control groups begin with, "" if it has none
+	groups  string // prefix of the names of its control groups, "" without control groups
 	stopped bool
 	err     error // of putting it together
 }
@@ -67,10 +70,10 @@ type System struct {
 // system returns the system of a type that has one.
 func (s *System) system() *System { return s }
 
-// Config is what all systems have in common.
+// Config has the common settings of all systems.
 type Config struct {
-	// Dir is an empty or missing folder for the system's files. "" makes one below the temporary folder. Stop removes
-	// a folder that lab made, and empties one that it was given.
+	// Dir is an empty or missing folder for the system's files. "" makes one below the temporary
+	// folder. Stop removes a folder that lab made, and empties a given folder.
 	Dir string
 	// TLS adds TLS with a certificate for localhost and 127.0.0.1 from an authority made for this system alone.
 	TLS bool
@@ -82,11 +85,12 @@ type Config struct {
 	Programs map[string]string
 	// Progress, if set, is called with each part of the system that has come up: a name such as "ds2-xrootd".
 	Progress func(part string)
-	// Lost, if set, is called when a part that had come up ends by itself or is killed, but not by Stop, Kill or Restart; why
-	// says how. It is called by another goroutine, at any time until Stop returns.
+	// Lost, if set, is called when a part that had come up ends by itself or is killed, but not by
+	// Stop, Kill or Restart; why has the reason. It is called by another goroutine, at any time
+	// until Stop returns.
 	Lost func(part string, why error)
 
-	ours    bool // whoever starts the system runs it, root as well
+	ours    bool // the system runs as the user that starts it, even as root
 	grouped bool // it has control groups
 	as      int  // user that runs it where root starts it; 0 is plainUser
 }
@@ -94,8 +98,8 @@ type Config struct {
 // plainUser runs servers when root starts them. It needs no entry in passwd.
 const plainUser = 20124
 
-// launch makes a system of one program, has build say how it runs, and starts it. Nothing is left of one that does
-// not come up.
+// launch makes a system of one program, calls build to configure it, and starts it. If the start
+// fails, everything is removed.
 func (c Config) launch(ctx context.Context, name, program string, build func(s *System, program string),
 	folders ...string) (*System, error) {
 	supports, _ := KindOf(name)
@@ -160,8 +164,9 @@ func newSystem(name string, c Config, folders ...string) (*System, error) {
 	return nil, err
 }
 
-// Pids returns the process ids of what runs now: of the servers with these names or roles, or of all without any.
-// Each leads a process group of the same number, to which all its children belong.
+// Pids returns the ids of the running processes: of the servers with these names or roles, or of
+// all servers without arguments. Each leads a process group of the same number, to which all its
+// children belong.
 func (s *System) Pids(of ...string) []int {
 	var pids []int
 	for _, p := range s.processes(of...) {
@@ -197,14 +202,15 @@ func stopAll(parts []*process, patience time.Duration) {
 	}
 }
 
-// Restart starts the system again on the same ports with the same data, after ending what still runs of it.
+// Restart starts the system again on the same ports with the same data, after ending its running
+// processes.
 func (s *System) Restart(ctx context.Context) error {
 	s.Kill()
 	return s.run(ctx, s.parts)
 }
 
-// run starts parts in order, each when the one before it answers, and waits until the whole system is ready. Each part, and
-// the system once its parts answer, has the time s.ready.
+// run starts parts in order, each when the part before it responds, and waits until the whole
+// system is ready. Each part, and the system once its parts respond, has the time s.ready.
 func (s *System) run(ctx context.Context, parts []*process) (err error) {
 	soon := func(wait func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, s.ready)
@@ -236,8 +242,8 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 	return nil
 }
 
-// Stop ends all processes, gently first, and removes what the system had on disk. It returns when they are gone. A
-// second Stop does nothing.
+// Stop ends all processes, gently first, and removes the system's files. It returns when they are
+// gone. A second Stop does nothing.
 func (s *System) Stop() error {
 	stopAll(s.parts, 3*time.Second)
 	for _, p := range s.ports {

@@ -29,14 +29,14 @@ type process struct {
 	log    string         // file for standard output and standard error
 	user   int            // user and group id, -1 for our own
 	server string         // name of the System's Server it belongs to, if any
-	stale  string         // file that the program makes, or that tells it of its wire: removed before it starts
+	stale  string         // file that the program makes, or that reports its network to it: removed before it starts
 	apart  bool           // in namespaces of its own (mounts, processes, host name): all that it started ends with it
 	home   string         // folder in which only it and its children work, if these leave its group
 	end    syscall.Signal // how it is asked to end; 0 is SIGTERM
-	wire   *wire          // to a network of its own, if it is to have one: only for what is apart
+	wire   *wire          // to a network of its own, only for separated processes
 	groups []string       // folders of the control groups in which it runs
 	ask    question
-	lost   func(name string, why error) // hears that the process ended and nobody had asked it to, once it had answered; or nil
+	lost   func(name string, why error) // called when the process ends by itself after it has responded; may be nil
 
 	pid    int
 	done   chan struct{} // closed when the process and its group are gone
@@ -92,7 +92,7 @@ func (p *process) start() error {
 	return err
 }
 
-// namespaces is what find says of processes that are set apart.
+// namespaces is the result of find for processes in namespaces of their own.
 const namespaces = "namespaces"
 
 // tryApart is nil when processes can be set apart here.
@@ -108,8 +108,9 @@ func tryApart() error {
 	return nil
 }
 
-// mind starts cmd, waits for its end and clears away what is left of its group. It keeps its thread the whole time:
-// the kernel ties the signal that cmd gets when we die to the thread that started it.
+// mind starts cmd, waits for its end and ends the remaining processes of its group. It keeps its
+// thread the whole time: the kernel ties the parent-death signal of cmd to the thread that started
+// it.
 func (p *process) mind(cmd *exec.Cmd, out *os.File, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -174,7 +175,7 @@ func (p *process) orphans() (found bool) {
 	return found
 }
 
-// dying is how long killed processes may need to let go of their ports.
+// dying limits the time that killed processes may need to release their ports.
 const dying = 5 * time.Second
 
 // alive reports whether a process group has members that run. Zombies do not count:
@@ -205,7 +206,7 @@ func (p *process) signal(sig syscall.Signal) error {
 	return err
 }
 
-// endSignal is the signal that asks the process to end.
+// endSignal returns the signal that requests the end of the process.
 func (p *process) endSignal() syscall.Signal { return cmp.Or(p.end, syscall.SIGTERM) }
 
 // stop ends the process: with its signal and that much patience, then with SIGKILL. It returns when it is gone.
@@ -227,7 +228,7 @@ func (p *process) stop(patience time.Duration) {
 	<-p.done
 }
 
-// wait asks until the server answers, has ended, or ctx is over.
+// wait polls the server until it responds, has ended, or ctx is over.
 func (p *process) wait(ctx context.Context) error {
 	err := poll(ctx, 5*time.Millisecond, time.Second, p.ask, p.done)
 	switch {
@@ -240,7 +241,8 @@ func (p *process) wait(ctx context.Context) error {
 	return nil
 }
 
-// poll asks until the answer is right, ctx is over or over is closed, with a bound for each question.
+// poll repeats the question until it succeeds, ctx is over or over is closed, with a time limit for
+// each attempt.
 func poll(ctx context.Context, every, bound time.Duration, ask question, over <-chan struct{}) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

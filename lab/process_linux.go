@@ -29,7 +29,7 @@ func (p *process) attributes() *syscall.SysProcAttr {
 // makes it root there if it is not root already.
 func setApart(attr *syscall.SysProcAttr) {
 	attr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS
-	attr.Pdeathsig = syscall.SIGKILL // the first process of a namespace hears no other
+	attr.Pdeathsig = syscall.SIGKILL // the first process of a namespace receives no other signal
 	if os.Geteuid() != 0 {
 		attr.Cloneflags |= syscall.CLONE_NEWUSER
 		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}

@@ -28,7 +28,7 @@ func Packages() map[string][]string {
 	return found
 }
 
-// packageOf returns the Debian package of a program, or "" if none is known.
+// packageOf returns the Debian package of a program, or "" if it is unknown.
 func packageOf(program string) string {
 	for name, programs := range Packages() {
 		if slices.Contains(programs, program) {
@@ -38,15 +38,15 @@ func packageOf(program string) string {
 	return ""
 }
 
-// A MissingError says which program, or what else, is not on this machine.
+// A MissingError names a program, or another requirement, that is not on this machine.
 type MissingError struct {
 	Program string
 	Package string // Debian package that brings it, "" if unknown
 	How     string // command that brings it where no package does
-	Why     string // sentence on what no command brings
+	Why     string // sentence on requirements that no command installs
 }
 
-// Error names the program and what would bring it.
+// Error names the program and the command that installs it.
 func (e *MissingError) Error() string {
 	text := fmt.Sprintf("program %s not found", e.Program)
 	switch {
@@ -84,7 +84,7 @@ func Built(name string) (string, error) {
 	return "", fmt.Errorf("no folder build/%s in the source tree: make needs or make needs-full makes it", name)
 }
 
-// rootUser is what find says of the user who may do all.
+// rootUser is the result of find if only root may use the program.
 const rootUser = "root"
 
 // unpackedXRootD begins the name by which find looks for a version of XRootD that need not be this system's.
@@ -95,7 +95,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// program finds name as c says, or in PATH and the folders of daemons.
+// program finds name according to c, or in PATH and the folders of daemons.
 func (c Config) program(name string) (string, error) {
 	if p := c.Programs[name]; p != "" {
 		return exec.LookPath(p)
@@ -196,14 +196,15 @@ func findBuilt(in, pattern string) (string, error) {
 	return "", &MissingError{Program: filepath.Base(pattern), How: "make needs-full (where the source of weir is)"}
 }
 
-// NoDNS rewrites cmd, which is not started yet, so that its program asks no name server: in a mount namespace of its
-// own /etc/nsswitch.conf says "hosts: files". Clients such as xrdcp look the server's name up several times in each
-// process, which on a host with a slow name server costs more than a small transfer. Only root may do that; for
-// others it is an error and cmd stays as it was.
+// NoDNS rewrites cmd, which is not started yet, so that its program contacts no name server: in a
+// mount namespace of its own /etc/nsswitch.conf has "hosts: files". Clients such as xrdcp look the
+// server's name up several times in each process, which on a host with a slow name server costs
+// more than a small transfer. Only root may do that; for others it is an error and cmd stays as it
+// was.
 func NoDNS(cmd *exec.Cmd) error { return lookUp(cmd, "files", "") }
 
-// NameServer rewrites cmd as NoDNS does, so that its program asks the name server at that address, port 53, for what
-// /etc/hosts does not have.
+// NameServer rewrites cmd as NoDNS does, so that its program queries the name server at that
+// address, port 53, for names that /etc/hosts does not have.
 func NameServer(cmd *exec.Cmd, address string) error { return lookUp(cmd, "files dns", address) }
 
 // lookUp gives cmd an order of look-ups of hosts, and a name server unless it is "".
@@ -227,7 +228,8 @@ printf 'passwd: files\ngroup: files\nhosts: %s\n' "$1" | bind /etc/nsswitch.conf
 	return nil
 }
 
-// outputOf runs a program that ends by itself, and returns what it prints without the space around it. An error has all that it prints.
+// outputOf runs a program that ends by itself, and returns its output without the space around it.
+// An error has all output.
 func outputOf(cmd *exec.Cmd) (string, error) {
 	var failed bytes.Buffer
 	cmd.Stderr = &failed

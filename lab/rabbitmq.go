@@ -12,7 +12,7 @@ import (
 //go:embed rabbitmq.conf
 var rabbitConf string
 
-// RabbitMQConfig says which RabbitMQ is wanted; its zero value is a good one.
+// RabbitMQConfig configures a RabbitMQ; its zero value is a valid configuration.
 type RabbitMQConfig struct {
 	Config
 }
@@ -21,7 +21,7 @@ type rabbitValues struct {
 	AMQP, STOMP, Secure, CA, Cert, Key, User, Password string
 }
 
-// rabbitScript is RabbitMQ's own: that in PATH wants to be root or rabbitmq.
+// rabbitScript is RabbitMQ's own script: the script in PATH runs only as root or rabbitmq.
 const rabbitScript = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 
 // Start starts RabbitMQ as a broker for STOMP, with a generated password in Settings. URL is that of STOMP, such as

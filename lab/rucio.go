@@ -28,17 +28,18 @@ host, port = sys.argv[1].rsplit(":", 1)
 run_simple(host, int(port), application, threaded=True)
 `
 
-// rucioWAL lets Rucio read its database while it writes: a rule for thousands of files does both in one request, with two connections.
+// rucioWAL lets Rucio read its database while it writes: a rule for thousands of files reads and
+// writes in one request, with two connections.
 const rucioWAL = `import sqlite3, sys
 sqlite3.connect(sys.argv[1]).execute("PRAGMA journal_mode=WAL")
 `
 
-// RucioConfig says which Rucio is wanted; its zero value is a good one.
+// RucioConfig configures a Rucio; its zero value is a valid configuration.
 type RucioConfig struct {
 	Config
 	// Certificate is a PEM file with the certificate and the key that Rucio presents to the transfer service.
 	Certificate string
-	// Broker has the messages of the transfer service for rucio-conveyor-receiver; nil: there is none.
+	// Broker has the messages of the transfer service for rucio-conveyor-receiver. It may be nil.
 	Broker *Broker
 	VO     string // virtual organization of these messages
 	Marks  string // URL of the register of SciTags, in which lab is the experiment; "": flows are not marked

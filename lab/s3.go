@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// S3Config says which S3 service is wanted; its zero value is a good one.
+// S3Config configures an S3 service; its zero value is a valid configuration.
 type S3Config struct {
 	Config
 	Server string // one of S3Servers; "" means versitygw

@@ -23,7 +23,7 @@ type Server struct {
 	Role    string `json:"role"`           // Redirector, DataServer, Balancer or Node
 	Address string `json:"address"`        // host:port; redirects may have a name as the host
 	URL     string `json:"url"`            // of this server alone
-	Data    string `json:"data,omitempty"` // its folder behind /data, or behind URL; "" if it has none
+	Data    string `json:"data,omitempty"` // its folder behind /data, or behind URL; may be empty
 
 	// Of a GridFTP server behind a balancer.
 	DataAddress string `json:"data_address,omitempty"` // of its data connections, without a port
@@ -31,8 +31,8 @@ type Server struct {
 	TransferLog string `json:"transfer_log,omitempty"` // file with a line for each transfer
 }
 
-// cluster makes a redirector and its data servers. Their order is what makes them ready in three seconds: a data
-// server that finds no manager, and an xrootd that finds no cmsd, tries again after ten.
+// cluster makes a redirector and its data servers. Their order makes them ready in three seconds: a
+// data server that finds no manager, and an xrootd that finds no cmsd, tries again after ten.
 func (c XRootDConfig) cluster(s *System, v xrootdValues, programs map[string][]string) {
 	front, manager := s.newPort(true), s.newPort(true)
 	c.point(s, front)
@@ -108,7 +108,7 @@ func redirectorKnowsAll(ctx context.Context, s *System) error {
 	return errors.Join(errs...)
 }
 
-// Server returns the member of that name, or an error that says which exist.
+// Server returns the member of that name, or an error that lists the members.
 func (s *System) Server(name string) (Server, error) {
 	for _, server := range s.Servers {
 		if server.Name == name {
@@ -145,10 +145,11 @@ func roleOf(s *System, name string) string {
 	return server.Role
 }
 
-// KillPart ends all processes of one server at once, as the crash of its host does, and returns when they are gone.
-// Its ports stay reserved: connections are refused until RestartPart. Until then as well, XRootD's redirector has
-// clients wait who ask for a file that it does not know, such as a new one: a dead data server might have it. (Extra
-// with "cms.delay drop 3s" makes it forget the dead after 3 s instead of 10 minutes.)
+// KillPart ends all processes of one server at once, as the crash of its host does, and returns
+// when they are gone. Its ports stay reserved: connections are refused until RestartPart. During
+// that time XRootD's redirector makes clients wait that request an unknown file, such as a new
+// file: a dead data server might have it. (Extra with "cms.delay drop 3s" makes it forget the dead
+// after 3 s instead of 10 minutes.)
 func (s *System) KillPart(name string) error {
 	_, err := s.Server(name)
 	if err == nil {
@@ -157,9 +158,10 @@ func (s *System) KillPart(name string) error {
 	return err
 }
 
-// RestartPart starts one server again with the same address and data, after ending what still runs of it, and returns
-// when the system is whole again: at once for a data server, after ten seconds or less for a redirector, since data
-// servers look for a lost one that seldom.
+// RestartPart starts one server again with the same address and data, after ending its running
+// processes, and returns when the whole system is ready again: at once for a data server, after up
+// to ten seconds for a redirector, since data servers search for a lost redirector only every ten
+// seconds.
 func (s *System) RestartPart(ctx context.Context, name string) error {
 	if err := s.KillPart(name); err != nil {
 		return err

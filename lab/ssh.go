@@ -17,19 +17,19 @@ var sshdScript string
 //go:embed sshd_config
 var sshdConfig string
 
-// Node is the role of a Server that one can log in to.
+// Node is the role of a Server that allows logins.
 const Node = "node"
 
-// SSHConfig says which machines are wanted; its zero value is a good one.
+// SSHConfig configures machines for logins by ssh; its zero value is a valid configuration.
 type SSHConfig struct {
 	Config
 	Nodes int // machines to log in to; 0 means 1
 }
 
-// Start starts machines to log in to as the user that started them: this machine under the names node1, node2...,
-// each with its own sshd, host name and home folder. Processes on a node end with it (KillPart, Stop). Env has the
-// PATH on which ssh, scp and sftp know these nodes and no other machine's keys. With Config.Disk each node has a scratch
-// disk, which is TMPDIR of those who log in.
+// Start starts machines to log in to as the user that started them: this machine under the names
+// node1, node2..., each with its own sshd, host name and home folder. Processes on a node end with
+// it (KillPart, Stop). Env has the PATH on which ssh, scp and sftp know these nodes and no other
+// machine's keys. With Config.Disk each node has a scratch disk, which is TMPDIR of its sessions.
 func (c SSHConfig) Start(ctx context.Context) (*System, error) {
 	if c.Nodes < 0 || c.Nodes > MaxServers {
 		return nil, fmt.Errorf("lab: ssh: %d nodes: use 1 to %d", c.Nodes, MaxServers)
@@ -96,7 +96,7 @@ func withHome(passwd []byte, who *user.User, home string) []byte {
 	return []byte(b.String())
 }
 
-// sshClients writes what ssh and its companions need to know of the nodes.
+// sshClients writes the configuration for the nodes that ssh and its companions need.
 func sshClients(s *System, me *user.User, found map[string]string) {
 	if s.err != nil {
 		return

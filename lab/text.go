@@ -37,7 +37,7 @@ func programOf(s *System, name string) string {
 	return name
 }
 
-// WriteText writes what a user needs to use the system.
+// WriteText writes the information that a user needs to use the system.
 func (s *System) WriteText(out io.Writer) error {
 	var b strings.Builder
 	t := say.NewTable(&b)
@@ -79,7 +79,7 @@ func (s *System) WriteText(out io.Writer) error {
 	return err
 }
 
-// WriteOffers writes what can be started, and what is missing for the rest.
+// WriteOffers writes the systems that can be started, and the missing programs of the others.
 func WriteOffers(out io.Writer) error {
 	t := say.NewTable(out)
 	for _, o := range Offers() {

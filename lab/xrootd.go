@@ -16,21 +16,21 @@ import (
 //go:embed xrootd.cfg
 var xrootdConf string
 
-// MaxServers is how many data servers a redirector can know.
+// MaxServers is the largest number of data servers of a redirector.
 const MaxServers = 64
 
-// XRootDConfig says which XRootD service is wanted; its zero value is a good one: a single server that asks for no
-// credential.
+// XRootDConfig configures an XRootD service; its zero value is a valid configuration: a single
+// server that requires no credential.
 type XRootDConfig struct {
 	Config
-	// Version is that of this system's XRootD or one of XRootDVersions, or more of its number, as 6.2; "" is this
-	// system's.
+	// Version is the version of this system's XRootD or one of XRootDVersions. It may be shortened,
+	// as in 6.2; "" is this system's.
 	Version string
 	// Servers is the number of data servers behind a redirector, at most MaxServers; 0 makes one server that stands
 	// alone.
 	Servers int
-	// Lookup is for how many seconds a redirector makes clients wait when it does not know who has a file, as for
-	// each new one; 0 means 1, the least.
+	// Lookup is the number of seconds for which a redirector makes clients wait for an unknown
+	// file, such as each new file; 0 means 1, the minimum.
 	Lookup int
 	// Auth is the one way in which clients must prove who they are, at each server: "" or "none", "unix", "krb5",
 	// "gsi" or "ztn" (which adds TLS).
@@ -47,30 +47,32 @@ type XRootDConfig struct {
 	// Set; without Issuer there is the lab's alone. With it the audience https://se.example.org is accepted as well.
 	Issuer string
 	Keys   []byte
-	// Macaroons has each server make and take macaroons: they allow what these rules (an authdb, as in "u * / a")
-	// allow to whoever asks. "" is a server without them.
+	// Macaroons makes each server issue and accept macaroons: they give the rights that these rules
+	// (an authdb, as in "u * / a") give to the client that requests them. "" is a server without
+	// them.
 	Macaroons string
-	// Users has each server map, over HTTPS, the lab's user with a certificate or a proxy to the name User, which rules of Macaroons can
-	// allow something. It adds TLS, with RSA keys; those of Authority must be of that kind as well.
+	// Users has each server map, over HTTPS, the lab's user with a certificate or a proxy to the
+	// name User, which rules of Macaroons can allow something. It adds TLS, with RSA keys; the keys
+	// of Authority must be of that kind as well.
 	Users bool
 	// IPv6 has one server without TLS answer at [::1] as well, which URL is of.
 	IPv6 bool
 	// Set are settings of each server, DIRECTIVE=VALUE with one of XRootDDirectives. It is an error if a server does
 	// not understand one; the error has the server's words.
 	Set []string
-	// Extra is lines for the configuration of each server, in XRootD's own language. Those that begin with "cms."
-	// reach cmsd as well.
+	// Extra has further lines for the configuration of each server, in XRootD's own language. Lines
+	// that begin with "cms." are also for cmsd.
 	Extra string
 
-	root string // of what was unpacked of Version
+	root string // folder with the unpacked Version
 }
 
-// Start starts an XRootD service that speaks root:// and HTTP on the same port and knows the checksums adler32, md5
-// and crc32c.
+// Start starts an XRootD service that supports root:// and HTTP on the same port and the checksums
+// adler32, md5 and crc32c.
 //
-// URLs has "root" (also URL) and "http", with TLS "roots" and "https" as well; for a cluster they are the redirector's.
-// With ztn, URL is that of "roots". Each server listens on every address, since it knows no other way, but refuses
-// clients that do not come from 127.0.0.1.
+// URLs has "root" (also URL) and "http", with TLS "roots" and "https" as well; for a cluster they
+// are the redirector's. With ztn, URL is the URL of "roots". Each server listens on every address,
+// since XRootD has no setting for that, but refuses clients that do not come from 127.0.0.1.
 func (c XRootDConfig) Start(ctx context.Context) (*System, error) {
 	if err := c.complete(); err != nil {
 		return nil, fmt.Errorf("lab: xrootd: %w", err)
@@ -92,7 +94,7 @@ func (c XRootDConfig) Start(ctx context.Context) (*System, error) {
 	return s, nil
 }
 
-// complete fills in what is left to us and refuses what cannot be.
+// complete sets defaults and refuses invalid settings.
 func (c *XRootDConfig) complete() error {
 	c.Auth, c.Lookup = cmp.Or(c.Auth, "none"), cmp.Or(c.Lookup, 1)
 	if !slices.Contains(XRootDAuths(), c.Auth) {
@@ -203,8 +205,8 @@ func macaroons(s *System, rules string, v *xrootdValues) {
 		"ofs.authorize 1\nofs.authlib libXrdMacaroons.so\nacc.authdb %s\nhttp.header2cgi Authorization authz\n", key, authdb)
 }
 
-// point tells the URLs of the service at p. A name where a certificate is checked or a ticket is asked for, else an
-// address, which is not looked up.
+// point sets the URLs of the service at p. They contain a name if a certificate is checked or a
+// ticket is requested, otherwise an address, which is not looked up.
 func (c XRootDConfig) point(s *System, p *port) {
 	host := p.Address()
 	if c.Auth == "gsi" || c.Auth == "krb5" || c.Auth == "ztn" {

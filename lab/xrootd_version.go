@@ -13,8 +13,9 @@ import (
 //go:embed xrootd-*.txt
 var xrootdPackages embed.FS
 
-// XRootDVersions are the versions that `make needs-full` unpacks beside the one of this system, oldest first: the values
-// that XRootDConfig.Version has beside "". There is a file xrootd-VERSION.txt of each.
+// XRootDVersions returns the versions that `make needs-full` unpacks in addition to this system's
+// version, oldest first: the values, besides "", of XRootDConfig.Version. Each has a file
+// xrootd-VERSION.txt.
 func XRootDVersions() []string {
 	files, _ := xrootdPackages.ReadDir(".") // sorted, and always there
 	var all []string
@@ -24,8 +25,8 @@ func XRootDVersions() []string {
 	return all
 }
 
-// findXRootD is the folder that a version was unpacked in, and that version in full: of "6", "6.2" and "6.2.0" the
-// same. Both are "" of this system's own.
+// findXRootD returns the folder into which a version was unpacked, and the full version: of "6",
+// "6.2" and "6.2.0" the same. They are "" for this system's own version.
 func findXRootD(version string) (root, full string, err error) {
 	is := func(full string) bool { return full == version || strings.HasPrefix(full, version+".") }
 	var have []string
@@ -79,9 +80,9 @@ func (c XRootDConfig) commands(s *System, xrootd string) map[string][]string {
 	return programs
 }
 
-// unpackedPrograms returns commands that run programs of a folder that unpack.sh has made, with the libraries that are there: the
-// loader is called by each program's name, so that its process has that name. What the servers' user cannot come to
-// is copied.
+// unpackedPrograms returns commands that run programs of a folder that unpack.sh has made, with the
+// libraries that are there: the loader is called by each program's name, so that its process has
+// that name. Files that the servers' user cannot access are copied.
 func unpackedPrograms(s *System, root string, programs ...string) (map[string][]string, error) {
 	loaders, _ := filepath.Glob(filepath.Join(root, "lib*/ld-linux-*"))
 	libraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu*"))
@@ -133,7 +134,7 @@ func copyFiles(from, to string) error {
 	for _, e := range entries {
 		info, err := os.Stat(filepath.Join(from, e.Name()))
 		if err != nil || info.IsDir() {
-			continue // a link to what was not unpacked
+			continue // a link to a file that was not unpacked
 		}
 		if err := copyFile(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
 			return err

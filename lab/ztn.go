@@ -63,7 +63,7 @@ func (c XRootDConfig) keyCache(ctx context.Context, s *System) {
 			"INSERT INTO keycache VALUES "+rows+";")
 }
 
-// keyRow is what the library keeps of an issuer.
+// keyRow returns the row that the library stores for an issuer.
 func keyRow(s *System, issuer string, keys json.RawMessage) string {
 	now := time.Now().Unix()
 	entry, err := json.Marshal(map[string]any{
@@ -73,8 +73,8 @@ func keyRow(s *System, issuer string, keys json.RawMessage) string {
 	return "(" + quote(issuer) + ", " + quote(string(entry)) + ")"
 }
 
-// Token makes a WLCG token that is good for lifetime from now; none or less makes one that has expired. scope is as
-// in "storage.read:/sub", with paths below /data; "" is everything.
+// Token makes a WLCG token that is good for lifetime from now; for a lifetime of zero or less the
+// token has expired. scope is as in "storage.read:/sub", with paths below /data; "" is everything.
 func (s *System) Token(lifetime time.Duration, scope string) (string, error) {
 	if s.issuer == nil {
 		return "", errors.New("lab: only a system with ztn has tokens")
@@ -90,7 +90,7 @@ func (s *System) Token(lifetime time.Duration, scope string) (string, error) {
 	})
 }
 
-// TokenFor writes what Token makes into one more file and returns it.
+// TokenFor writes the result of Token into one more file and returns the file's name.
 func (s *System) TokenFor(lifetime time.Duration, scope string) (string, error) {
 	token, err := s.Token(lifetime, scope)
 	if err != nil {

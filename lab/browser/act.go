@@ -23,8 +23,8 @@ const (
 	End    = kb.End
 )
 
-// Eval evaluates a JavaScript expression in the page, waits for it if it is a promise, and decodes what comes out
-// into out, as encoding/json would; with a nil out it is dropped.
+// Eval evaluates a JavaScript expression in the page, waits for it if it is a promise, and decodes
+// the result into out, as encoding/json would; if out is nil, the result is dropped.
 func (p *Page) Eval(js string, out any) {
 	p.t.Helper()
 	p.call("evaluate "+js, evaluate(js, out))
@@ -75,7 +75,7 @@ func (p *Page) waitFor(js string, long time.Duration) bool {
 	}
 }
 
-// A Box is where an element is in the window, in CSS pixels.
+// A Box is the place of an element in the window, in CSS pixels.
 type Box struct{ X, Y, Width, Height float64 }
 
 // Box scrolls the first element that the CSS selector finds to the middle of the window and returns where it is then.
@@ -115,7 +115,7 @@ func (p *Page) Drag(x, y, toX, toY float64) {
 		chromedp.ClickCount(1)))...)
 }
 
-// Click clicks at a place, as often as n says within a moment.
+// Click clicks at a place, n times within a moment.
 func (p *Page) Click(x, y float64, n int) {
 	p.t.Helper()
 	p.do("move the mouse", chromedp.MouseEvent(chromedp.MouseMoved, x, y))

@@ -21,7 +21,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// patience is how long anything may take. It only ends what hangs: machines that run tests are busy.
+// patience limits every wait. Only a deadlock reaches it: machines that run tests are busy.
 const patience = 2 * time.Minute
 
 // phone is the width, in CSS pixels, below which a page is shown as on a phone: with fingers instead of a mouse, and
@@ -37,7 +37,7 @@ type Page struct {
 	errors []string
 }
 
-// An Option says how a page is shown; see Dark, Still and Printed.
+// An Option changes how a page is displayed; see Dark, Still and Printed.
 type Option func(ctx context.Context) error
 
 // Dark shows the page to somebody who prefers dark pages.
@@ -70,7 +70,7 @@ func Open(t testing.TB, url string, width, height int, options ...Option) *Page 
 	labtest.Need(t, "chromium")
 	set := append([]chromedp.ExecAllocatorOption(nil), chromedp.DefaultExecAllocatorOptions[:]...)
 	set = append(set, chromedp.DisableGPU, chromedp.ExecPath("chromium"),
-		chromedp.Flag("no-proxy-server", true), // what a machine is set to must not matter
+		chromedp.Flag("no-proxy-server", true), // the machine's proxy settings must not matter
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1"))
 	allocator, end := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), set...)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -114,9 +114,9 @@ func (p *Page) Reload() {
 	p.do("reload", chromedp.Reload())
 }
 
-// Errors returns what the page complained about since it was opened, in that order: uncaught exceptions, refused
-// promises, console.error and whatever the browser itself logs as an error, such as a breach of the content security
-// policy. It is empty for a sound page.
+// Errors returns the errors of the page since it was opened, in order of time: uncaught exceptions,
+// refused promises, console.error and errors that the browser itself logs, such as a breach of the
+// content security policy. It is empty for a sound page.
 func (p *Page) Errors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

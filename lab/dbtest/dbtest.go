@@ -20,10 +20,10 @@ import (
 	"weir/lab/labtest"
 )
 
-// Each runs f as two subtests, "SQLite" and "PostgreSQL". The database is empty
-// and f's own; each call of open opens it, and so after a Close once more: in
-// PostgreSQL also twice at a time. What was opened is closed when f's test ends.
-// Without PostgreSQL on this machine that subtest is skipped.
+// Each runs f as two subtests, "SQLite" and "PostgreSQL". The database is empty and f's own; each
+// call of open opens it, and so after a Close once more: in PostgreSQL also twice at a time. The
+// databases that open returned are closed when f's test ends. Without PostgreSQL on this machine
+// that subtest is skipped.
 func Each(t *testing.T, f func(t *testing.T, open func() *db.DB)) {
 	t.Helper()
 	t.Run("SQLite", func(t *testing.T) { f(t, opener(t, File(t))) })
@@ -43,9 +43,8 @@ func File(t testing.TB) string {
 	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
 }
 
-// Server returns the address of a new, empty database of the test binary's
-// PostgreSQL, which is started if this is the first one. It skips t where there
-// is none.
+// Server returns the address of a new, empty database of the test binary's PostgreSQL, which the
+// first call starts. It skips t if PostgreSQL is not installed.
 func Server(t testing.TB) string {
 	t.Helper()
 	labtest.Need(t, "postgres", "initdb", "pg_isready")
@@ -64,8 +63,8 @@ func Server(t testing.TB) string {
 	return u.String()
 }
 
-// server starts PostgreSQL once. It ends, and its files go, with the process:
-// no test knows that it is the last.
+// server starts PostgreSQL once. It ends, and its files go, with the process: a test cannot detect
+// that it is the last.
 var server = sync.OnceValues(func() (*lab.System, error) { //nolint:gochecknoglobals // see above
 	return lab.PostgreSQLConfig{Careless: true}.Start(context.Background())
 })

@@ -30,8 +30,9 @@ func (p *Plans) Add(query string, args []any) {
 	}
 }
 
-// Scans explains the statements, and returns those that may read all rows of a table, or of a wide index without a limit: with the step of
-// the plan that does so, by statement. Tables and indexes that are small by their nature are named in small; skip leaves statements out.
+// Scans explains the statements, and returns the statements that may read all rows of a table, or
+// of a wide index without a limit: by statement, with the step of the plan that does so. Tables and
+// indexes that are small by their nature are named in small; skip leaves statements out.
 func (p *Plans) Scans(d *db.DB, small, wide []string, skip func(query string) bool) (map[string]string, error) {
 	p.mu.Lock()
 	all := maps.Clone(p.args)

@@ -28,7 +28,7 @@ import (
 	"weir/lab"
 )
 
-// IAMConfig says which issuer is wanted; its zero value is a good one.
+// IAMConfig configures an issuer; its zero value is a valid configuration.
 type IAMConfig struct {
 	Life     time.Duration // of access tokens; 0 is an hour
 	Rotate   bool          // a refresh token is good once
@@ -37,8 +37,9 @@ type IAMConfig struct {
 	Exchange bool          // tokens without the claim sid are exchanged for access tokens only, as Keycloak does for clients
 }
 
-// An IAM is an issuer of WLCG tokens that answers as INDIGO IAM does: discovery, keys, token exchange (RFC 8693) and refresh tokens. It
-// has the client weir, with the secret of Secret. Its methods may be called by several goroutines.
+// An IAM is an issuer of WLCG tokens that responds as INDIGO IAM does: discovery, keys, token
+// exchange (RFC 8693) and refresh tokens. It has the client weir, with the secret of Secret. Its
+// methods may be called by several goroutines.
 type IAM struct {
 	URL    string // of the issuer, https
 	CAFile string // PEM file of the authority of its certificate
@@ -48,14 +49,14 @@ type IAM struct {
 	server  *http.Server
 	mu      sync.Mutex
 	keys    map[string]crypto.Signer // that it publishes, by name
-	kid     string                   // of the one with which it signs
+	kid     string                   // of its signing key
 	down    bool
 	asked   map[string]int      // requests to the token endpoint, by grant
 	refresh map[string]iamGrant // by refresh token
 	ends    map[string]time.Time
 }
 
-// An iamGrant is what a token says.
+// An iamGrant has the claims of a token.
 type iamGrant map[string]any
 
 // StartIAM starts an issuer in this process for a test.
@@ -95,7 +96,7 @@ func StartIAM(t testing.TB, c IAMConfig) *IAM {
 	return i
 }
 
-// NewKey has the issuer sign with another key; it publishes the former ones until Withdraw.
+// NewKey has the issuer sign with another key; it publishes the former keys until Withdraw.
 func (i *IAM) NewKey() {
 	var key crypto.Signer
 	var err error
@@ -145,14 +146,15 @@ func (i *IAM) Keys() []byte {
 	return text
 }
 
-// Token makes a token for a subject. claims are added, or replace others; those that are nil are left out.
+// Token makes a token for a subject. claims are added, or replace others; claims that are nil are
+// left out.
 func (i *IAM) Token(sub, scope string, claims map[string]any) string {
 	g := iamGrant{"sub": sub, "scope": scope, "aud": lab.TokenAudience, "wlcg.ver": "1.0", "client_id": "rucio"}
 	maps.Copy(g, claims)
 	return i.sign(g)
 }
 
-// sign signs what a grant says, with times unless it has them.
+// sign signs the claims of a grant, and adds times unless it has them.
 func (i *IAM) sign(g iamGrant) string {
 	now := time.Now()
 	all := iamGrant{"iss": i.URL, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(i.c.Life).Unix(), "jti": rand.Text()}
@@ -168,7 +170,7 @@ func (i *IAM) sign(g iamGrant) string {
 	return text
 }
 
-// read returns what a token of its own says.
+// read returns the claims of a token of its own.
 func (i *IAM) read(raw string) (g iamGrant, err error) {
 	parts := strings.Split(raw, ".")
 	if len(parts) != 3 {
@@ -181,7 +183,7 @@ func (i *IAM) read(raw string) (g iamGrant, err error) {
 		return nil, errors.New("invalid access token: " + raw)
 	}
 	if end, _ := g["exp"].(float64); time.Now().Unix() >= int64(end) {
-		return nil, errors.New("access token expired: " + raw) // IAM says it with the token
+		return nil, errors.New("access token expired: " + raw) // IAM includes the token in the message
 	}
 	return g, nil
 }
@@ -263,7 +265,7 @@ func (i *IAM) grant(r *http.Request) (int, map[string]any) {
 	return http.StatusOK, out
 }
 
-// granted returns what the token of a request says, or an iamRefusal.
+// granted returns the claims of a request's token, or an iamRefusal.
 func (i *IAM) granted(r *http.Request, asked []string) (g iamGrant, err error) {
 	if id, secret, _ := r.BasicAuth(); id != "weir" || secret != i.Secret {
 		return nil, &iamRefusal{http.StatusUnauthorized, "invalid_client", "Bad client credentials"}

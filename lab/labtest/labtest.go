@@ -158,7 +158,7 @@ func WebDAVServers() []string { return firstOf(lab.WebDAVServers(), "tomcat") }
 // S3Servers returns the S3 services that tests run on: the gateway of Versity and, in the full tier, s3proxy.
 func S3Servers() []string { return firstOf(lab.S3Servers(), "s3proxy") }
 
-// firstOf returns all names but those that belong to the full tier, unless it is chosen.
+// firstOf returns all names except the names of the full tier, unless that tier is chosen.
 func firstOf(names []string, full ...string) []string {
 	if tier.IsFull() {
 		return names

@@ -86,7 +86,7 @@ func Subscribe(t testing.TB, broker *lab.Broker, destinations ...string) *Subscr
 	return s
 }
 
-// Next returns the next message. It fails the test if none comes within two minutes.
+// Next returns the next message. It fails the test if no message arrives within two minutes.
 func (s *Subscriber) Next() Received {
 	s.t.Helper()
 	if len(s.early) > 0 {
