@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// An AuthMethod is a way to authenticate; "" takes what the target offers.
+// An AuthMethod is a way to authenticate; "" selects a method that the target offers.
 type AuthMethod string
 
 // Ways to authenticate.
@@ -38,8 +38,8 @@ const (
 	PrivateData       DataChannel = "private"       // DCAU A, PROT P: data is encrypted
 )
 
-// Auth says how clients authenticate. It holds the names of files and environment variables and no secrets, so that
-// it can be part of a plan.
+// Auth configures how clients authenticate. It holds the names of files and environment variables
+// and no secrets, so that it can be part of a plan.
 type Auth struct {
 	Method           AuthMethod  `json:"method,omitempty" enum:"none,unix,krb5,x509,token,basic,s3" doc:"Method of authentication."`
 	User             string      `json:"user,omitempty" doc:"Name of the user, the Kerberos principal of a keytab, or the access key of S3."`
@@ -71,12 +71,12 @@ func (a *Auth) Files() map[string]*string {
 
 // Credentials are the contents of the files and variables that an Auth names. They never leave the process.
 type Credentials struct {
-	Method   AuthMethod // as in Auth; "" is none
+	Method   AuthMethod // as in Auth; may be empty
 	User     string
 	Password string      // as it was first read; see Secret
 	Token    string      // bearer token, as it was first read; see Bearer
 	TLS      *tls.Config // nil: the system's certificate authorities, no client certificate; it presents a renewed certificate
-	From     Auth        // what they were read from, for drivers that hand files to programs
+	From     Auth        // the source, for drivers that pass files to programs
 
 	password, token *Renewable[string]
 	certificate     *Renewable[*tls.Certificate]
@@ -211,7 +211,7 @@ func (a Auth) tls() (*tls.Config, *Renewable[*tls.Certificate], error) {
 			if own := pair.Current(); asked.SupportsCertificate(own) == nil {
 				return own, nil
 			}
-			return &tls.Certificate{}, nil // none that this server would take
+			return &tls.Certificate{}, nil // no certificate that this server would accept
 		}
 	}
 	if a.CAFile == "" && a.CADir == "" {

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Discovered returns a with this user's token where method token names none: the first that is not empty of $BEARER_TOKEN, the file
-// $BEARER_TOKEN_FILE, and bt_uUID in $XDG_RUNTIME_DIR and in /tmp (WLCG Bearer Token Discovery,
-// https://github.com/WLCG-AuthZ-WG/bearer-token-discovery). It is a itself if there is none.
+// Discovered returns a with this user's token if method token names no source: the first that is
+// not empty of $BEARER_TOKEN, the file $BEARER_TOKEN_FILE, and bt_uUID in $XDG_RUNTIME_DIR and in
+// /tmp (WLCG Bearer Token Discovery, https://github.com/WLCG-AuthZ-WG/bearer-token-discovery). It
+// returns a unchanged if there is no token.
 func (a Auth) Discovered() Auth {
 	if a.Method != TokenAuth || a.TokenFile != "" || a.TokenVariable != "" {
 		return a
@@ -28,7 +29,7 @@ func (a Auth) Discovered() Auth {
 			continue
 		}
 		text, err := os.ReadFile(file)
-		if err == nil && len(strings.TrimSpace(string(text))) > 0 || i == 0 && err != nil { // Read reports what is wrong with a named file
+		if err == nil && len(strings.TrimSpace(string(text))) > 0 || i == 0 && err != nil { // Read reports the problem of a named file
 			a.TokenFile = file
 			break
 		}

@@ -81,7 +81,8 @@ func (p *endpointProgress) ServedBy(host string) {
 // A multiReporter has endpoints that are all Reporters.
 type multiReporter struct{ *multiEndpoint }
 
-// Servers implements Reporter. It returns the servers of all endpoints, and an error only if none of them answers.
+// Servers implements Reporter. It returns the servers of all endpoints, and an error only if all
+// endpoints fail.
 func (m *multiReporter) Servers(ctx context.Context) ([]string, error) {
 	var all []string
 	var errs error

@@ -17,16 +17,16 @@ import (
 var (
 	ErrBusy     = errors.New("service is busy")            // 429, 503, kXR_wait beyond its limit
 	ErrServer   = errors.New("server error")               // the service failed: 5xx without a meaning of its own
-	ErrChecksum = errors.New("checksum differs")           // payload is not what it should be
+	ErrChecksum = errors.New("checksum differs")           // payload differs from the expected payload
 	ErrShort    = errors.New("fewer bytes than announced") // cut off, or shorter than asked for
 	// the service's size of a file is not that of the list or the listing
 	ErrSize       = errors.New("file size differs")
 	ErrScratch    = errors.New("disk of this machine failed")                // full, or broken: the service is not to blame
 	ErrCrashed    = errors.New("the client's program crashed")               // ended by a signal that a fault of its own caused
-	ErrNoListing  = errors.New("the service gives no listing of the folder") // PROPFIND is not known, and there is none for browsers
+	ErrNoListing  = errors.New("the service gives no listing of the folder") // neither by PROPFIND nor for browsers
 	ErrLogin      = errors.New("the server refused the login")               // so that no operation was sent
 	ErrRedirected = errors.New("the target redirects to another server")
-	ErrNeedsTLS   = errors.New("the server needs TLS")                // and the target's scheme has none
+	ErrNeedsTLS   = errors.New("the server needs TLS")                // and the target's scheme has no TLS
 	ErrNoTLS      = errors.New("the server has no TLS")               // and the target's scheme needs it
 	ErrProtocol   = errors.New("answer does not follow the protocol") // malformed, oversized or unasked-for answers
 )
@@ -51,7 +51,8 @@ func (e *OpError) Error() string {
 // Unwrap returns the reason.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// RetryAfter returns the pause that the service requests before the next operation (HTTP Retry-After), 0 if err has none.
+// RetryAfter returns the pause that the service requests before the next operation (HTTP
+// Retry-After), 0 if err requests no pause.
 func RetryAfter(err error) time.Duration {
 	var e interface{ RetryAfter() time.Duration }
 	if errors.As(err, &e) {
@@ -63,7 +64,7 @@ func RetryAfter(err error) time.Duration {
 // A Class is a group of failures that are counted together.
 type Class uint8
 
-// The classes of failures. None is no failure.
+// The classes of failures, and no failure.
 const (
 	None         Class = iota
 	Refused            // nothing listens at the address, or there is no route to it
@@ -71,11 +72,11 @@ const (
 	Reset              // the connection broke
 	Denied             // credentials missing, wrong or not enough
 	NotFound           // no such file
-	Busy               // the service says that it has too much to do
-	ServerFailed       // the service says that it failed: an error of its own, a full or broken disk
-	Checksummed        // payload is not what it should be
+	Busy               // the service reports that it is overloaded
+	ServerFailed       // the service reports its own failure: an internal error, a full or broken disk
+	Checksummed        // payload differs from the expected payload
 	Short              // fewer bytes than announced
-	Sized              // the service's size of the file is not the expected one
+	Sized              // the service's size of the file differs from the expected size
 	Scratch            // the disk of this machine that was to take the payload is full or broken
 	Other              // everything else; the first few are kept whole
 	Canceled           // the run ended first; not a failure of the service
@@ -87,7 +88,8 @@ func classNames() [Classes]string {
 		"size", "scratch", "other", "canceled"}
 }
 
-// Failure reports whether an operation of the class failed. One that the end of the run has canceled did not.
+// Failure reports whether an operation of the class failed. An operation that the end of the run
+// has canceled did not fail.
 func (c Class) Failure() bool { return c != None && c != Canceled }
 
 // String returns the text of the class in results.
@@ -105,7 +107,7 @@ func (c *Class) UnmarshalText(text []byte) error {
 	return parseName(c, text, names[:], "error class")
 }
 
-// Classify returns the class of a client's error, None for nil.
+// Classify returns the class of a client's error; nil has no failure.
 func Classify(err error) Class {
 	if err == nil {
 		return None // the hot path, which allocates nothing
@@ -148,8 +150,8 @@ func classify(err error) Class {
 	return Other
 }
 
-// HTTPError returns the error that says the same as an HTTP status, ErrServer for a status of the server's failure (5xx) without a
-// meaning of its own, and nil for any other status.
+// HTTPError returns the error with the meaning of an HTTP status, ErrServer for a status of the
+// server's failure (5xx) without a meaning of its own, and nil for any other status.
 func HTTPError(status int) error {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
@@ -175,8 +177,9 @@ func HTTPError(status int) error {
 	return nil
 }
 
-// CheckSize returns an error that wraps ErrSize if the size of a file differs from the expected one (Op.Size), and
-// ErrShort too if it is smaller. Both are in bytes; a negative one is unknown and matches any.
+// CheckSize returns an error that wraps ErrSize if the size of a file differs from the expected
+// size (Op.Size), and also ErrShort if it is smaller. The sizes are in bytes; a negative size is
+// unknown and matches any size.
 func CheckSize(expected, size int64) error {
 	switch {
 	case expected < 0 || size < 0 || size == expected:
@@ -197,8 +200,8 @@ func (e *RedirectError) Error() string { return ErrRedirected.Error() + ": " + e
 // Unwrap returns ErrRedirected.
 func (*RedirectError) Unwrap() error { return ErrRedirected }
 
-// XRootDError returns the name of an error code of the XRootD protocol and the error of the same meaning; "" and nil for a number that is
-// none. Source: enum XErrorCode of XProtocol.hh.
+// XRootDError returns the name of an error code of the XRootD protocol and the error of the same
+// meaning; "" and nil for an unknown number. Source: enum XErrorCode of XProtocol.hh.
 func XRootDError(code int) (name string, is error) {
 	table := [...]struct {
 		name string

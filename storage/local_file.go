@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// A LocalFile receives the payload of a read: the file on this machine that Op.Dest names. Its errors wrap
-// ErrScratch and the system's error, and name the file. A nil LocalFile discards what is written. It is for one
-// goroutine.
+// A LocalFile receives the payload of a read: the file on this machine that Op.Dest names. Its
+// errors wrap ErrScratch and the system's error, and name the file. A nil LocalFile discards the
+// written bytes. It must not be used by several goroutines at once.
 type LocalFile struct{ file *os.File }
 
 // OpenDest creates or truncates the file that o.Dest names, accessible to its owner only. It returns nil if o.Dest

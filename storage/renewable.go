@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// lookEvery is how often the files of a credential are looked at, at most.
+// lookEvery is the least time between two checks of a credential's files.
 const lookEvery = time.Second
 
 // A Renewable is a credential that is read again when its files change, for runs that outlive it. Content that cannot be used leaves the
 // credential as it was: a file may be half written. Its methods may be called by several goroutines at once.
 type Renewable[T any] struct {
 	parse   func(contents []string) (T, error)
-	files   []string // none: the credential stays as it is
+	files   []string // empty: the credential is never renewed
 	current atomic.Pointer[T]
 	made    time.Time
 	next    atomic.Int64 // when the files are looked at again, in ns since made

@@ -1,8 +1,8 @@
-// Package storage defines what a client can ask of a data service. An Op is a request, a Client carries it out, and
-// a Driver provides the clients of one protocol.
+// Package storage defines the operations of a client of a data service. An Op is a request, a
+// Client carries it out, and a Driver provides the clients of one protocol.
 //
-// The package knows neither protocols nor load. Drivers are in the packages below it; package workload creates Ops
-// and package engine runs them.
+// The package contains neither protocols nor load. Drivers are in the packages below it; package
+// workload creates Ops and package engine runs them.
 package storage
 
 import (
@@ -35,11 +35,12 @@ type Op struct {
 	Plain  bool
 	Keep   bool // Read: leave the file open, where the protocol opens files, for this client's next Read of the same path
 	Folder bool // Remove: Path is a folder, and shall go wherever the service has it (root://: on each data server)
-	// Read of a whole file: path of a file of this machine that takes the payload; it is made, or emptied first, and stays,
-	// whatever became of the read. Its disk's failures wrap ErrScratch. Empty: the payload is dropped
+	// Read of a whole file: path of a file of this machine that receives the payload; it is made,
+	// or emptied first, and stays, even if the read fails. Its disk's failures wrap ErrScratch.
+	// Empty: the payload is dropped
 	Dest    string
 	Sync    bool          // Write: have the bytes put on stable storage before the file is closed, where the protocol can ask for that
-	Timeout time.Duration // the whole operation; 0 means none
+	Timeout time.Duration // the whole operation; 0: unlimited
 }
 
 // Deadline returns when o times out if it begins now, or the zero time if it never does.
@@ -78,7 +79,7 @@ func (r Range) Check() error {
 	return nil
 }
 
-// A Result is what an operation returned besides payload.
+// A Result has the results of an operation besides payload.
 type Result struct {
 	Size       int64         // Stat, Read: bytes the whole file has, negative if unknown
 	Sum        string        // Read with Op.Sum, Checksum: "algorithm:hex", lower case
@@ -88,7 +89,7 @@ type Result struct {
 	Omission   error         // List: the reason for the first of them
 	Folder     bool          // Stat: the path is that of a folder
 	Encoding   string        // Stat, Read without Op.Size: HTTP content encoding that was not requested: the content may not be the file's
-	Servers    []string      // Locate: host:port of those that have the file
+	Servers    []string      // Locate: host:port of the servers with the file
 	Discarded  int64         // payload bytes that were counted but dropped before they reached memory
 	Wire       int64         // bytes read and written on connections, protocol included; 0 where the driver cannot know
 	Waits      int           // how often the service told the client to wait and ask again
@@ -96,10 +97,10 @@ type Result struct {
 	Signed     int           // requests that the service wanted to be signed, and that were
 	Reopened   int           // how often a file was opened again because its data server was lost
 	Renewed    int           // credentials that were read again since the last operation of any client, because they were renewed
-	Handshake  time.Duration // duration of the first TLS handshake; 0 where there was none
+	Handshake  time.Duration // duration of the first TLS handshake; 0 without TLS
 	Handshakes int           // TLS handshakes
 	Resumed    int           // TLS handshakes that resumed an earlier TLS session
-	Process    *Usage        // what an external program used; nil for native clients
+	Process    *Usage        // usage of an external program; nil for native clients
 }
 
 // Omit counts an entry of a listing that is left out because of err.
@@ -135,16 +136,17 @@ type Client interface {
 	Close() error
 }
 
-// Progress receives what only the driver knows while an operation runs. Its methods are called by the goroutine
-// that called Do, or by others that Do waits for, but never by two at once.
+// Progress receives the events of a running operation that only the driver can observe. Its methods
+// are called by the goroutine that called Do, or by others that Do waits for, but never by two at
+// once.
 type Progress interface {
 	Reached(Phase)        // once for each phase that the operation passes
 	Moved(n int)          // n more payload bytes crossed the wire
 	ServedBy(host string) // host:port of the data server, once redirects are followed; "" means the target itself
 }
 
-// A Service is a target that its driver has opened, with what all its clients share: resolved names, TLS settings,
-// credentials. It is safe for concurrent use.
+// A Service is a target that its driver has opened, with the shared state of all its clients:
+// resolved names, TLS settings, credentials. It is safe for concurrent use.
 type Service interface {
 	// Client returns a new client. It does not touch the network.
 	Client() Client
@@ -152,7 +154,7 @@ type Service interface {
 	Close() error
 }
 
-// A Target is what a driver needs to open a service.
+// A Target has the data with which a driver opens a service.
 type Target struct {
 	URL     *url.URL
 	Cred    Credentials
@@ -163,25 +165,25 @@ type Target struct {
 	Resume Resumption
 }
 
-// A Resumption says which TLS sessions the connections of clients resume.
+// A Resumption selects the TLS sessions that the connections of clients resume.
 type Resumption string
 
 // Resumptions.
 const (
-	ResumeNone   Resumption = "none"   // none, like "": each handshake is a full one
-	ResumeOwn    Resumption = "client" // those of the same client
-	ResumeShared Resumption = "shared" // those of all clients of the service
+	ResumeNone   Resumption = "none"   // like "": each handshake is a full handshake
+	ResumeOwn    Resumption = "client" // sessions of the same client
+	ResumeShared Resumption = "shared" // sessions of all clients of the service
 )
 
-// A Reach returns the address to which a client connects to reach a server. The server keeps its name for
-// everything else (TLS, Kerberos, the protocol itself). It is called for each connection, including those to
-// servers that the target redirects to, and by many goroutines at once.
+// A Reach returns the address to which a client connects to reach a server. The server keeps its
+// name for everything else (TLS, Kerberos, the protocol itself). It is called for each connection,
+// including connections to servers that the target redirects to, and by many goroutines at once.
 type Reach func(ctx context.Context, host string, port uint16) (netip.AddrPort, error)
 
 // A Reporter is a Service whose protocol has servers report on themselves.
 type Reporter interface {
-	// Servers returns host:port of the target and, if it is a redirector, of all data servers that it knows. The
-	// target comes first.
+	// Servers returns host:port of the target and, if it is a redirector, of all its data servers.
+	// The target comes first.
 	Servers(ctx context.Context) ([]string, error)
 	// Report returns the report of one of them in the protocol's own format (XRootD: the XML of kXR_query stats).
 	Report(ctx context.Context, server string) ([]byte, error)
@@ -204,7 +206,7 @@ const (
 type Driver struct {
 	Name    DriverName
 	Schemes []string
-	Kinds   []Kind // what its clients can do; checked when the plan is made
+	Kinds   []Kind // the operations of its clients; checked when the plan is made
 	// OpenFiles returns how many open files (connections, pipes, local files) a client with inFlight concurrent
 	// requests needs at most. It is nil if the service is part of this process and clients open nothing.
 	OpenFiles func(inFlight int) int
@@ -222,7 +224,7 @@ func (d *Driver) ClientFiles(inFlight int) int {
 	return d.OpenFiles(inFlight)
 }
 
-// DriverNamed returns the driver of the given name. It returns the zero Driver if there is none.
+// DriverNamed returns the driver of the given name. It returns the zero Driver if no driver has it.
 func DriverNamed(drivers []Driver, name DriverName) Driver {
 	for i := range drivers {
 		if drivers[i].Name == name {
@@ -232,7 +234,7 @@ func DriverNamed(drivers []Driver, name DriverName) Driver {
 	return Driver{}
 }
 
-// A Kind is what an operation does. Its text is that of scenarios and results.
+// A Kind is the kind of an operation. Its text is the same as in scenarios and results.
 type Kind uint8
 
 // The kinds of operations.

@@ -1,4 +1,4 @@
-// Package all is the registry: the one place that knows every driver.
+// Package all is the registry: the only package that imports every driver.
 package all
 
 import (

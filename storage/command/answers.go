@@ -52,7 +52,7 @@ func statSize(stdout []byte) (int64, error) {
 	return -1, notUnderstood("size", stdout)
 }
 
-// headerSize returns the Content-Length of the last answer, -1 if there is none.
+// headerSize returns the Content-Length of the last response, -1 if it has no such header.
 func headerSize(stdout []byte) (int64, error) {
 	text := strings.TrimSpace(strings.ReplaceAll(string(stdout), "\r\n", "\n"))
 	if i := strings.LastIndex(text, "\n\n"); i >= 0 {
@@ -176,8 +176,8 @@ func globusList(stdout []byte, _, url string) (entries, error) {
 	return list, nil
 }
 
-// byWords returns the sentinel error for a program's message in the words of the C library, HTTP, FTP, XRootD or
-// Globus, nil if there is none.
+// byWords returns the sentinel error for a program's message in the words of the C library, HTTP,
+// FTP, XRootD or Globus, nil if the message is unknown.
 func byWords(text string) error {
 	text = strings.ToLower(text)
 	for _, w := range []struct {
@@ -215,7 +215,7 @@ var (
 	xrdCode    = regexp.MustCompile(`\[(3\d{3})\]`)
 )
 
-// number returns the number that a pattern captures, -1 if there is none.
+// number returns the number that a pattern captures, -1 if the pattern does not match.
 func number(pattern *regexp.Regexp, text string) int {
 	found := pattern.FindStringSubmatch(text)
 	if found == nil {
@@ -241,8 +241,8 @@ func curlFailure(status int, text string) error {
 	}[status]
 }
 
-// gfalFailure returns the sentinel error for a failure of gfal2. Its exit status is an errno; the message says more
-// if an HTTP status is behind it.
+// gfalFailure returns the sentinel error for a failure of gfal2. Its exit status is an errno; if an
+// HTTP status caused it, the message has that status.
 func gfalFailure(status int, text string) error {
 	if err := storage.HTTPError(number(gfalStatus, text)); err != nil {
 		return err

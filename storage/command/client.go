@@ -79,7 +79,7 @@ func (c *client) do(ctx context.Context, op *storage.Op, p *progress) (storage.R
 	return c.ask(ctx, op)
 }
 
-// A progress counts what was reported, so that the end can be exact.
+// A progress counts the reported bytes, so that the final count can be exact.
 type progress struct {
 	to    storage.Progress
 	read  bool
@@ -98,7 +98,7 @@ func (p *progress) upTo(n int64) {
 	p.moved = n
 }
 
-// value returns what represents a placeholder.
+// value returns the value of a placeholder.
 func (c *client) value(op *storage.Op, part storage.Range, dest, source string) func(string) (string, error) {
 	number := func(n int64) (string, error) {
 		if n < 0 {

@@ -11,20 +11,23 @@
 //	{dest}     a file that does not exist yet, for what is read
 //	{source}   a file with the content to be written
 //
-// A literal brace is written {{. A command with {source} writes, any other command reads. One that has only {url},
-// {path} and {size} can also be run as a job. A path that begins with a dash gets "./" in front, so that it is not
-// taken for an option. Programs run in weir's current folder with its environment, LC_ALL=C and the target's
-// credentials (X509_USER_PROXY, X509_CERT_DIR, BEARER_TOKEN and others). Op.Chunk and Op.Ahead have no effect.
+// A literal brace is written {{. A command with {source} writes, any other command reads. A command
+// with no placeholders except {url}, {path} and {size} can also be run as a job. A path that begins
+// with a dash gets "./" in front, so that it is not taken for an option. Programs run in weir's
+// current folder with its environment, LC_ALL=C and the target's credentials (X509_USER_PROXY,
+// X509_CERT_DIR, BEARER_TOKEN and others). Op.Chunk and Op.Ahead have no effect.
 //
-// # What is measured
+// # Measurement
 //
-// An operation lasts from before the start of its process until after its end. Bytes are counted every half second,
-// as the file {dest} grows or as the kernel counts what the program reads from {source} or writes, and exactly at
-// the end. The final count of a read is the size of {dest}. If a preset discards payload, it is what the program
-// prints, or else the expected size, of which the program must have written at least as much; if neither is known,
-// the size from a Stat, made once per file, or, if the preset has none, the payload goes to {dest}. For the user's
-// own command {dest} is always a regular file; without {dest} only the expected size can be counted. The first byte
-// is reported when it is first counted, up to half a second late. No other phase is reported.
+// An operation lasts from before the start of its process until after its end. Bytes are counted
+// every half second, by the growth of the file {dest} or by the kernel's counts of the program's
+// reads from {source} or writes, and exactly at the end. The final count of a read is the size of
+// {dest}. If a preset discards payload, it is the size that the program prints, or else the
+// expected size, of which the program must have written at least as much; if neither is known, the
+// size from a Stat, made once per file, or, if the preset has no Stat, the payload goes to {dest}.
+// For the user's own command {dest} is always a regular file; without {dest} only the expected size
+// can be counted. The first byte is reported when it is first counted, up to half a second late. No
+// other phase is reported.
 //
 // # Jobs
 //
@@ -34,10 +37,11 @@
 //
 // # Resource usage
 //
-// CPU time and memory are those of wait4: of the program and of all descendants that it waited for. Processes that
-// a program leaves behind are killed and not counted. Memory is that of the largest process. The kernel's figure is
-// never below the size of weir itself; for smaller programs the result is what was seen while they ran: 5 ms after
-// the start, and each time their age has grown by a sixth or half a second. 0 means unknown.
+// CPU time and memory are the results of wait4: of the program and of all descendants that it
+// waited for. Processes that a program leaves behind are killed and not counted. Memory is that of
+// the largest process. The kernel's figure is never below the size of weir itself; for smaller
+// programs the result is the largest sample of their running time: 5 ms after the start, and each
+// time their age has grown by a sixth or half a second. 0 means unknown.
 //
 // Content to be written is created once for each seed and size below os.TempDir(), during the first operation that
 // needs it. All files are removed when the service is closed.
@@ -56,8 +60,8 @@ import (
 	"weir/storage"
 )
 
-// Driver returns the driver. Its Kinds are what some preset can do: a kind that a command cannot do fails with
-// errors.ErrUnsupported.
+// Driver returns the driver. Its Kinds are all kinds that some preset supports: a kind that a
+// command cannot do fails with errors.ErrUnsupported.
 func Driver() storage.Driver {
 	return storage.Driver{
 		Name:    storage.Command,
@@ -70,13 +74,14 @@ func Driver() storage.Driver {
 	}
 }
 
-// A service is one command on one target. What changes is under mu or in parts that guard themselves.
+// A service is one command on one target. Mutable state is protected by mu, or lies in parts with
+// locks of their own.
 type service struct {
 	place    place
 	tool     tool
 	env      []string
 	cred     storage.Credentials
-	conf     string   // curl's configuration, "" if it has none
+	conf     string   // curl's configuration; may be empty
 	dir      string   // scratch folder, removed by Close
 	manifest *os.File // of dir, locked
 	starter  *starter

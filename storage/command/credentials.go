@@ -21,7 +21,7 @@ func (s *service) credentials(c storage.Credentials) error {
 	if c.Method == storage.S3Auth {
 		return fmt.Errorf("auth method s3: programs find keys of S3 in their own settings, and get none: %w", errors.ErrUnsupported)
 	}
-	for key, file := range c.From.Files() { // programs run in folders of their own, and Globus wants absolute names
+	for key, file := range c.From.Files() { // programs run in folders of their own, and Globus requires absolute names
 		if typed := key == "ticket_file" && strings.Contains(*file, ":"); *file == "" || typed {
 			continue
 		}
@@ -93,15 +93,15 @@ func (s *service) renewed() (storage.Credentials, error) {
 	return s.given, s.tool.auth(s, s.given)
 }
 
-// secrets returns what must not be shown of the output of programs.
+// secrets returns the texts that must be removed from the output of programs.
 func (s *service) secrets() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return []string{s.cred.Password, s.cred.Token, s.given.Password, s.given.Token}
 }
 
-// hashed writes the authorities of a PEM file into a folder, under the hashes of their names, as Globus, gfal2 and XRootD look for them.
-// What they may sign is not limited.
+// hashed writes the authorities of a PEM file into a folder, under the hashes of their names, as
+// Globus, gfal2 and XRootD look for them. The names that they may sign are not limited.
 func hashed(file, folder string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

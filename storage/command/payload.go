@@ -14,8 +14,8 @@ import (
 	"weir/storage"
 )
 
-// startUp is more than any of the presets writes besides payload, so that what is reported while it runs is never
-// too much.
+// startUp exceeds the bytes that any preset writes besides payload, so that progress reports are
+// never too large.
 const startUp = 1 << 20
 
 // A fetch is a read about to happen.
@@ -122,8 +122,8 @@ func (c *client) fetch(ctx context.Context, op *storage.Op) (fetch, error) {
 	return f, os.RemoveAll(f.dest)
 }
 
-// size finds the size of a file that is unknown, where the program does not say it and what it brings is thrown
-// away.
+// size determines the size of a file that is unknown, if the program does not print it and its
+// output is discarded.
 func (c *client) size(ctx context.Context, op *storage.Op, part *storage.Range) error {
 	if part.Length >= 0 || c.tool.said != nil || c.tool.stat == nil {
 		return nil
@@ -157,8 +157,8 @@ func (c *client) sink() (string, error) {
 	return name, os.Symlink(os.DevNull, name)
 }
 
-// look reports what a program has brought so far, as far as that is certain, and returns the bytes that it has
-// written anywhere, -1 if unknown.
+// look reports the bytes that a program has read so far, as far as they are certain, and returns
+// the bytes that it has written anywhere, -1 if unknown.
 func (c *client) look(f fetch, pid int, p *progress) int64 {
 	if f.keep {
 		if info, err := os.Stat(f.dest); err == nil && info.Mode().IsRegular() {
@@ -177,7 +177,7 @@ func (c *client) look(f fetch, pid int, p *progress) int64 {
 	return written
 }
 
-// bound keeps a count that is not the last within what can be.
+// bound limits a count before the last to the possible range.
 func (f fetch) bound(n int64) int64 {
 	if f.part.Length >= 0 {
 		return min(n, f.part.Length)
@@ -195,7 +195,7 @@ func (c *client) brought(f fetch, r result, written int64, good bool) (n int64, 
 		return info.Size(), true
 	}
 	if !good {
-		return 0, false // what was seen while it ran has been reported
+		return 0, false // the bytes counted while it ran have been reported
 	}
 	if n, ok := c.said(r); ok {
 		if written >= 0 { // it may have said so before it began
@@ -212,7 +212,7 @@ func (c *client) brought(f fetch, r result, written int64, good bool) (n int64, 
 	return f.part.Length, true
 }
 
-// said returns the bytes that a program says to have brought, or to be about to bring.
+// said returns the number of bytes that a program reports as read, or announces.
 func (c *client) said(r result) (int64, bool) {
 	if c.tool.said == nil {
 		return 0, false
@@ -237,7 +237,7 @@ func (c *client) write(ctx context.Context, op *storage.Op, p *progress) (storag
 		return res, err
 	}
 	c.forget(op.Path)
-	before := int64(-1) // what it had read when it was first seen with the file open
+	before := int64(-1) // the bytes that it had read when it was first found with the file open
 	r, err := c.run(ctx, l, argv, false, func(pid int) {
 		if !c.tool.counted || before < 0 && !holds(pid, source) {
 			return

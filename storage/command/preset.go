@@ -15,7 +15,7 @@ import (
 type Preset struct {
 	Name     string
 	Commands map[storage.Kind][]string // program and arguments, with placeholders
-	Programs []string                  // what has to be installed
+	Programs []string                  // the programs that have to be installed
 }
 
 // Presets returns the known programs by name.
@@ -38,36 +38,36 @@ func presetNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(known())), ", ")
 }
 
-// A tool is a program that the driver knows how to run, or a user's command.
+// A tool is a program that the driver can run, or a user's command.
 type tool struct {
 	argv map[storage.Kind][]string
 	part []string // reads one range; nil: cannot
 
 	raw  bool   // URLs of XRootD's schemes are not escaped
 	sink string // where unwanted payload goes: "" a scratch file after all, "link" a link to /dev/null, else that path
-	// The program is one process that reads {source} with read and writes {dest} with write, so the kernel's
-	// counters show what it has done.
+	// The program is one process that reads {source} with read and writes {dest} with write, so the
+	// kernel's counters show its progress.
 	counted bool
 	env     []string // set where the environment does not say otherwise
 
 	said  func(stdout []byte) (int64, bool)                    // bytes that a read brought, or is going to bring
 	stat  func(stdout []byte) (int64, error)                   // size of a file
-	list  func(stdout []byte, at, url string) (entries, error) // what a folder holds
+	list  func(stdout []byte, at, url string) (entries, error) // parses the content of a folder
 	sum   func(stdout []byte) (hex string, ok bool)            // a checksum
-	fail  func(status int, text string) error                  // what a failure means, nil if unknown
-	auth  func(s *service, c storage.Credentials) error        // checks, beyond the environment, what can be handed over
+	fail  func(status int, text string) error                  // classifies a failure, nil if unknown
+	auth  func(s *service, c storage.Credentials) error        // checks, beyond the environment, whether credentials can be passed on
 	lines map[storage.Kind]line                                // argv and part understood
 }
 
-// partLine stands among the lines of the kinds for the one that reads a part.
+// partLine is the index, among the lines of the kinds, of the line that reads a part.
 const partLine = storage.Kinds + 1
 
 // known returns the presets.
 //
-// What is different from each program's defaults: XRootD's clients give up a connection after one attempt and 10 s
-// instead of trying for minutes, so that a refused connection is seen as one (XRD_CONNECTIONRETRY and
-// XRD_CONNECTIONWINDOW, unless the environment sets them); gfal-copy gets its interpreter, which it otherwise
-// finds by starting two more; curl ignores ~/.curlrc.
+// They differ from each program's defaults: XRootD's clients give up a connection after one attempt
+// and 10 s instead of trying for minutes, so that a refused connection is seen as one
+// (XRD_CONNECTIONRETRY and XRD_CONNECTIONWINDOW, unless the environment sets them); gfal-copy gets
+// its interpreter, which it otherwise finds by starting two more; curl ignores ~/.curlrc.
 func known() map[string]tool {
 	xrd := []string{"XRD_CONNECTIONRETRY=1", "XRD_CONNECTIONWINDOW=10"}
 	gfal := slices.Clone(xrd)
@@ -83,7 +83,7 @@ func known() map[string]tool {
 				storage.Write:    {"gfal-copy", "-f", "-p", "file://{source}", "{url}"},
 				storage.Stat:     {"gfal-stat", "{url}"},
 				storage.List:     {"gfal-ls", "-l", "{url}"},
-				storage.Remove:   {"gfal-rm", "{url}"}, // never -r: what is in a folder may not be ours
+				storage.Remove:   {"gfal-rm", "{url}"}, // never -r: the files in a folder may not be weir's
 				storage.Checksum: {"gfal-sum", "{url}", "{sum}"},
 			},
 			sink: "link", env: gfal, counted: true, said: gfalCopying,

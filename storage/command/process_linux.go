@@ -47,7 +47,7 @@ func newProcess(cmd *exec.Cmd) *process {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// gone says whether the program has ended; it is not reaped.
+// gone reports whether the program has ended; it is not reaped.
 func (p *process) gone() bool {
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_PID, p.pid(), &info, unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
@@ -108,11 +108,11 @@ func (p *process) reap() error {
 	return p.cmd.Wait()
 }
 
-// A peak finds out how much memory a program had at most. The kernel's own figure, ru_maxrss, cannot be less than
-// ours: a process that was just made shares our memory until it executes the program, and what it had then counts
-// (exec_mmap in Linux' fs/exec.c).
+// A peak determines the maximum memory of a program. The kernel's own figure, ru_maxrss, cannot be
+// less than weir's: a new process shares weir's memory until it executes the program, and its
+// memory at that moment counts (exec_mmap in Linux' fs/exec.c).
 type peak struct {
-	ours int64 // bytes, at least what we had when the program was started
+	ours int64 // bytes, at least weir's memory when the program was started
 	seen int64 // bytes of the largest process that was looked at
 }
 
@@ -131,7 +131,8 @@ func (p *peak) look(pid int) {
 	}
 }
 
-// of returns the most memory of one process, in bytes, 0 if it is not known; kib is what the kernel says.
+// of returns the most memory of one process, in bytes, 0 if it is not known; kib is the kernel's
+// figure.
 func (p *peak) of(kib int64) int64 {
 	if said := kib << 10; said > p.ours+p.ours/16+1<<20 { // counters of memory are not exact
 		return said

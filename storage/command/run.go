@@ -19,7 +19,8 @@ import (
 	"weir/storage"
 )
 
-// How soon a running program is looked at, how often later, and how much of its words is kept.
+// Intervals at which a running program is sampled, at first and later, and the kept length of its
+// messages.
 const (
 	lookFirst = 5 * time.Millisecond
 	lookEvery = 500 * time.Millisecond
@@ -30,15 +31,16 @@ const (
 // A result is the output and the status of a program that has ended.
 type result struct {
 	stdout []byte
-	words  []byte // the end of what it wrote to standard error, or to standard output if that is all
+	words  []byte // the end of its standard error, or of its standard output if standard error is empty
 	status int    // exit status, 128 + signal if one ended it
 	signal syscall.Signal
 	usage  *storage.Usage
 }
 
-// run runs argv to its end, or until ctx ends, which kills its process group. look is called at intervals while the
-// program runs, and once when it has ended but is not reaped. If everything is true, all of standard output is
-// kept. The error is that of ctx, or says why the program could not be started; the result says how it ended.
+// run runs argv to its end, or until ctx ends, which kills its process group. look is called at
+// intervals while the program runs, and once when it has ended but is not reaped. If everything is
+// true, all of standard output is kept. The error is ctx's error, or the reason why the program
+// could not be started; the result has the outcome of the program.
 func (s *service) run(ctx context.Context, l line, argv []string, everything bool, look func(pid int)) (result, error) {
 	out, words := output{max: keepWords}, output{max: keepWords}
 	if everything {
@@ -131,7 +133,7 @@ func (r *result) fill(state *os.ProcessState, memory *peak) {
 	r.usage.ExitCode = r.status
 }
 
-// An exitError says how a program failed, in its own words.
+// An exitError has the exit status and the message of a failed program.
 type exitError struct {
 	program string
 	result  result
@@ -173,7 +175,7 @@ func (s *service) check(l line, r result) error {
 	return e
 }
 
-// program ended by itself, but what it did is not what was wanted.
+// short returns the error for a program that ended by itself after too few or too many bytes.
 func short(got, want int64) error {
 	if got < want {
 		return fmt.Errorf("%w: %d of %d", storage.ErrShort, got, want)
@@ -218,7 +220,8 @@ func (s *starter) close() {
 	<-s.done
 }
 
-// An output keeps what a program writes to one of its streams: the first max bytes, or the last.
+// An output keeps a part of a program's output to one of its streams: the first max bytes, or the
+// last.
 type output struct {
 	max  int
 	head bool // keep the first bytes instead of the last

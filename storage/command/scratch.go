@@ -23,8 +23,8 @@ const (
 	manifestText = "this folder, with all that is in it, is of one run of weir and its programs\n"
 )
 
-// makeFolder makes a service's folder, after it has removed those that killed runs of this user have left. The
-// manifest is to be closed after the folder is gone.
+// makeFolder makes a service's folder, after it has removed the folders of killed runs of this
+// user. The manifest is to be closed after the folder is gone.
 func makeFolder() (dir string, manifest *os.File, err error) {
 	clearLeftovers(os.TempDir())
 	if dir, err = os.MkdirTemp("", folderPrefix); err != nil {
@@ -100,7 +100,8 @@ func (c *client) job(ctx context.Context, op *storage.Op) (storage.Result, error
 	return res, err
 }
 
-// folder returns an empty folder for the next job: a new one, unless the last job has left its own as it was.
+// folder returns an empty folder for the next job: a new folder, unless the last job has left its
+// own folder unchanged.
 func (c *client) folder() (string, error) {
 	if dir := c.room; dir != "" {
 		return dir, nil
@@ -110,7 +111,7 @@ func (c *client) folder() (string, error) {
 	return dir, os.Mkdir(dir, 0o700)
 }
 
-// clear removes what a job has left, with its folder if there is anything.
+// clear removes the files of a job, with its folder if there are any.
 func (c *client) clear(dir string) {
 	c.room = ""
 	if untouched(dir) {
@@ -134,8 +135,8 @@ func untouched(dir string) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// removeAll removes dir also where a program took its own right to do so away, as some do with what they keep for
-// the next time. Close reports what could not be removed.
+// removeAll removes dir even if a program removed its own permission for that, as some programs do
+// for their caches. Close reports files that could not be removed.
 func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
@@ -149,8 +150,8 @@ func removeAll(dir string) {
 	_ = os.RemoveAll(dir)
 }
 
-// vacate makes sure that op's Dest can be made, and that a program finds no file there: some refuse to write to
-// what there is.
+// vacate makes sure that op's Dest can be made, and that a program finds no file there: some
+// programs refuse to write to an existing file.
 func vacate(op *storage.Op) error {
 	d, err := op.OpenDest()
 	if err == nil {

@@ -10,15 +10,15 @@ import (
 	"weir/internal/content"
 )
 
-// sources are the files with content that programs send. One is made when it is first wanted and kept for the next
-// time; unused ones are removed when all together are larger than most.
+// sources are the files with content that programs send. Each is made when it is first needed and
+// kept for later operations; unused files are removed when all together are larger than most.
 type sources struct {
 	base string
 	most int64 // bytes
 
 	mu     sync.Mutex
 	files  map[key]*source
-	idle   []key // not in use, the one that waits longest first
+	idle   []key // not in use, the longest unused first
 	total  int64
 	number int
 }
@@ -31,7 +31,7 @@ type key struct {
 type source struct {
 	name  string
 	users int
-	ready chan struct{} // closed when the file is made, or err says why not
+	ready chan struct{} // closed when the file is made, or err is set
 	err   error
 }
 
@@ -64,7 +64,7 @@ func (s *sources) get(ctx context.Context, seed uint64, size int64) (name string
 	}
 }
 
-// use enters a user; maker says that the caller has to make the file.
+// use enters a user; maker is true if the caller has to make the file.
 func (s *sources) use(k key) (f *source, maker bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *sources) use(k key) (f *source, maker bool) {
 	return f, maker
 }
 
-// made tells the other users how making the file went.
+// made notifies the other users that the file was made, or could not be made.
 func (s *sources) made(k key, f *source, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *sources) drop(k key) {
 	s.total -= k.size
 }
 
-// release says that a user is done with the file.
+// release removes a user of the file.
 func (s *sources) release(k key, f *source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 	"weir/storage"
 )
 
-// placeholders are what a command may contain, in the order of the manual.
+// placeholders returns the placeholders that a command may contain, in the order of the manual.
 func placeholders() []string {
 	return []string{"url", "path", "size", "dest", "source", "offset", "length"}
 }
 
-// presetPlaceholders are what presets need besides.
+// presetPlaceholders returns the placeholders that presets need in addition.
 func presetPlaceholders() []string {
 	return append(placeholders(),
 		"last",     // last byte of the part wanted
@@ -32,7 +32,7 @@ func presetPlaceholders() []string {
 type line struct {
 	program string
 	path    string // of the program
-	dir     string // where it runs; "" is where we were started
+	dir     string // working directory; "": weir's
 	args    [][]piece
 }
 
@@ -137,7 +137,7 @@ func (l line) expand(value func(name string) (string, error)) ([]string, error) 
 	return argv, nil
 }
 
-// A place is where the target is: it makes URLs and paths of files.
+// A place is the address of the target: it makes URLs and paths of files.
 type place struct {
 	url     *url.URL
 	server  string // scheme and host
@@ -167,7 +167,7 @@ func newPlace(u *url.URL) (place, error) {
 	}, nil
 }
 
-// xrootd says whether u is one of XRootD's own schemes.
+// xrootd reports whether u has one of XRootD's own schemes.
 func (p place) xrootd() bool {
 	return slices.Contains([]string{"root", "roots", "xroot", "xroots"}, p.url.Scheme)
 }
@@ -187,8 +187,8 @@ func (p place) check(op *storage.Op) error {
 	return nil
 }
 
-// of returns the URL of a file. XRootD's own clients take the path of their schemes as it is (raw), everything else
-// wants it escaped.
+// of returns the URL of a file. XRootD's own clients take the path of their schemes as it is (raw),
+// all other clients need it escaped.
 func (p place) of(path string, raw bool) string {
 	if raw && p.xrootd() {
 		return p.server + join(p.plain, path)

@@ -1,4 +1,5 @@
-// Package diagnosis finds out what a failed first contact with a target means and what a user can do about it.
+// Package diagnosis determines the cause of a failed first contact with a target and suggests
+// remedies to users.
 package diagnosis
 
 import (
@@ -22,7 +23,7 @@ import (
 	"weir/storage"
 )
 
-// A Kind says what is wrong. Its text is a word for programs.
+// A Kind classifies the problem. Its text is a word for programs.
 type Kind string
 
 // The kinds of diagnoses.
@@ -53,15 +54,15 @@ const (
 	NoNames       Kind = "certificate without names"
 	ClientCert    Kind = "client certificate" // missing, or unknown to the server
 	TLSRefused    Kind = "tls handshake"      // the server ended it
-	NoWrites      Kind = "no writes"          // the server takes none
+	NoWrites      Kind = "no writes"          // the server does not accept writes
 	Busy          Kind = "busy"
 	ServerFailed  Kind = "server error"
 )
 
-// A Diagnosis is what an error means.
+// A Diagnosis is the interpretation of an error.
 type Diagnosis struct {
 	Kind   Kind
-	Offers []string // Credentials: ways to authenticate that the server names; nil: it refused those that it got
+	Offers []string // Credentials: ways to authenticate that the server names; nil: it refused the given credentials
 	Speaks string   // OtherProtocol: http, ftp, ssh, TLS
 	To     string   // Redirected: where to
 	target *url.URL
@@ -80,8 +81,9 @@ type Caller struct {
 	TokenOption string
 }
 
-// Of returns what err, the first error of a run against target with auth, means; ok is false if that is not known. If reach
-// is true, it may connect to the target's port, three times and for a few seconds each, to find out what that speaks.
+// Of returns the diagnosis of err, the first error of a run against target with auth; ok is false
+// if the cause is unknown. If reach is true, it may connect to the target's port, three times and
+// for a few seconds each, to detect its protocol.
 func Of(ctx context.Context, target *url.URL, auth storage.Auth, err error, c Caller, reach bool) (d Diagnosis, ok bool) {
 	d = Diagnosis{target: target, auth: auth, err: err, tokenOption: c.TokenOption}
 	if d.Kind = d.known(err, c); d.Kind != "" {
@@ -163,8 +165,8 @@ func (d *Diagnosis) answered(err error) Kind {
 	return d.certificate(err)
 }
 
-// ofThisMachine reports whether err is that of a file of this machine which says nothing about the target, and keeps its path. Of a
-// file:// target these are missing rights and full disks.
+// ofThisMachine reports whether err concerns a file of this machine and not the target, and stores
+// its path. For a file:// target these are missing rights and full disks.
 func (d *Diagnosis) ofThisMachine(err error) bool {
 	var local *fs.PathError
 	if !errors.As(err, &local) {
@@ -185,7 +187,7 @@ func localKind(err error) Kind {
 	return LocalFile
 }
 
-// certificate returns what err reports on the server's certificate; "" if it does not.
+// certificate returns the kind of an error about the server's certificate; "" for other errors.
 func (d *Diagnosis) certificate(err error) Kind {
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
@@ -208,7 +210,7 @@ func (d *Diagnosis) certificate(err error) Kind {
 	return ""
 }
 
-// statusOf returns the HTTP status of an error, 0 if it has none.
+// statusOf returns the HTTP status of an error, 0 if err has no status.
 func statusOf(err error) int {
 	var status interface{ Status() int }
 	if errors.As(err, &status) {
@@ -242,10 +244,10 @@ func notWritten(err error) bool {
 	return statusOf(err) == http.StatusMethodNotAllowed || errors.Is(err, errors.ErrUnsupported)
 }
 
-// An offerer is an error that knows which ways to authenticate the server names.
+// An offerer is an error with the ways to authenticate that the server names.
 type offerer interface{ Offers() []string }
 
-// offered returns the ways to authenticate that the server names, nil if it names none.
+// offered returns the ways to authenticate that the server names, nil if it names no way.
 func offered(err error) []string {
 	var offers offerer
 	if errors.As(err, &offers) {
@@ -254,7 +256,7 @@ func offered(err error) []string {
 	return nil
 }
 
-// refusedS3 reports whether S3 denied a request: it does so with 403 whatever is missing.
+// refusedS3 reports whether S3 denied a request: the status is 403 for every reason.
 func (d *Diagnosis) refusedS3(err error) bool {
 	d.Offers = offered(err)
 	if len(d.Offers) != 1 || d.Offers[0] != "S3" {
@@ -264,7 +266,7 @@ func (d *Diagnosis) refusedS3(err error) bool {
 	return true
 }
 
-// denied tells missing credentials from missing rights.
+// denied distinguishes missing credentials from missing rights.
 func (d *Diagnosis) denied(err error) Kind {
 	if d.Offers = offered(err); d.Offers != nil {
 		return Credentials
@@ -272,7 +274,7 @@ func (d *Diagnosis) denied(err error) Kind {
 	return Forbidden
 }
 
-// puzzling reports whether err is one that a server gives to clients that speak another protocol.
+// puzzling reports whether err is typical of servers whose clients use another protocol.
 func puzzling(err error) bool {
 	var header tls.RecordHeaderError
 	return errors.As(err, &header) || statusOf(err) == http.StatusBadRequest ||
@@ -284,7 +286,7 @@ func timedOut(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// known is what an error means at a port of which nothing else is known.
+// known returns the kind of an error at a port about which nothing else is known.
 func known(err error) Kind {
 	if timedOut(err) {
 		return Silent

@@ -15,7 +15,7 @@ import (
 	"weir/storage"
 )
 
-// Text returns what is wrong in one line where the error itself does not say it, or "".
+// Text returns the problem in one line if the error itself does not contain it, otherwise "".
 func (d *Diagnosis) Text() string {
 	at := d.target.Host
 	switch d.Kind {
@@ -117,7 +117,7 @@ func (d *Diagnosis) atHost() string {
 	return ""
 }
 
-// localFile says what to do about a file of this machine.
+// localFile returns the hint for a file of this machine.
 func (d *Diagnosis) localFile() string {
 	switch {
 	case errors.Is(d.err, fs.ErrNotExist):
@@ -132,7 +132,7 @@ func (d *Diagnosis) localFile() string {
 	return "name another file or folder of this machine instead of " + d.path
 }
 
-// trust says what to do about a certificate.
+// trust returns the hint for a server certificate that is not trusted.
 func (d *Diagnosis) trust() string {
 	const insecure = "; for tests, auth.insecure: true trusts any certificate"
 	switch d.Kind {
@@ -153,7 +153,7 @@ func (d *Diagnosis) trust() string {
 	return "use the host name of the certificate in target instead of " + d.path + insecure
 }
 
-// clientCertificate says what to do about the client's certificate.
+// clientCertificate returns the hint for the client's certificate.
 func (d *Diagnosis) clientCertificate() string {
 	if file := cmp.Or(d.auth.ProxyFile, d.auth.CertFile); file != "" {
 		return "the server refused the certificate in " + file + ": check that it is valid and signed by an authority of the server"
@@ -184,13 +184,14 @@ func tlsNote(scheme string) string {
 
 func plain(scheme string) string { return strings.TrimSuffix(scheme, "s") }
 
-// oneFile says how the file that was named as the target is read.
+// oneFile returns the hint for a target that is a file.
 func (d *Diagnosis) oneFile() string {
 	u := url.URL{Scheme: d.target.Scheme, Host: d.target.Host, Path: path.Dir(d.target.Path)}
 	return "a file can only be read: use its folder as target: " + u.String()
 }
 
-// shown returns the credentials that the run has shown to the server and the kind of offer that asks for them; "" for none.
+// shown returns the credentials that the run has sent to the server and the kind of offer that
+// requires them; "" for a run without credentials.
 func (d *Diagnosis) shown() (what, offer string) {
 	a := &d.auth
 	password := cmp.Or(a.PasswordFile, a.PasswordVariable, "target")
@@ -211,7 +212,7 @@ func (d *Diagnosis) shown() (what, offer string) {
 	return "", ""
 }
 
-// doubts returns what may be wrong with credentials of a kind.
+// doubts returns the possible problems of credentials of a kind.
 func doubts(offer string) string {
 	switch offer {
 	case "bearer":
@@ -224,7 +225,7 @@ func doubts(offer string) string {
 	return "wrong user or password? no right to this path?"
 }
 
-// credentials says what to do where the server wants other credentials, or more rights.
+// credentials returns the hint if the server requires other credentials, or more rights.
 func (d *Diagnosis) credentials() string {
 	what, offer := d.shown()
 	wanted := len(d.Offers) == 0 || slices.ContainsFunc(d.Offers, func(o string) bool { return strings.EqualFold(o, offer) })
@@ -244,7 +245,7 @@ func (d *Diagnosis) credentials() string {
 	return offers(d.Offers)
 }
 
-// offers says which of the ways to authenticate that the server names weir has.
+// offers returns the ways to authenticate, named by the server, that weir supports.
 func offers(names []string) string {
 	known := map[string]string{
 		"basic":  "basic, auth.user and auth.password_file",

@@ -13,13 +13,14 @@ import (
 	"time"
 )
 
-// patience is how long one look at a port may take.
+// patience limits the time of one connection to a port.
 const patience = 3 * time.Second
 
-// secure reports whether connections of a scheme begin with TLS. Those of roots:// agree on it later.
+// secure reports whether connections of a scheme begin with TLS. Connections of roots:// start TLS
+// later.
 func secure(scheme string) bool { return scheme == "https" || scheme == "davs" }
 
-// protocol is what a scheme speaks, in the words of Diagnosis.Speaks.
+// protocol returns the protocol of a scheme, in the words of Diagnosis.Speaks.
 func protocol(scheme string) string {
 	switch scheme {
 	case "http", "https", "dav", "davs":
@@ -42,7 +43,8 @@ func portOf(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// probe finds out what address speaks, and sets Kind if that is not what the target wants. right is true if it is.
+// probe detects the protocol at address, and sets Kind if it is not the target's protocol. right is
+// true if it is.
 func (d *Diagnosis) probe(ctx context.Context, address string) (right bool) {
 	scheme := strings.ToLower(d.target.Scheme)
 	if protocol(scheme) == "root" && speaksRoot(ctx, address) { // and perhaps http on the same port
@@ -76,13 +78,13 @@ func speaksRoot(ctx context.Context, address string) bool {
 	if _, err := conn.Write([]byte{11: 0, 15: 4, 18: 0x07, 19: 0xdc}); err != nil { // 0, 0, 0, 4, 2012
 		return false
 	}
-	first := make([]byte, 8) // stream 0, status 0, and the length of what follows
+	first := make([]byte, 8) // stream 0, status 0, and the length of the rest
 	_, err = io.ReadFull(conn, first)
 	return err == nil && bytes.Equal(first, []byte{7: 8})
 }
 
-// speaksTLS reports whether a port answers the beginning of TLS with TLS, be it an alert. If it answers with
-// something else, said names the protocol.
+// speaksTLS reports whether a port responds to the beginning of TLS with TLS, be it an alert. If
+// the response is not TLS, said is the name of its protocol.
 func speaksTLS(ctx context.Context, address string) (encrypted bool, said string) {
 	conn, err := connect(ctx, address)
 	if err != nil {
@@ -103,8 +105,8 @@ func speaksTLS(ctx context.Context, address string) (encrypted bool, said string
 	return false, named(first)
 }
 
-// speaks returns the protocol of a port that does not speak TLS, as it greets a client or answers a request of
-// HTTP, or "".
+// speaks returns the protocol of a port without TLS, according to its greeting or its response to
+// an HTTP request, or "".
 func speaks(ctx context.Context, address string) string {
 	conn, err := connect(ctx, address)
 	if err != nil {
@@ -115,7 +117,7 @@ func speaks(ctx context.Context, address string) string {
 		return ""
 	}
 	first := make([]byte, 64)
-	n, _ := io.ReadAtLeast(conn, first, 8) // what came counts
+	n, _ := io.ReadAtLeast(conn, first, 8) // only the received bytes count
 	return named(first[:n])
 }
 

@@ -14,8 +14,10 @@ import (
 	"weir/internal/trust"
 )
 
-// Authorities are those of clients: of a file in PEM, or of a folder of hashed names with revocation lists (0123abcd.0, 0123abcd.r0),
-// as /etc/grid-security/certificates has them. A folder is read again every ten minutes. It is safe for concurrent use.
+// Authorities are the trusted authorities of clients' certificates: the content of a PEM file, or
+// of a folder of hashed names with revocation lists (0123abcd.0, 0123abcd.r0), as
+// /etc/grid-security/certificates has them. A folder is read again every ten minutes. It is safe
+// for concurrent use.
 type Authorities struct {
 	path string
 	log  *slog.Logger
@@ -26,7 +28,8 @@ type Authorities struct {
 	until   time.Time // zero: for ever
 }
 
-// NewAuthorities reads a file or a folder. Later errors are logged, and what was read before remains.
+// NewAuthorities reads a file or a folder. Later errors are logged, and the earlier content remains
+// valid.
 func NewAuthorities(path string, now time.Time, log *slog.Logger) (*Authorities, error) {
 	a := &Authorities{path: path, log: log}
 	info, err := os.Stat(path)
@@ -69,7 +72,7 @@ func (a *Authorities) read(now time.Time) error {
 	return nil
 }
 
-// state returns what is known now.
+// state returns the current authorities and revocations.
 func (a *Authorities) state(now time.Time) (*x509.CertPool, revocations) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -88,8 +91,8 @@ func (a *Authorities) Pool(now time.Time) *x509.CertPool {
 	return pool
 }
 
-// Verify is VerifyChain with these authorities, and refuses revoked certificates. Lists that have expired still count. What it returns
-// should not be believed for long.
+// Verify is VerifyChain with these authorities, and refuses revoked certificates. Lists that have
+// expired still count. The result should not be cached for long.
 func (a *Authorities) Verify(chain []*x509.Certificate, now time.Time) (*Holder, error) {
 	pool, revoked := a.state(now)
 	h, err := VerifyChain(chain, pool, now)

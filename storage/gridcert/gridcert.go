@@ -1,6 +1,6 @@
-// Package gridcert has the certificates of grid users and of their services: proxies (RFC 3820) and how they are made
-// and delegated, authorities in folders of hashed names, and whose certificate a server may show. The clients of
-// XRootD (GSI) and GridFTP use it.
+// Package gridcert has the certificates of grid users and of their services: creation and
+// delegation of proxies (RFC 3820), authorities in folders of hashed names, and the names that a
+// server's certificate may have. The clients of XRootD (GSI) and GridFTP use it.
 package gridcert
 
 import (

@@ -21,7 +21,7 @@ import (
 
 // An Identity is a proxy with its key, ready to be used. It is not changed once it is made.
 type Identity struct {
-	Chain     []*x509.Certificate // the proxy, what signed it, and so on, without authorities
+	Chain     []*x509.Certificate // the proxy, its issuer, and so on, without authorities
 	ChainPEM  []byte              // the same in PEM
 	PublicPEM []byte              // the proxy's public key
 	Subject   string              // whose proxy it is
@@ -97,8 +97,8 @@ func order(all []*x509.Certificate, key *rsa.PrivateKey) ([]*x509.Certificate, e
 	return chain, nil
 }
 
-// IsProxy reports whether a certificate is a proxy: by RFC 3820, by its draft, which Globus used, or by the common
-// name that came before both.
+// IsProxy reports whether a certificate is a proxy: by RFC 3820, by its draft, which Globus used,
+// or by the common name that preceded these.
 func IsProxy(c *x509.Certificate) bool {
 	for _, e := range c.Extensions {
 		if e.Id.Equal(oidProxyInfo()) || e.Id.Equal(asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 3536, 1, 222}) {
@@ -117,7 +117,7 @@ const (
 	mostKeyBits  = 8192
 )
 
-// parseKey returns the first private key of a text, nil if there is none.
+// parseKey returns the first private key of a text, nil if the text contains no key.
 func parseKey(text []byte) (*rsa.PrivateKey, error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
@@ -162,8 +162,9 @@ const (
 	proxySpare = time.Hour
 )
 
-// makeProxy signs a proxy with a user's key, as the clients of XRootD do when there is none: it inherits all rights,
-// only one more proxy can be derived from it (see Delegate), and it exists in memory only.
+// makeProxy signs a proxy with a user's key, as the clients of XRootD do when the user has no
+// proxy: it inherits all rights, only one more proxy can be derived from it (see Delegate), and it
+// exists in memory only.
 func makeProxy(user *x509.Certificate, userKey *rsa.PrivateKey, now time.Time) (*x509.Certificate, *rsa.PrivateKey, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -191,7 +192,7 @@ func (id *Identity) Delegate(request []byte, now time.Time) ([]byte, error) {
 	return der, nil
 }
 
-// requestedKey returns the key for which a server wants a proxy.
+// requestedKey returns the key for which a server requests a proxy.
 func requestedKey(der []byte) (*rsa.PublicKey, error) {
 	request, err := x509.ParseCertificateRequest(der)
 	if err == nil {

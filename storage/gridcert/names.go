@@ -18,7 +18,7 @@ type Names struct {
 	Lookup func(ctx context.Context, address string) ([]string, error)
 
 	allowed []string // patterns of more names; "-" before one forbids it; the last that fits counts
-	hint    string   // what could allow another name, for errors
+	hint    string   // setting that could allow another name, for errors
 
 	mutex sync.Mutex
 	known map[string]*resolved
@@ -32,8 +32,9 @@ type resolved struct {
 	until time.Time
 }
 
-// NewNames returns the rules. allowed are patterns of more names, separated by "|"; "-" before one forbids it, and the
-// last that fits counts. hint ends the error of Check with what could allow a name.
+// NewNames returns the rules. allowed are patterns of more names, separated by "|"; "-" before one
+// forbids it, and the last that fits counts. hint ends the error of Check with the setting that
+// could allow a name.
 func NewNames(allowed, hint string, dns bool) *Names {
 	return &Names{
 		allowed: strings.FieldsFunc(allowed, func(r rune) bool { return r == '|' }), hint: hint, DNS: dns,
@@ -147,8 +148,8 @@ func glob(pattern, text string) bool {
 	return strings.HasSuffix(text, parts[last])
 }
 
-// lookup asks the DNS, or the hosts file, for the names of an address. The answer is kept: a run has thousands of
-// logins at the same few addresses.
+// lookup requests the names of an address from the DNS, or from the hosts file. The result is
+// cached: a run has thousands of logins at the same few addresses.
 func (n *Names) lookup(address string, now time.Time) []string {
 	n.mutex.Lock()
 	r := n.known[address]

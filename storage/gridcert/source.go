@@ -73,7 +73,7 @@ func (s *Source) Current(now time.Time) (*Identity, error) {
 	if s.id == nil {
 		return nil, s.err
 	}
-	if err := s.id.valid(s.what(), now); err != nil {
+	if err := s.id.valid(s.label(), now); err != nil {
 		if s.err != nil {
 			return nil, fmt.Errorf("%w; what is there now: %w", err, s.err)
 		}
@@ -94,11 +94,11 @@ func (s *Source) Ends() (what string, at time.Time, err error) {
 			at = cert.NotAfter
 		}
 	}
-	return s.what(), at, err
+	return s.label(), at, err
 }
 
-// what names the credentials in messages.
-func (s *Source) what() string {
+// label returns the name of the credentials for messages.
+func (s *Source) label() string {
 	if s.memory != nil {
 		return "the proxy"
 	}
@@ -164,11 +164,11 @@ func (s *Source) missing(name string) error {
 		name)
 }
 
-// load reads the files. What is no proxy becomes one.
+// load reads the files. A certificate that is not a proxy becomes one.
 func (s *Source) load(now time.Time) (id *Identity, made bool, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s: %w", s.what(), err)
+			err = fmt.Errorf("%s: %w", s.label(), err)
 		}
 	}()
 	if s.memory != nil {
@@ -208,7 +208,7 @@ func (s *Source) load(now time.Time) (id *Identity, made bool, err error) {
 	return adopt(all, key, now)
 }
 
-// adopt makes an identity of what was read.
+// adopt makes an identity from the given certificates and key.
 func adopt(all []*x509.Certificate, key *rsa.PrivateKey, now time.Time) (*Identity, bool, error) {
 	chain, err := order(all, key)
 	if err != nil {

@@ -19,20 +19,21 @@ import (
 	"weir/storage/wireclient"
 )
 
-// believed is how long files of authorities and what was concluded from them are believed before they are read
-// again.
+// believed is the time for which files of authorities, and conclusions from them, are cached before
+// they are read again.
 const believed = 10 * time.Minute
 
 // mostCertificates bounds how many certificates of servers are remembered.
 const mostCertificates = 4096
 
-// Trust knows authorities and the certificates of servers that they signed. It is safe for concurrent use.
+// Trust has authorities and the certificates of servers that they signed. It is safe for concurrent
+// use.
 type Trust struct {
-	file     string   // authorities in one file; "" means none
+	file     string   // file of authorities; may be empty
 	dirs     []string // folders of authorities, in files called by the hash of their names
 	Insecure bool     // servers are not verified
 
-	memory bool           // authorities are those of pool
+	memory bool           // the authorities are in pool
 	pool   *x509.CertPool // nil: the system's
 
 	mutex        sync.Mutex
@@ -40,7 +41,7 @@ type Trust struct {
 	certificates map[[sha256.Size]byte]time.Time // until when they are believed
 }
 
-// An authority is what the files of one hash hold.
+// An authority has the content of the files of one hash.
 type authority struct {
 	certificates []*x509.Certificate
 	lists        []*pkix.CertificateList // of revoked certificates
@@ -62,13 +63,14 @@ func NewTrust(from storage.Auth) *Trust {
 	}
 }
 
-// TrustIn returns the trust in the authorities of a pool, nil: those of the system. Revocations are not known.
+// TrustIn returns the trust in the authorities of a pool; nil means the system's authorities.
+// Revocations are not known.
 func TrustIn(pool *x509.CertPool) *Trust {
 	return &Trust{memory: true, pool: pool, certificates: map[[sha256.Size]byte]time.Time{}}
 }
 
-// Expect returns an error if none of the authorities is known by which the server says that its certificate is
-// signed.
+// Expect returns an error if all authorities are unknown that, according to the server, have signed
+// its certificate.
 func (t *Trust) Expect(hashes []string, now time.Time) error {
 	if t.Insecure || t.memory || t.file != "" || len(hashes) == 0 {
 		return nil // the certificate itself will tell
@@ -88,7 +90,7 @@ func (t *Trust) Expect(hashes []string, now time.Time) error {
 		strings.Join(hashes, ".0 or "), strings.Join(t.dirs, ","))
 }
 
-// load returns what the files of a hash hold, which may be nothing.
+// load returns the content of the files of a hash, which may be empty.
 func (t *Trust) load(hash string, now time.Time) (*authority, error) {
 	if a := t.authorities[hash]; a != nil && now.Before(a.until) {
 		return a, nil
@@ -100,12 +102,12 @@ func (t *Trust) load(hash string, now time.Time) (*authority, error) {
 		}
 	}
 	if len(a.certificates) > 0 {
-		t.authorities[hash] = a // what is missing is looked for again: it may be put there
+		t.authorities[hash] = a // missing files are searched again: they may be created later
 	}
 	return a, nil
 }
 
-// read adds what a folder has of a hash.
+// read adds the files of a folder for a hash.
 func (a *authority) read(dir, hash string) error {
 	certificates, err := readNumbered(filepath.Join(dir, hash+"."), ParseCertificates)
 	if err != nil {
@@ -153,8 +155,8 @@ func ParseCertificates(data []byte) ([]*x509.Certificate, error) {
 	return all, nil
 }
 
-// parseRevocations uses what the library calls deprecated: its successor does not know lists of version 1, which
-// OpenSSL makes by default.
+// parseRevocations uses a deprecated function of the library: its successor does not support lists
+// of version 1, which OpenSSL makes by default.
 func parseRevocations(data []byte) ([]*pkix.CertificateList, error) {
 	list, err := x509.ParseCRL(data) //nolint:staticcheck // see above
 	if err != nil {

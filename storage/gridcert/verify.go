@@ -19,15 +19,16 @@ const (
 	clockSkew     = 5 * time.Minute // by which the clock of a proxy's signer may be ahead
 )
 
-// A Holder is who presents a certificate, or proxies of one, that have been verified.
+// A Holder is the owner of a verified certificate, or of verified proxies of a certificate.
 type Holder struct {
 	User  *x509.Certificate   // the end entity, whose rights proxies have
-	Chain []*x509.Certificate // from the one whose key the holder has to User
+	Chain []*x509.Certificate // from the certificate whose key the holder has to User
 	Until time.Time           // when the first of Chain expires
 }
 
-// VerifyChain verifies what a client presents: proxies by RFC 3820, each signed by the next, the certificate of the user, and
-// authorities between that and one of roots. Limited and independent proxies are refused, and those of the time before RFC 3820.
+// VerifyChain verifies a client's certificates: proxies by RFC 3820, each signed by the next, the
+// certificate of the user, and authorities between that and one of roots. Limited and independent
+// proxies, and proxies older than RFC 3820, are refused.
 func VerifyChain(chain []*x509.Certificate, roots *x509.CertPool, now time.Time) (*Holder, error) {
 	switch {
 	case len(chain) == 0:

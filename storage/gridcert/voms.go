@@ -29,8 +29,8 @@ type VOMS struct {
 // up to one of roots, a line each.
 func NewVOMS(dir string, roots func(now time.Time) *x509.CertPool) *VOMS { return &VOMS{dir, roots} }
 
-// Attributes returns the attributes (FQANs) of a holder, without NULL roles and capabilities, and until when they are valid. Those that
-// cannot be verified are left out; err says why.
+// Attributes returns the attributes (FQANs) of a holder, without NULL roles and capabilities, and
+// the end of their validity. Attributes that cannot be verified are left out; err has the reason.
 func (v *VOMS) Attributes(h *Holder, now time.Time) (fqans []string, until time.Time, err error) {
 	for _, c := range h.Chain {
 		for _, e := range c.Extensions {

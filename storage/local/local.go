@@ -68,7 +68,7 @@ func open(_ context.Context, t storage.Target) (storage.Service, error) {
 	return &service{root: root, target: file, url: base.String()}, nil
 }
 
-// A service is one folder. Buffers are shared by all clients, so that only those that are busy hold one.
+// A service is one folder. Buffers are shared by all clients, so that only busy clients hold one.
 type service struct {
 	root    *os.Root
 	target  string // name of the file in root that the target is; "": the target is root
@@ -83,8 +83,8 @@ func (s *service) Client() storage.Client { return &client{s} }
 // Close implements storage.Service.
 func (s *service) Close() error { return s.root.Close() }
 
-// DefaultChunk is how many bytes one system call reads or writes unless the operation says otherwise; MaxChunk is
-// the most.
+// DefaultChunk is the number of bytes that one system call reads or writes unless the operation has
+// another value; MaxChunk is the maximum.
 const (
 	DefaultChunk = 256 << 10
 	MaxChunk     = 16 << 20
@@ -165,7 +165,7 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	return none, fmt.Errorf("local files: %w", errors.ErrUnsupported)
 }
 
-// changes reports whether operations of a kind change what is there.
+// changes reports whether operations of a kind change files or folders.
 func changes(k storage.Kind) bool {
 	return k == storage.Write || k == storage.Mkdir || k == storage.Remove || k == storage.Move
 }

@@ -19,8 +19,8 @@ import (
 // unfinished begins the names of files that are not whole yet. They are left out of listings.
 const unfinished = ".weir-unfinished-"
 
-// write makes the file under another name in the same folder and renames it when it is whole, so that no process sees
-// half a file. An existing file is replaced.
+// write makes the file under another name in the same folder and renames it when it is whole, so
+// that no process reads a partial file. An existing file is replaced.
 func (s *service) write(ctx context.Context, path string, op *storage.Op, p storage.Progress) (storage.Result, error) {
 	res := storage.Result{Size: -1}
 	if op.Size < 0 || path == "." {
@@ -101,7 +101,7 @@ func (s *service) stat(path string) (storage.Result, error) {
 	return res, nil
 }
 
-// list reads a folder in portions, so that a huge one can be given up.
+// list reads a folder in portions, so that reading a huge folder can be cancelled.
 func (s *service) list(ctx context.Context, path string) (res storage.Result, err error) {
 	res.Size = -1
 	info, err := s.root.Stat(path)
@@ -166,7 +166,7 @@ func (s *service) describe(folder string, e fs.DirEntry) (storage.Entry, error) 
 	return entry, nil
 }
 
-// kindOf names what a mode is of.
+// kindOf returns the name of the kind of file that a mode describes.
 func kindOf(mode fs.FileMode) string {
 	if mode.IsDir() {
 		return "a link to a folder"
@@ -198,8 +198,8 @@ func (s *service) move(from, to string) error {
 	return s.root.Rename(from, to)
 }
 
-// sweep removes from a folder that is to go what writers that were killed have left unfinished. It reports whether it
-// removed anything. Unfinished files of processes that are alive stay.
+// sweep removes from a folder that is to be removed the unfinished files of killed writers. It
+// reports whether it removed anything. Unfinished files of processes that are alive stay.
 func (s *service) sweep(path string) (swept bool) {
 	d, err := s.root.Open(path)
 	if err != nil {

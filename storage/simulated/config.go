@@ -16,7 +16,7 @@ import (
 	"weir/storage"
 )
 
-// A Config is what a URL says about a service.
+// A Config has the settings of a service in a URL.
 type Config struct {
 	Servers   int           // servers=4
 	Service   time.Duration // service=10ms, the mean
@@ -30,18 +30,18 @@ type Config struct {
 	Left      float64       // so much of the capacity is left
 	Noise     float64       // noise=3%: the capacity's spread from opening to opening
 	Files     int           // files=100x1MiB: how many
-	Size      int64         // and how large
+	Size      int64         // and their size
 	// error=0.1% or error.reset=0.1%: the share of operations that fail, by class; without a class they are busy.
 	Errors [storage.Classes]float64
 	fixed  bool // the seed was given
 }
 
-// shares says whether the service is shared by all operations, as the Universal Scalability Law has it, instead of
-// being a number of servers.
+// shares reports whether the service is shared by all operations, according to the Universal
+// Scalability Law, instead of being a number of servers.
 func (c Config) shares() bool { return c.Sigma > 0 || c.Kappa > 0 }
 
-// depends says whether the rate depends on how many operations are there in another way than by the number of
-// servers.
+// depends reports whether the rate depends on the number of operations in another way than by the
+// number of servers.
 func (c Config) depends() bool { return c.shares() || c.Collapse > 0 }
 
 // limits keep a typing mistake from filling the memory.
@@ -50,7 +50,7 @@ const (
 	maxFiles   = 1 << 20
 )
 
-// Parse reads a URL. Its errors say which key is wrong and what would be right.
+// Parse reads a URL. Its errors name the wrong key and describe a valid value.
 func Parse(u *url.URL) (Config, error) {
 	c := Config{Servers: 4, Service: 10 * time.Millisecond, Seed: 1, Files: 100, Size: 1 << 20}
 	if u == nil || u.Scheme != "simulated" || u.Host == "" {

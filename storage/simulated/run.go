@@ -12,7 +12,7 @@ import (
 	"weir/storage"
 )
 
-// What broken connections fail with, as the kernel would.
+// Errors of broken connections, as the kernel would return them.
 var (
 	errRefused error = syscall.ECONNREFUSED
 	errReset   error = syscall.ECONNRESET
@@ -30,7 +30,7 @@ type run struct {
 	got     bool          // its first byte was reported
 	failure storage.Class
 
-	dest  *storage.LocalFile // takes the payload; nil: none
+	dest  *storage.LocalFile // receives the payload; may be nil
 	taken int64              // bytes that it has got
 	full  error              // why it took no more
 }
@@ -70,7 +70,7 @@ func (r *run) do() error {
 	return r.finish()
 }
 
-// check refuses what no service could do.
+// check refuses operations that no service could perform.
 func (r *run) check() error {
 	op := r.op
 	switch op.Kind {
@@ -143,7 +143,7 @@ const tell = 100 * time.Millisecond
 func (r *run) serve() error {
 	w := r.c.w
 	n, err := w.tree.payload(r.op, &r.res)
-	gone := err // what the service will say; it has to look first, which takes its time
+	gone := err // the later result of the service, which needs its time to detect it
 	r.left = n
 	if r.failure == storage.Reset || r.failure == storage.Short || r.failure == storage.Timeout {
 		r.left /= 2 // it ends in the middle
@@ -179,7 +179,7 @@ func (r *run) serve() error {
 	return r.transmit()
 }
 
-// transmit sends what is left over the link, piece by piece.
+// transmit sends the remaining payload over the link, piece by piece.
 func (r *run) transmit() error {
 	w := r.c.w
 	if w.Bandwidth == 0 {
@@ -188,7 +188,7 @@ func (r *run) transmit() error {
 	}
 	piece := int64(r.op.Chunk)
 	if piece <= 0 {
-		piece = max(16<<10, int64(w.Bandwidth/200)) // what the link carries in 5 ms: streams take turns, and cheaply
+		piece = max(16<<10, int64(w.Bandwidth/200)) // the payload that the link carries in 5 ms: streams take turns, and cheaply
 	}
 	for r.left > 0 {
 		n := min(piece, r.left)
@@ -256,7 +256,7 @@ func (r *run) lost() error {
 	return failure(r.failure)
 }
 
-// finish does what the operation is for.
+// finish performs the effect of the operation.
 func (r *run) finish() error {
 	err := r.c.w.tree.do(r.op, &r.res)
 	if err == nil && r.failure == storage.Checksummed {

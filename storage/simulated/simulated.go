@@ -24,17 +24,18 @@
 // while more than so many operations are there. Both need exponential times, and payload without a link moves all
 // at once.
 //
-// With noise=3% the capacity, of the link too, is multiplied by a factor drawn whenever the service is opened: exp
-// of a normal number with that standard deviation. With a seed in the URL a process draws the same ones as the
-// last.
+// With noise=3% the capacity, of the link too, is multiplied by a factor drawn whenever the service
+// is opened: exp of a normal number with that standard deviation. With a seed in the URL a process
+// draws the same numbers as the last process.
 //
-// The payload is never there: files are a size and a seed of package content, and checksums are computed from
-// these. All waiting is for timers and channels, so under testing/synctest it takes no wall time. In real time
-// everything is planned ahead: a server begins its next operation when the last one was to end, not when a late
-// timer said so, so that the machine's own lateness does not lower the capacity.
+// The payload is never there: files are a size and a seed of package content, and checksums are
+// computed from these. All waiting is for timers and channels, so under testing/synctest it takes
+// no wall time. In real time everything is planned ahead: a server begins its next operation at the
+// planned end of the last operation, not when a late timer fires, so that the machine's own
+// lateness does not lower the capacity.
 //
-// Services of one Driver with the same URL share files, servers and link, and what is written stays as long as the
-// Driver does. Processes share nothing.
+// Services of one Driver with the same URL share files, servers and link, and written files stay as
+// long as the Driver does. Processes share nothing.
 package simulated
 
 import (
@@ -123,7 +124,7 @@ func (w *simulation) opened() {
 	w.factor.Store(math.Float64bits(math.Exp(w.Noise * z)))
 }
 
-// capacity is by how much the service is faster or slower than its mean.
+// capacity returns the ratio of the service's speed to its mean.
 func (w *simulation) capacity() float64 { return math.Float64frombits(w.factor.Load()) }
 
 // now returns the time since the begin of the simulation.
@@ -140,8 +141,8 @@ type sharedSession struct {
 	up   atomic.Bool
 }
 
-// Client implements storage.Service. What a client draws follows from the seed and from how many clients there were
-// before.
+// Client implements storage.Service. A client's random numbers follow from the seed and from the
+// number of clients before it.
 func (s service) Client() storage.Client {
 	return &client{w: s.w, shared: s.shared, rand: rand.New(rand.NewPCG(s.w.Seed, s.w.clients.Add(1)))}
 }
@@ -256,7 +257,7 @@ func (c *client) serviceTime() time.Duration {
 	return time.Duration(c.rand.ExpFloat64() * mean)
 }
 
-// drawError draws the class of error of the next operation, none if it succeeds.
+// drawError draws the class of error of the next operation, or the class without failure.
 func (c *client) drawError() storage.Class {
 	x := c.rand.Float64()
 	for class, share := range c.w.Errors {
@@ -268,7 +269,7 @@ func (c *client) drawError() storage.Class {
 	return storage.None
 }
 
-// failure is what an operation of a class fails with, in words that say that it was meant to.
+// failure returns the error of an operation of a class, whose text mentions that it is simulated.
 func failure(class storage.Class) error {
 	sentinel := map[storage.Class]error{
 		storage.Refused: errRefused, storage.Reset: errReset, storage.Denied: fs.ErrPermission, storage.NotFound: fs.ErrNotExist,

@@ -108,13 +108,13 @@ func (s *station) unlink(w *waiter) {
 	w.before, w.after, w.queued = nil, nil, false
 }
 
-// A contended station serves all operations that are there at once, and how fast it is depends on how many they
-// are. It has no memory: with n operations there, the time to the next end is exponential with mean 1/rate(n), and
-// so it is drawn anew whenever n changes, which is exact. Who is done is drawn as well: any of the front operations
-// that have been there longest, or any of all.
+// A contended station serves all present operations at once, at a rate that depends on their
+// number. It has no memory: with n operations there, the time to the next end is exponential with
+// mean 1/rate(n), and so it is drawn anew whenever n changes, which is exact. The operation that
+// ends is drawn as well: any of the front operations that have been there longest, or any of all.
 //
-// Times are since the simulation's begin. Ends are planned: when a timer or a client is late, what should have happened
-// before happens first.
+// Times are since the simulation's begin. Ends are planned: when a timer or a client is late,
+// earlier events are processed first.
 type contended struct {
 	rate  func(n int) float64 // per second; positive for n > 0
 	front int                 // 0: any operation may be next
@@ -162,7 +162,7 @@ func (s *contended) pass(ctx context.Context, w *waiter, arrival time.Duration) 
 	return 0, ctx.Err()
 }
 
-// settle ends what was to end up to t.
+// settle ends the operations whose end is at most t.
 func (s *contended) settle(t time.Duration) {
 	for len(s.in) > 0 && s.next <= t {
 		n := len(s.in)
@@ -195,7 +195,7 @@ func (s *contended) remove(i int) *waiter {
 	return w
 }
 
-// longest is how long an operation may take, so that times stay in their range.
+// longest limits the time of an operation, so that times stay in their range.
 const longest = float64(100 * 365 * 24 * time.Hour)
 
 // draw sets when the next operation is done.
@@ -221,7 +221,8 @@ func (s *contended) wake() {
 	s.timer.Reset(wait)
 }
 
-// tick ends what is due. A timer that was reset while it went off finds nothing to do.
+// tick ends the operations that are due. A timer that was reset while it went off finds nothing to
+// do.
 func (s *contended) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// A Theory computes what a closed load of clients gets from a service without bandwidth limit, errors and noise.
-// What a client does besides, such as connecting for each operation, counts as thinking.
+// A Theory computes the throughput of a closed load of clients at a service without bandwidth
+// limit, errors and noise. Other activities of a client, such as connecting for each operation,
+// count as thinking.
 type Theory struct {
 	Servers int           // k
 	Service time.Duration // S, mean
@@ -17,7 +18,7 @@ type Theory struct {
 	Left         float64 // so much of the rate is left
 }
 
-// Theory returns what is known of c's service under clients that pause for think between operations.
+// Theory returns the theory of c's service under clients that pause for think between operations.
 func (c Config) Theory(think time.Duration) Theory {
 	return Theory{Servers: c.Servers, Service: c.Service, Think: think, Sigma: c.Sigma, Kappa: c.Kappa, Collapse: c.Collapse, Left: c.Left}
 }
@@ -53,8 +54,8 @@ func (t Theory) Rate(n int) float64 {
 	case z == 0:
 		return t.at(n)
 	}
-	// Weights of j clients being at the service are kept as logarithms, relative to the largest so far, so that
-	// none leaves the range of floating point.
+	// Weights of j clients being at the service are kept as logarithms, relative to the largest so
+	// far, so that all stay in the range of floating point.
 	log, top, all, done := 0.0, 0.0, 1.0, 0.0
 	for j := 1; j <= n; j++ {
 		rate := t.at(j)

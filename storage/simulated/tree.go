@@ -19,7 +19,7 @@ type tree struct {
 	root node
 }
 
-// A node is a folder if it has kids, which may be none.
+// A node is a folder if kids is not nil; it may be empty.
 type node struct {
 	size int64
 	seed uint64
@@ -53,7 +53,7 @@ func (t *tree) find(p string) (*node, error) {
 	return n, nil
 }
 
-// file finds what is no folder.
+// file returns the node of a path that is not a folder.
 func (t *tree) file(p string) (*node, error) {
 	n, err := t.find(p)
 	if err == nil && n.kids != nil {
@@ -62,8 +62,8 @@ func (t *tree) file(p string) (*node, error) {
 	return n, err
 }
 
-// payload returns how many bytes op moves, and an error if it must fail. A read of more than there is moves what
-// there is; do says then that it was short.
+// payload returns the number of bytes that op moves, and an error if it must fail. A read beyond
+// the end moves the existing bytes; do then reports that it was short.
 func (t *tree) payload(op *storage.Op, res *storage.Result) (int64, error) {
 	switch op.Kind {
 	case storage.Write:
@@ -86,7 +86,7 @@ func (t *tree) payload(op *storage.Op, res *storage.Result) (int64, error) {
 	return moves, nil
 }
 
-// parts are the ranges that a read wants of a file.
+// parts returns the ranges of a file that a read requests.
 func parts(op *storage.Op, size int64) []storage.Range {
 	if op.Ranges == nil {
 		return []storage.Range{{Length: size}}
@@ -94,7 +94,7 @@ func parts(op *storage.Op, size int64) []storage.Range {
 	return op.Ranges
 }
 
-// there is how many bytes of g a file of the given size has.
+// there returns the number of bytes of g that a file of the given size has.
 func there(g storage.Range, size int64) int64 {
 	return max(0, min(g.Length, size-g.Offset))
 }

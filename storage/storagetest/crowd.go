@@ -16,7 +16,7 @@ import (
 	"weir/storage"
 )
 
-// TargetOf returns the target of a URL. t fails if it is none.
+// TargetOf returns the target of a URL. t fails if the text is not a URL.
 func TargetOf(t testing.TB, text string, cred storage.Credentials) storage.Target {
 	t.Helper()
 	u, err := url.Parse(text)
@@ -24,9 +24,10 @@ func TargetOf(t testing.TB, text string, cred storage.Credentials) storage.Targe
 	return storage.Target{URL: u, Cred: cred}
 }
 
-// Crowd has clients of s read the 64 KiB of the file at path three times, 64 at a time, and fails t if those that sleep then hold more
-// than most bytes each in this process: as in the engine, one that sleeps has no goroutine. There are as many as WEIR_CROWD says, or
-// the usual number.
+// Crowd has clients of s read the 64 KiB of the file at path three times, 64 at a time, and fails t
+// if the sleeping clients then hold more than most bytes each in this process: as in the engine, a
+// sleeping client has no goroutine. WEIR_CROWD is the number of clients, by default the usual
+// number.
 func Crowd(t *testing.T, s storage.Service, path string, usual int, most int64) {
 	t.Helper()
 	clients := make([]storage.Client, CrowdSize(usual))
@@ -34,7 +35,7 @@ func Crowd(t *testing.T, s storage.Service, path string, usual int, most int64) 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	op := &storage.Op{Kind: storage.Read, Path: path, Size: 64 << 10, Timeout: time.Minute}
-	debug.FreeOSMemory() // what other tests have left must not be given to the clients
+	debug.FreeOSMemory() // memory that other tests have released must not be given to the clients
 	before, begin := Resident(t), time.Now()
 	for i := range clients {
 		clients[i] = s.Client()
@@ -68,7 +69,8 @@ func Crowd(t *testing.T, s storage.Service, path string, usual int, most int64) 
 	}
 }
 
-// CrowdSize returns how many clients a test of their memory has: the usual number, or what WEIR_CROWD says.
+// CrowdSize returns the number of clients for a test of their memory: WEIR_CROWD, or else the usual
+// number.
 func CrowdSize(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("WEIR_CROWD")); err == nil {
 		return n
@@ -76,7 +78,7 @@ func CrowdSize(usual int) int {
 	return usual
 }
 
-// LogMemory logs what Go's runtime holds for each of n clients.
+// LogMemory logs the memory of Go's runtime for each of n clients.
 func LogMemory(t *testing.T, when string, n uint64) {
 	t.Helper()
 	var m runtime.MemStats

@@ -153,8 +153,8 @@ func (s *suite) sums() []string {
 	return []string{"", s.o.Sum}
 }
 
-// testPastTheEnd asks for bytes that are not there: no others may come for them, and it must not pass for a
-// success.
+// testPastTheEnd requests bytes beyond the end: the service must not send other bytes for them, and
+// the operation must not succeed.
 func (s *suite) testPastTheEnd(t *testing.T, c storage.Client, p string, size int64, seed uint64) {
 	for name, r := range map[string]storage.Range{
 		"over the end":    {Offset: size - 100, Length: 200},
@@ -229,7 +229,8 @@ func (s *suite) roundTrip(t *testing.T, c storage.Client, name string, size int6
 	}
 }
 
-// testReplace writes a file twice: the second content, or a refusal and the first one, never a mixture.
+// testReplace writes a file twice: the second content, or a refusal and the first content, never a
+// mixture.
 func (s *suite) testReplace(t *testing.T) {
 	s.need(t, storage.Write, storage.Read)
 	s.unless(t, Replacing)
@@ -320,7 +321,8 @@ func (s *suite) testDestIsOwn(t *testing.T, c storage.Client, read storage.Op) {
 	}
 }
 
-// testScratch reads to where it cannot: this machine's fault, by name, and nothing that the next operation minds.
+// testScratch reads to a file that cannot be written: this machine's fault, by name, and nothing
+// that the next operation minds.
 func (s *suite) testScratch(t *testing.T, c storage.Client, read storage.Op, dest string) {
 	t.Helper()
 	for _, read.Sum = range s.sums() {

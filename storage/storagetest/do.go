@@ -17,7 +17,7 @@ import (
 	"weir/storage"
 )
 
-// An outcome is what an operation gave and what was heard of it.
+// An outcome has the result of an operation and its progress reports.
 type outcome struct {
 	storage.Result
 	err   error
@@ -68,7 +68,7 @@ func (s *suite) doIn(ctx context.Context, t *testing.T, c storage.Client, op sto
 	return out
 }
 
-// audit checks what holds for every operation, good or bad.
+// audit checks the rules for every operation, successful or failed.
 func (s *suite) audit(t *testing.T, op *storage.Op, out outcome) {
 	t.Helper()
 	for _, fault := range out.heard.faults(op.Kind) {
@@ -127,8 +127,8 @@ func (s *suite) file(t *testing.T, c storage.Client, name string, seed uint64, s
 	return p
 }
 
-// removeAfter removes what the test made. Its own tests check Remove; here it only tidies up, so what is gone
-// already is fine.
+// removeAfter removes the files of a test. Its own tests check Remove; here it only tidies up, so
+// missing files are fine.
 func (s *suite) removeAfter(t *testing.T, p string) {
 	if !s.offers(storage.Remove) {
 		return
@@ -166,7 +166,7 @@ func (s *suite) holds(t *testing.T, c storage.Client, p string, seed uint64, siz
 	}
 }
 
-// checkPayload compares moved bytes and checksum with what the ranges hold.
+// checkPayload compares moved bytes and checksum with the content of the ranges.
 func (s *suite) checkPayload(t *testing.T, op *storage.Op, out outcome, seed uint64, ranges []storage.Range) {
 	t.Helper()
 	h, err := content.NewHash(s.o.Sum)
@@ -186,7 +186,7 @@ func (s *suite) checkPayload(t *testing.T, op *storage.Op, out outcome, seed uin
 	}
 }
 
-// A listener hears an operation's progress and remembers what was wrong with it. Only its first lines are safe
+// A listener receives an operation's progress and records its errors. Only its first lines are safe
 // against the faults that it looks for.
 type listener struct {
 	busy    atomic.Bool // a call is going on
@@ -203,7 +203,7 @@ type listener struct {
 	onMoved func() // called at every Moved
 }
 
-// enter says whether a call is in order; leave ends one that is.
+// enter reports whether a call is in order; leave ends such a call.
 func (l *listener) enter() bool {
 	if l.over.Load() {
 		l.late.Add(1)
@@ -262,7 +262,7 @@ func (l *listener) ServedBy(host string) {
 
 func (l *listener) reached(p storage.Phase) bool { return slices.Contains(l.phases, p) }
 
-// faults lists what was wrong with the progress of an operation of kind k.
+// faults lists the errors in the progress of an operation of kind k.
 func (l *listener) faults(k storage.Kind) []string {
 	bad := l.bad
 	if n := l.clashes.Load(); n > 0 {

@@ -13,9 +13,9 @@ import (
 // elsewhere is set where a test's binary is to be a server.
 const elsewhere = "WEIR_TEST_SERVER"
 
-// Main is TestMain for tests with a server in another process, so that its memory and CPU time are not the
-// clients': the test's own binary, which runs serve there. serve prints its address as its first line, and returns
-// when its standard input ends. It returns what the process is to exit with.
+// Main is TestMain for tests with a server in another process, so that its memory and CPU time are
+// not the clients': the test's own binary, which runs serve there. serve prints its address as its
+// first line, and returns when its standard input ends. It returns the exit status of the process.
 func Main(m *testing.M, serve func() error) int {
 	if os.Getenv(elsewhere) == "" {
 		return m.Run()
@@ -27,7 +27,7 @@ func Main(m *testing.M, serve func() error) int {
 	return 0
 }
 
-// StartElsewhere starts the server that Main knows, and returns its address. It ends with the test.
+// StartElsewhere starts the server of Main, and returns its address. It ends with the test.
 func StartElsewhere(t testing.TB) string {
 	t.Helper()
 	self, err := os.Executable()

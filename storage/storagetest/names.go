@@ -79,7 +79,8 @@ func (s *suite) testFolders(t *testing.T) {
 	}
 }
 
-// testRemoveFolder checks that only an empty folder goes: a run must never take along what it did not make.
+// testRemoveFolder checks that only an empty folder goes: a run must never remove files that it did
+// not make.
 func (s *suite) testRemoveFolder(t *testing.T, c storage.Client, outer, inner string) {
 	t.Helper()
 	if !s.lacks(SafeRemove) {
@@ -105,7 +106,7 @@ func (s *suite) testRemoveFolder(t *testing.T, c storage.Client, outer, inner st
 // mostCopies is on how many servers a folder may be.
 const mostCopies = 8
 
-// testMissing asks every kind for what is not there.
+// testMissing requests missing files with every kind of operation.
 func (s *suite) testMissing(t *testing.T) {
 	c := s.client(t)
 	for _, k := range []storage.Kind{storage.Read, storage.Stat, storage.List, storage.Remove, storage.Checksum} {
@@ -130,7 +131,7 @@ func (s *suite) testMissing(t *testing.T) {
 	}
 }
 
-// testEscape asks for what lies outside of the target.
+// testEscape requests paths outside of the target.
 func (s *suite) testEscape(t *testing.T) {
 	s.need(t, storage.Read)
 	c := s.client(t)
@@ -165,7 +166,7 @@ func (s *suite) testChecksum(t *testing.T) {
 	}
 }
 
-// testMove renames files and folders, and refuses what it cannot.
+// testMove renames files and folders, and expects errors for invalid renames.
 func (s *suite) testMove(t *testing.T) {
 	s.need(t, storage.Move, storage.Write)
 	const seed, size = 31, 12_345
@@ -228,7 +229,7 @@ func (s *suite) testMoveFolder(t *testing.T, c storage.Client) {
 	s.gone(t, c, from)
 }
 
-// testLocate asks where files are.
+// testLocate requests the locations of files.
 func (s *suite) testLocate(t *testing.T) {
 	s.need(t, storage.Locate)
 	c := s.client(t)
@@ -250,7 +251,7 @@ func (s *suite) testLocate(t *testing.T) {
 	s.holds(t, c, p, 3, 1000)
 }
 
-// testPing asks whether the service is there, before and within a session.
+// testPing checks whether the service is available, before and within a session.
 func (s *suite) testPing(t *testing.T) {
 	s.need(t, storage.Ping)
 	c := s.client(t)

@@ -36,7 +36,7 @@ func (s *suite) testDriver(t *testing.T) {
 	}
 }
 
-// testUnsupported asks for what the driver does not offer.
+// testUnsupported requests operations that the driver does not support.
 func (s *suite) testUnsupported(t *testing.T) {
 	c := s.client(t)
 	for k := range storage.Kinds + 1 { // one too far: no such kind
@@ -90,8 +90,8 @@ func (s *suite) testSession(t *testing.T) {
 	}
 }
 
-// testCancel ends contexts before and within operations. The session must be good afterwards: what was left of the
-// old answer is not the next one's.
+// testCancel ends contexts before and within operations. The session must be good afterwards: the
+// rest of the old response must not become part of the next.
 func (s *suite) testCancel(t *testing.T) {
 	s.need(t, storage.Read)
 	c := s.client(t)
@@ -197,7 +197,7 @@ func (s *suite) testNetwork(t *testing.T) {
 	})
 }
 
-// failsAs reads from host with a timeout and wants one of classes.
+// failsAs reads from host with a timeout and expects one of classes.
 func (s *suite) failsAs(t *testing.T, host string, timeout time.Duration, classes ...storage.Class) {
 	t.Helper()
 	url := *s.target.URL

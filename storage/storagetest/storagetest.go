@@ -1,9 +1,9 @@
 // Package storagetest is the conformance suite that every driver passes. It tests the promises of package storage
 // against a real service.
 //
-// Every operation of the suite is checked: it ends in time, does not change its Op, reports its progress in order,
-// by one goroutine at a time and not after its end, counts its bytes correctly and fails with an *OpError. What a
-// target cannot do is declared in Options, never guessed.
+// Every operation of the suite is checked: it ends in time, does not change its Op, reports its
+// progress in order, by one goroutine at a time and not after its end, counts its bytes correctly
+// and fails with an *OpError. Missing features of a target are declared in Options, never guessed.
 package storagetest
 
 import (
@@ -20,7 +20,7 @@ import (
 // A Lack is something that a target cannot do and is excused from.
 type Lack string
 
-// What a target may lack.
+// Features that a target may lack.
 const (
 	SeveralRanges  Lack = "several ranges in one read"
 	Ranges         Lack = "ranges"
@@ -41,10 +41,10 @@ const (
 	NetworkFailure Lack = "telling refused connections from other failures"
 )
 
-// Options says what the suite may ask of a target.
+// Options configures the suite for a target.
 type Options struct {
 	Dir     string        // folder below the target, which exists, to work in; "" is the target itself
-	Lacks   []Lack        // what is not asked
+	Lacks   []Lack        // features that are not tested
 	Sum     string        // checksum algorithm to use; "" is adler32
 	Clients int           // how many clients at once; 0 is 100
 	Largest int64         // bytes of the largest file; 0 is 16 MiB
@@ -59,7 +59,7 @@ type Options struct {
 	Summed func(t *testing.T, path string)
 }
 
-// Run asks everything of d's clients on target, in subtests.
+// Run tests d's clients on target completely, in subtests.
 func Run(t *testing.T, d storage.Driver, target storage.Target, o Options) {
 	t.Helper()
 	s := &suite{driver: d, target: target, o: o}
@@ -99,7 +99,8 @@ type suite struct {
 
 func (s *suite) offers(k storage.Kind) bool { return slices.Contains(s.driver.Kinds, k) }
 
-// need skips a test of what the target does not have; that is no gap, it was declared.
+// need skips a test of features that the target does not have; that is not a gap, since the lack
+// was declared.
 func (s *suite) need(t *testing.T, kinds ...storage.Kind) {
 	t.Helper()
 	for _, k := range kinds {
@@ -159,7 +160,8 @@ func Open(t testing.TB, d storage.Driver, target storage.Target) storage.Service
 	return s
 }
 
-// Client is a client of a target's service, both of which are closed with the test.
+// Client returns a client of a target's service, and closes the client and the service with the
+// test.
 func Client(t testing.TB, d storage.Driver, target storage.Target) storage.Client {
 	t.Helper()
 	return clientOf(t, Open(t, d, target))

@@ -98,8 +98,8 @@ func (s *suite) own(ctx context.Context, c storage.Client, p string, seed uint64
 	return s.shared(ctx, c, p, size, want)
 }
 
-// testLeaks looks for what outlives operations and services: goroutines of the driver, and calls of Progress by
-// those. It runs last.
+// testLeaks searches for leaks of operations and services: goroutines of the driver, and their
+// calls of Progress. It runs last.
 func (s *suite) testLeaks(t *testing.T) {
 	defer func() {
 		for _, heard := range s.all {
@@ -141,11 +141,11 @@ func ours() []string {
 	return left
 }
 
-// jointClients is how many clients share a session at least.
+// jointClients is the least number of clients that share a session.
 const jointClients = 50
 
-// testJoint lets many clients share one session: none of them may get what is another's, or suffer from what
-// another does.
+// testJoint lets many clients share one session: a client must neither receive another client's
+// data, nor suffer from its actions.
 func (s *suite) testJoint(t *testing.T) {
 	if !s.o.Shared {
 		t.Skip("declared: clients do not share sessions")

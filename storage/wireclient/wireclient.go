@@ -1,10 +1,11 @@
-// Package wireclient holds what the drivers of network protocols (ftp, webdav, xrootd) have in common: the state of
-// a running operation, its progress and byte counts, buffers that only busy clients hold, and the reading of names
-// and numbers that servers send.
+// Package wireclient has the common parts of the drivers of network protocols (ftp, webdav,
+// xrootd): the state of a running operation, its progress and byte counts, buffers that only busy
+// clients hold, and the reading of names and numbers that servers send.
 //
-// A driver's client consists of two parts. The client itself keeps what must survive between operations:
-// connections and open files. Everything else lies in a call, which is taken from a pool for each operation, so
-// that thousands of idle clients cost little memory. A driver's call embeds Call.
+// A driver's client consists of two parts. The client itself keeps the state that must survive
+// between operations: connections and open files. Everything else lies in a call, which is taken
+// from a pool for each operation, so that thousands of idle clients cost little memory. A driver's
+// call embeds Call.
 package wireclient
 
 import (
@@ -41,7 +42,7 @@ type Call struct {
 	Deadline time.Time
 	Result   storage.Result
 	Phases   storage.PhaseTracker
-	Dest     *storage.LocalFile // receives the payload of a read; nil: none does
+	Dest     *storage.LocalFile // receives the payload of a read; may be nil
 	Cursor   content.Cursor     // content of a write that is still to be sent
 	Moved    func(int)          // method value of CountMoved, made once
 	Discard  func(int)          // counts payload that the kernel has dropped
@@ -64,7 +65,7 @@ func (c *Call) Begin(ctx context.Context, op *storage.Op, p storage.Progress) {
 	c.Phases = 0
 }
 
-// Clear releases what belongs to the operation and its client.
+// Clear releases the state of the operation and its client.
 func (c *Call) Clear() {
 	c.Ctx, c.Op, c.Progress, c.Dest = nil, nil, nil, nil
 	c.Result = storage.Result{}
@@ -185,14 +186,14 @@ func NewBuffers(size int) *sync.Pool {
 	}}
 }
 
-// A Buffer holds what has come and is not read yet, in Data[Pos:End]. It borrows its memory from Pool while it is in use:
-// clients that wait for a server have none, since thousands may wait and few are answered at once. It implements
-// tcp.Lender.
+// A Buffer holds the received bytes that are not read yet, in Data[Pos:End]. It borrows its memory
+// from Pool while it is in use: waiting clients have no memory, since thousands may wait and few
+// receive a response at once. It implements tcp.Lender.
 type Buffer struct {
 	Pool     *sync.Pool // of *[]byte
 	Data     []byte
 	Pos, End int
-	held     *[]byte // what Data lies in; what it has grown to is forgotten
+	held     *[]byte // the memory of Data; memory beyond it, after growth, is not returned to Pool
 }
 
 // Hold makes sure that there is memory.
@@ -212,7 +213,7 @@ func (b *Buffer) Release() {
 	b.Pos, b.End = 0, 0
 }
 
-// Lend returns the room behind what has come.
+// Lend returns the room behind the received bytes.
 func (b *Buffer) Lend() []byte {
 	b.Hold()
 	if b.Pos == b.End {
@@ -300,7 +301,8 @@ func (c *Call) Secure(conn *tcp.Conn, conf *tls.Config, host string, pool *tlsco
 	return secured, nil
 }
 
-// Tickets returns where a new client keeps its TLS sessions: its own place, the one of all, or nil.
+// Tickets returns the store for the TLS sessions of a new client: a store of its own, the store of
+// all, or nil.
 func Tickets(r storage.Resumption, all *tlsconn.Tickets) *tlsconn.Tickets {
 	switch r {
 	case storage.ResumeOwn:
@@ -355,7 +357,7 @@ func CheckHost(host string) error {
 	return nil
 }
 
-// HostPort returns the host of u in lower case and its port, or standard if u names none.
+// HostPort returns the host of u in lower case and its port, or standard if u has no port.
 func HostPort(u *url.URL, standard uint16) (host string, port uint16, err error) {
 	host = strings.ToLower(u.Hostname())
 	if err := CheckHost(host); err != nil {
@@ -381,7 +383,7 @@ func Decimal[T string | []byte](text T) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// Closed reports whether err is what a connection returns after the other side has closed it.
+// Closed reports whether err is the error of a connection that the other side has closed.
 func Closed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
@@ -396,7 +398,7 @@ type Shared[K comparable, V any] struct {
 	values map[K]V
 }
 
-// Get returns the value of key, which is made if there is none yet.
+// Get returns the value of key, which is made by the first call.
 func (s *Shared[K, V]) Get(key K, value func() V) V {
 	s.mu.RLock()
 	v, ok := s.values[key]

@@ -1,4 +1,5 @@
-// Package gridcerttest makes authorities, users, proxies and servers for tests of what uses certificates.
+// Package gridcerttest makes authorities, users, proxies and servers for tests of code that uses
+// certificates.
 package gridcerttest
 
 import (
