@@ -12,7 +12,7 @@ import (
 	"weir/lab"
 )
 
-// answer is what a server says: status and body behind the length of it.
+// answer returns a response of a server: status and body after their length.
 func answer(status uint16, body string) string {
 	b := binary.BigEndian.AppendUint16([]byte{0, 1}, status)
 	return string(binary.BigEndian.AppendUint32(b, uint32(len(body)))) + body

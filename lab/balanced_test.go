@@ -17,9 +17,9 @@ import (
 	"weir/lab/labtest"
 )
 
-// Servers behind HAProxy share the work; each tells of its own part in its
-// transfer log, in its data interface's counters and to HAProxy. One that died
-// does not keep the others from working, and comes back.
+// Servers behind HAProxy share the work; each reports its own part in its transfer log, in its data
+// interface's counters and to HAProxy. The death of a server does not keep the others from working,
+// and it comes back.
 func TestGridFTPBehindHAProxy(t *testing.T) {
 	labtest.Need(t, "globus-url-copy")
 	for _, c := range []lab.GridFTPConfig{{Servers: 3}, {Servers: 2, Loopback: true}} {
@@ -62,7 +62,7 @@ func TestGridFTPBehindHAProxy(t *testing.T) {
 	}
 }
 
-// logged is how many transfers of the file a server has in its log.
+// logged returns the number of transfers of the file in a server's log.
 func logged(t *testing.T, server lab.Server) int {
 	t.Helper()
 	log, err := os.ReadFile(server.TransferLog)
@@ -89,7 +89,7 @@ func worked(t *testing.T, s *lab.System, server lab.Server) {
 	}
 }
 
-// haproxy asks HAProxy something.
+// haproxy sends a command to HAProxy.
 func haproxy(t *testing.T, s *lab.System, question string) string {
 	t.Helper()
 	conn, err := net.Dial("unix", s.StatsSocket)

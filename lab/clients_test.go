@@ -86,7 +86,7 @@ func TestNginxSlow(t *testing.T) {
 	if n := len(labtest.Get(t, s.URLs["slow"]+"/f")); n != 2*rate {
 		t.Fatalf("%d bytes", n)
 	}
-	// Never faster than its rate, allowing for what it sends at once.
+	// Never faster than its rate, except for the burst at the beginning.
 	if d := time.Since(start); d < time.Second {
 		t.Errorf("2 seconds' worth of bytes came in %v", d)
 	}

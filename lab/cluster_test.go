@@ -21,7 +21,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// One cluster, three data servers: what all its tests share.
+// One cluster, three data servers: shared by all its tests.
 func TestCluster(t *testing.T) {
 	labtest.Need(t, "xrdcp", "curl")
 	reports, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -152,7 +152,7 @@ func reported(t *testing.T, s *lab.System, reports net.PacketConn) {
 	}
 }
 
-// where tells which data servers of s have a file.
+// where returns the data servers of s that have a file.
 func where(s *lab.System, name string) []string {
 	var have []string
 	for _, server := range s.Servers[1:] {
@@ -214,7 +214,7 @@ func killed(t *testing.T, s *lab.System) {
 	}
 	require.NoError(t, s.RestartPart(t.Context(), name))
 	run(t, s.Env, fetch...)
-	if err := s.RestartPart(t.Context(), name); err != nil { // of one that runs
+	if err := s.RestartPart(t.Context(), name); err != nil { // while the server is running
 		t.Fatal(err)
 	}
 	run(t, s.Env, fetch...)
@@ -254,7 +254,7 @@ func TestXRootDConfigIsChecked(t *testing.T) {
 	}
 }
 
-// closed is a folder below one that others may not enter.
+// closed returns a folder below a folder that other users may not enter.
 func closed(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(shared(t), "closed")
@@ -269,7 +269,7 @@ func TestLinesOf(t *testing.T) {
 	}
 }
 
-// Credentials are for systems that have them.
+// Credentials are only for systems that support them.
 func TestNoCredentials(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{})
 	_, token := s.Token(time.Hour, "")

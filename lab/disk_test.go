@@ -97,7 +97,8 @@ func sectors(t *testing.T, s *lab.System) (n int) {
 	return n
 }
 
-// TestScratchDisk: the scratch disk of a node takes no more than its limit, also of what the kernel writes later, and gives no more.
+// TestScratchDisk: the scratch disk of a node writes no faster than its limit, including the
+// kernel's later writes, and reads no faster.
 func TestScratchDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		tier.Without(t, "root", "limited disks are for root")

@@ -2,7 +2,8 @@ package lab
 
 import "context"
 
-// Tests are in package lab_test, since labtest imports lab. These are the unexported names that they use.
+// Tests lie in package lab_test, since labtest imports lab. These are the unexported names that
+// they use.
 var (
 	Alive       = alive
 	AskListener = askListener

@@ -69,7 +69,7 @@ func TestBrokenConfig(t *testing.T) {
 	}
 }
 
-// folders lists what lab has in the temporary folder.
+// folders lists lab's folders in the temporary folder.
 func folders(t *testing.T) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(os.TempDir(), "weir-lab-*"))
@@ -120,8 +120,8 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
-// Sockets that leave the choice of a port to the kernel, but may have only
-// the reserved one, get none; its own server does.
+// Sockets that leave the choice of a port to the kernel, but may have only the reserved port, get
+// no port; its own server does.
 func TestReservedPortIsKept(t *testing.T) {
 	p, err := ports.Reserve("127.0.0.1")
 	require.NoError(t, err)

@@ -16,11 +16,10 @@ import (
 	"weir/lab/labtest"
 )
 
-// patience is what hundreds of processes may need on a machine that has a hundred
-// other things to do.
+// patience is the time that hundreds of processes may need on a machine with a hundred other tasks.
 const patience = 5 * time.Minute
 
-// job says that it is here, waits until it may end, and leaves a file.
+// job is a script that reports its start, waits until it may end, and leaves a file.
 const job = `#!/bin/sh
 cat input >out.txt && echo "job $1" >>out.txt && : >"$2/here/$1"
 for n in $(seq 200); do
@@ -30,8 +29,8 @@ done
 echo "job $1 says goodbye"
 `
 
-// As many jobs as there are slots run at once, and each brings back what it has
-// made. What travels with them may be for its owner's eyes only.
+// As many jobs as there are slots run at once, and each returns its output files. The files sent
+// with a job may be readable for their owner only.
 func TestHTCondorRunsJobs(t *testing.T) {
 	jobs := 25
 	if tier.IsFull() {

@@ -13,8 +13,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// Artemis and Keycloak run as a plain user whoever starts them, start again, and are gone after Stop. transfer/coordinator tests their
-// messages and tokens.
+// Artemis and Keycloak run as a plain user, started by any user, start again, and are gone after
+// Stop. transfer/coordinator tests their messages and tokens.
 func TestArtemisAndKeycloak(t *testing.T) {
 	tier.Full(t, "ActiveMQ Artemis and Keycloak")
 	for _, name := range []string{"artemis", "keycloak"} {

@@ -29,7 +29,7 @@ func payload() []byte {
 	return b
 }
 
-// run runs a client for at most 30 s and returns what it printed.
+// run runs a client for at most 30 s and returns its output.
 func run(t *testing.T, env []string, argv ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

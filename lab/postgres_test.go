@@ -15,8 +15,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// It runs as a plain user whoever starts it, with its files for nobody else,
-// keeps what was written when it is killed, and is gone after Stop.
+// PostgreSQL runs as a plain user, started by any user, with files that other users cannot read,
+// keeps its data when it is killed, and is gone after Stop.
 func TestPostgreSQL(t *testing.T) {
 	labtest.Need(t, "psql")
 	s := labtest.Start(t, lab.PostgreSQLConfig{Settings: []string{"work_mem=5MB"}})

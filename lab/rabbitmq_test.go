@@ -12,8 +12,9 @@ import (
 	"weir/lab/labtest"
 )
 
-// It runs as a plain user whoever starts it, with its own Erlang names, admits its user only, keeps queues when it is killed, and is gone
-// after Stop. internal/stomp and transfer/coordinator test what it does with messages.
+// RabbitMQ runs as a plain user, started by any user, with its own Erlang names, admits its user
+// only, keeps queues when it is killed, and is gone after Stop. internal/stomp and
+// transfer/coordinator test its handling of messages.
 func TestRabbitMQ(t *testing.T) {
 	s := labtest.Start(t, lab.RabbitMQConfig{})
 	if s.URL != "stomp://"+s.Address("stomp") || len(s.Settings[lab.BrokerPassword]) < 20 {

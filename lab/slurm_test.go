@@ -13,7 +13,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// An array of jobs runs at once, and each leaves its file and says what it has to say.
+// An array of jobs runs at once, and each leaves its file and prints its output.
 func TestSlurmRunsJobs(t *testing.T) {
 	const jobs = 64
 	begin := time.Now()

@@ -32,7 +32,7 @@ func leftNothing(t *testing.T, s *lab.System) {
 
 func TestPrometheusFetchesAndIsGone(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte("lab_answer 42\n")) // who asks may have gone
+		_, _ = w.Write([]byte("lab_answer 42\n")) // the client may have disconnected
 	}))
 	defer page.Close()
 	s := labtest.Start(t, lab.PrometheusConfig{Scrape: []string{strings.TrimPrefix(page.URL, "http://")}})
@@ -49,7 +49,7 @@ func TestPrometheusFetchesAndIsGone(t *testing.T) {
 	leftNothing(t, s)
 }
 
-// post returns what the server answers.
+// post returns the server's response.
 func post(t *testing.T, to, kind, body string) string {
 	t.Helper()
 	resp, err := http.Post(to, kind, strings.NewReader(body))

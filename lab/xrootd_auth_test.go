@@ -14,7 +14,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// client runs a real client that gives up early and returns what it printed.
+// client runs a real client that gives up early and returns its output.
 func client(t *testing.T, env []string, argv ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -39,8 +39,8 @@ func there(t *testing.T, s *lab.System, url, name string) {
 	same(t, back, want)
 }
 
-// refused checks that xrdcp cannot write below url with other variables added
-// to, or put in the place of, those of s.
+// refused checks that xrdcp cannot write below url with variables added to, or replaced in, the
+// variables of s.
 func refused(t *testing.T, s *lab.System, url, why string, env []string, words ...string) {
 	t.Helper()
 	out, err := client(t, append(s.Env[:len(s.Env):len(s.Env)], env...), "xrdcp", "-f", "-s", "/etc/hostname", url+"/refused")
@@ -55,8 +55,8 @@ func refused(t *testing.T, s *lab.System, url, why string, env []string, words .
 	t.Errorf("%s: the client says none of %q: %s", why, words, out)
 }
 
-// wrongCredentials are variables that make a client's credentials wrong, by
-// what is wrong with them, and the words that the client then says.
+// wrongCredentials returns variables that make a client's credentials wrong, by the kind of fault,
+// with the words in the client's output.
 func wrongCredentials(t *testing.T, s *lab.System) map[string][]string {
 	t.Helper()
 	must := func(file string, err error) string {
@@ -98,7 +98,7 @@ func wrongCredentials(t *testing.T, s *lab.System) map[string][]string {
 	return nil
 }
 
-// What a client says that is not let in.
+// The messages of clients that are refused.
 func refusals() []string {
 	return []string{"Auth failed", "No protocols left", "TLS error", "not authorized", "Unable to open", "permission denied", "access denied"}
 }
@@ -142,7 +142,7 @@ func TestClusterAuth(t *testing.T) {
 	}
 }
 
-// What names itself anew at each login is let in by name only.
+// A client that chooses its name at each login is admitted by name only.
 func TestUnixLetsOneUserIn(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{Auth: "unix"})
 	for _, c := range []struct {
@@ -188,7 +188,7 @@ func gone(t *testing.T, s *lab.System) {
 	if _, err := os.Stat(s.Dir); !os.IsNotExist(err) {
 		t.Errorf("folder %s lives on: %v", s.Dir, err)
 	}
-	elsewhere, _ := filepath.Glob("/tmp/*.env") // where XRootD likes to note what it was started with
+	elsewhere, _ := filepath.Glob("/tmp/*.env") // the folder in which XRootD may write the environment of its start
 	for _, f := range elsewhere {
 		if b, err := os.ReadFile(f); err == nil && strings.Contains(string(b), s.Dir) {
 			t.Errorf("it left %s: %s", f, b)

@@ -22,7 +22,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-// What is wrong is told with what would be right.
+// An error names the wrong value and describes a valid value.
 func TestWrong(t *testing.T) {
 	const s = 1000 * ms
 	for want, spec := range map[string]Spec{
@@ -76,7 +76,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// A trunk is what other links name, and has no clients.
+// A trunk is named by other links, and has no clients.
 func TestTrunks(t *testing.T) {
 	links := []Named{{Name: "a", Spec: Spec{Rate: 2e6, RTT: 7 * ms, Trunk: "line"}}, {Name: "line", Spec: Spec{Rate: 6e6, Up: 1e6, RTT: ms}},
 		{Name: "b", Spec: Spec{Rate: 8e6, Trunk: "line", MTU: 576}}, {Name: "c"}}
@@ -98,7 +98,7 @@ func TestTrunks(t *testing.T) {
 	}
 }
 
-// Each impossible trunk is refused with what would be right.
+// Each impossible trunk is refused with a description of a valid value.
 func TestTrunkMistakes(t *testing.T) {
 	over := func(trunk string) Spec { return Spec{Trunk: trunk} }
 	for want, links := range map[string][]Named{
@@ -117,7 +117,7 @@ func TestTrunkMistakes(t *testing.T) {
 	}
 }
 
-// Dealing follows the shares, and adding a client takes none away.
+// Dealing follows the shares, and adding a client removes no other client from a link.
 func TestDeal(t *testing.T) {
 	links := []Named{{Name: "a", Spec: Spec{Share: 3}}, {Name: "b"}, {Name: "c", Spec: Spec{Share: 0.5}}}
 	before := make([]int, 3)

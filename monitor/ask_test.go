@@ -69,7 +69,7 @@ func transfer(t *testing.T, s storage.Service, files int, size int64) (wire int6
 	return wire
 }
 
-// services sums up what the servers told, by kind.
+// services sums up the servers' statistics, by kind.
 func (k *keep) services() (sum map[string]Service, errs []string, procs int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -102,7 +102,7 @@ func (k *keep) services() (sum map[string]Service, errs []string, procs int) {
 	return sum, errs, procs
 }
 
-// TestAskCluster asks a redirector and two data servers while files move.
+// TestAskCluster polls a redirector and two data servers while files move.
 func TestAskCluster(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{Servers: 2})
 	service := open(t, s)
@@ -249,8 +249,8 @@ func TestAskRefused(t *testing.T) {
 	})
 }
 
-// BenchmarkAsk tells what a question costs this process, and, by the server's
-// own account, the server.
+// BenchmarkAsk reports the cost of a request for this process, and, by the server's own account,
+// for the server.
 func BenchmarkAsk(b *testing.B) {
 	ctx, s := b.Context(), labtest.Start(b, lab.XRootDConfig{})
 	service := open(b, s)

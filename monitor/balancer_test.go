@@ -44,7 +44,7 @@ func startHAProxy(t *testing.T, servers ...string) (address, socket, page string
 
 func ask(socket string) *haproxy { return &haproxy{network: "unix", address: socket} }
 
-// TestRealHAProxy has requests pass through a real HAProxy and asks it in all ways.
+// TestRealHAProxy sends requests through a real HAProxy and reads its statistics in all ways.
 func TestRealHAProxy(t *testing.T) {
 	t.Parallel()
 	const size = 100_000
@@ -117,10 +117,9 @@ func TestBalancersThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// A kernelTable is /proc/net/ip_vs in the form of the kernel's
-// ip_vs_info_seq_show, with the addresses of the fixture of
-// github.com/prometheus/procfs (ipvs_test.go), so that what their reader makes
-// of them is known: 192.168.82.22:3306 and so on.
+// A kernelTable is /proc/net/ip_vs in the form of the kernel's ip_vs_info_seq_show, with the
+// addresses of the fixture of github.com/prometheus/procfs (ipvs_test.go), so that the correct
+// result is known from their reader: 192.168.82.22:3306 and so on.
 const kernelTable = `IP Virtual Server version 1.2.1 (size=4096)
 Prot LocalAddress:Port Scheduler Flags
   -> RemoteAddress:Port Forward Weight ActiveConn InActConn
@@ -134,7 +133,7 @@ FWM  10001000 wlc
   -> C0A8321A:0CEA      Route   0      0          1
 `
 
-// As ip_vs_stats_show writes it; its figures are those of the same fixture.
+// As ip_vs_stats_show writes it; its figures are taken from the same fixture.
 const kernelStats = `   Total Incoming Outgoing         Incoming         Outgoing
    Conns  Packets  Packets            Bytes            Bytes
  16AA370 E33656E5        0     51D8C8883AB3                0
@@ -183,8 +182,8 @@ func TestIPVS(t *testing.T) {
 	}
 }
 
-// TestIPVSFiles reads them where the kernel has them, with a program in the
-// place of ipvsadm that prints what that would, and with none.
+// TestIPVSFiles reads the files at the kernel's paths, with a program instead of ipvsadm that
+// prints the same output, and without such a program.
 func TestIPVSFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
@@ -243,7 +242,8 @@ func TestIPVSPage(t *testing.T) {
 	}
 }
 
-// TestBalancedSince: counters are of the span; one that fell has the second left out, and a server that is new has no past.
+// TestBalancedSince: counters are of the span; if a counter fell, the second is left out, and a new
+// server has no past.
 func TestBalancedSince(t *testing.T) {
 	text := func(rows ...string) *balancing {
 		b, err := parseHAProxy([]byte("# pxname,svname,stot,bin,scur,type,weight,slim,\n" + strings.Join(rows, "\n")))

@@ -66,8 +66,8 @@ func idle(b *testing.B) int {
 	return cmd.Process.Pid
 }
 
-// TestCostIsMeasured: a sample's cost is a part of what the process spent, and
-// far below the 1 % of a core that watching may take.
+// TestCostIsMeasured: a sample's cost is a part of the process's usage, and far below the 1 % of a
+// core that watching may take.
 func TestCostIsMeasured(t *testing.T) {
 	l := newLocal(Host{Pids: []int{os.Getpid()}}, Options{}, nil, newClock())
 	defer l.close()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A fakeProc is a /proc made by a test. Files are changed in place, so that
-// one that stays open shows what is new.
+// A fakeProc is a /proc made by a test. Files are changed in place, so that a file that stays open
+// shows new content.
 type fakeProc struct {
 	t    testing.TB
 	root string

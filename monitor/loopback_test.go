@@ -20,9 +20,9 @@ import (
 	"weir/internal/require"
 )
 
-// TestLoopbackBytes: what the loopback interface counts in a download, less
-// the headers, is the payload. It runs in a network of its own, because other
-// programs' traffic is on the loopback interface too.
+// TestLoopbackBytes: the bytes that the loopback interface counts in a download, less the headers,
+// are the payload. It runs in a network of its own, because other programs' traffic is on the
+// loopback interface too.
 func TestLoopbackBytes(t *testing.T) {
 	curl := program(t, "curl")
 	if os.Getenv("WEIR_PLAY") == "" && os.Getenv("WEIR_OWN_NETWORK") == "" {

@@ -51,8 +51,8 @@ func nginx(t testing.TB, size int64) (*exec.Cmd, int) {
 	return cmd, port
 }
 
-// TestNginx finds the server by its port only, with its workers, and sees
-// their CPU time and bytes when curl loads it.
+// TestNginx finds the server by its port only, with its workers, and measures their CPU time and
+// bytes when curl loads it.
 func TestNginx(t *testing.T) {
 	t.Parallel()
 	curl := program(t, "curl")
@@ -149,8 +149,8 @@ func TestServiceIsFoundAgain(t *testing.T) {
 	require.Eventually(t, "the second server is watched", func() bool { return server() == 3 })
 }
 
-// TestAllTargetsAreFound: a service with several endpoints on this machine is the processes of all of them; those that are
-// elsewhere, or do not listen yet, are no error.
+// TestAllTargetsAreFound: a service with several endpoints on this machine is the processes of all
+// of them; processes that are elsewhere, or do not listen yet, are not an error.
 func TestAllTargetsAreFound(t *testing.T) {
 	t.Parallel()
 	var targets []string

@@ -166,8 +166,8 @@ func TestBadURL(t *testing.T) {
 	}
 }
 
-// TestFilterThatIsRefused: an exporter that knows a collector no more is asked
-// for everything again.
+// TestFilterThatIsRefused: an exporter that does not support a collector any more is queried
+// without a filter again.
 func TestFilterThatIsRefused(t *testing.T) {
 	var queries []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

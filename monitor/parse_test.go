@@ -60,8 +60,8 @@ func TestCountersOfFixture(t *testing.T) {
 	}
 }
 
-// TestCountersAgreeWithProcfs reads this machine twice, by our parsers and by
-// the library, which may differ only by what happened in between.
+// TestCountersAgreeWithProcfs reads this machine twice, by our parsers and by the library, which
+// may differ only by the activity in between.
 func TestCountersAgreeWithProcfs(t *testing.T) {
 	lib, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -110,7 +110,7 @@ func libTotal(c procfs.CPUStat) float64 {
 	return c.User + c.Nice + c.System + c.Idle + c.Iowait + c.IRQ + c.SoftIRQ + c.Steal
 }
 
-// TestPressure: what waited for a core, and kernels that do not tell.
+// TestPressure: the time for which tasks waited for a core, and kernels without that file.
 func TestPressure(t *testing.T) {
 	var before, now counters
 	for c, text := range map[*counters]string{

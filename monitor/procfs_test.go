@@ -14,9 +14,9 @@ import (
 	"weir/internal/require"
 )
 
-// BenchmarkProcfs compares the readers of this package with those of the
-// library github.com/prometheus/procfs: one look at the counters of this
-// machine, at one process, and at the open files of a process with 20,000.
+// BenchmarkProcfs compares the readers of this package with the readers of the library
+// github.com/prometheus/procfs: one look at the counters of this machine, at one process, and at
+// the open files of a process with 20,000.
 func BenchmarkProcfs(b *testing.B) {
 	lib, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -112,13 +112,13 @@ func BenchmarkProcfs(b *testing.B) {
 			for ; b.Loop(); n++ {
 				require.NoError(b, c.do())
 			}
-			b.ReportMetric(float64((burn.Process()-before).Microseconds())/float64(n), "cpu-us/op") // the clock says little on a busy machine
+			b.ReportMetric(float64((burn.Process()-before).Microseconds())/float64(n), "cpu-us/op") // not the clock: the machine is busy
 		})
 	}
 }
 
-// atLeast fails a reader that has not seen what is there, so that the cost of
-// an error is never taken for that of reading.
+// atLeast fails if a reader has found less than exists, so that the cost of an error is never taken
+// for the cost of reading.
 func atLeast(n, want int) error {
 	if n < want {
 		return fmt.Errorf("%d instead of at least %d", n, want)

@@ -76,7 +76,7 @@ func playing(t *testing.T, what string) (*exec.Cmd, io.WriteCloser, *bufio.Reade
 	return cmd, in, bufio.NewReader(out)
 }
 
-// sum adds up what the samples say of a group of processes.
+// sum adds up the usage of a group of processes in the samples.
 func sum(samples []*Sample, name string) (p Proc) {
 	for _, s := range samples {
 		for _, q := range s.Procs {
@@ -100,8 +100,8 @@ func near(t *testing.T, what string, have, want, tolerance float64) {
 	}
 }
 
-// TestCPUAgreesWithWait4: a busy process as it was watched, second by second,
-// and as the kernel says at its end.
+// TestCPUAgreesWithWait4: the usage of a busy process as it was watched, second by second, and as
+// the kernel reports it at its end.
 func TestCPUAgreesWithWait4(t *testing.T) {
 	tier.Slow(t, "keeps cores busy")
 	cmd, in, out := playing(t, "busy")
@@ -128,8 +128,7 @@ func TestCPUAgreesWithWait4(t *testing.T) {
 	}
 }
 
-// TestOthersAreSeen: a program that nobody asked to watch, as the kernel says at
-// its end.
+// TestOthersAreSeen: a program outside all groups, compared with the kernel's report at its end.
 func TestOthersAreSeen(t *testing.T) {
 	tier.Slow(t, "keeps cores busy")
 	k := &keep{}

@@ -26,8 +26,8 @@ func freeUDP(t *testing.T) int {
 	return c.LocalAddr().(*net.UDPAddr).Port
 }
 
-// TestReportsOfCluster has a redirector and two data servers report to one
-// port; with sync they count what open connections have moved.
+// TestReportsOfCluster has a redirector and two data servers report to one port; with sync they
+// count the traffic of open connections.
 func TestReportsOfCluster(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -76,7 +76,7 @@ func TestReportsOfCluster(t *testing.T) {
 	}
 }
 
-// listener is a port for reports of a watch that keeps what comes.
+// listener returns a port for reports of a watch that keeps the samples.
 func listener(t *testing.T) (*reports, *keep) {
 	t.Helper()
 	k := &keep{}
@@ -100,7 +100,7 @@ func TestReportsInOddOrder(t *testing.T) {
 	for i, c := range []struct {
 		what   string
 		packet []byte
-		sent   int64 // -1: no sample; -2: one that leaves out what the server says
+		sent   int64 // -1: no sample; -2: a sample without the server's statistics
 	}{
 		{"the first", packet("a:1", 7, 100, 200, 1000), -1},
 		{"the next", packet("a:1", 7, 100, 201, 1500), 500},
@@ -137,8 +137,8 @@ func TestReportsInOddOrder(t *testing.T) {
 	}
 }
 
-// TestReportsOfThousands: who sends under ever new names fills no memory, and
-// what is no statistics is told now and then only.
+// TestReportsOfThousands: a sender with ever new names does not exhaust the memory, and invalid
+// packets are reported only occasionally.
 func TestReportsOfThousands(t *testing.T) {
 	r, k := listener(t)
 	from := netip.MustParseAddr("203.0.113.5")

@@ -16,7 +16,8 @@ import (
 	"weir/internal/require"
 )
 
-// hostMetrics are those of a host with one core at look n, with two seconds from one look to the next.
+// hostMetrics returns the metrics of a host with one core at look n, with two seconds from one look
+// to the next.
 func hostMetrics(n float64) map[string]string {
 	all := map[string]string{}
 	for metric, v := range map[string]struct{ start, rise float64 }{
@@ -53,7 +54,7 @@ func scraped(t *testing.T, text func() map[string]string) *page {
 	return pageOf(t, Host{Name: "far", Role: "server", NodeExporter: srv.URL})
 }
 
-// parts returns what a sample has, with bytes of devices and CPU time of processes.
+// parts returns the parts of a sample, with bytes of devices and CPU time of processes.
 func parts(s *Sample) (all []string) {
 	for name, has := range map[string]bool{"CPU": s.CPU != nil, "TCP": s.TCP != nil, "memory": s.Memory != nil} {
 		if has {
@@ -73,8 +74,8 @@ func parts(s *Sample) (all []string) {
 	return all
 }
 
-// TestSecondsThatCannotBe: one counter is wrong in one scrape, or in two. What it is of is left out until it is right again, and
-// nothing else is; no second has what was counted before.
+// TestSecondsThatCannotBe: one counter is wrong in one scrape, or in two. Its device is left out
+// until it is right again, and nothing else is; no second contains counts of an earlier second.
 func TestSecondsThatCannotBe(t *testing.T) {
 	whole := []string{"CPU", "TCP", "memory", "disk sda 300", "interface eth0 50", "interface eth1 70"}
 	for metric, what := range map[string]string{
@@ -212,7 +213,8 @@ func TestAllCountersAreZero(t *testing.T) {
 	}
 }
 
-// TestFasterThanItsSpeed: a device that is always faster than it says has another speed, as the virtual ones of containers.
+// TestFasterThanItsSpeed: a device that is always faster than its reported speed has another speed,
+// as the virtual devices of containers do.
 func TestFasterThanItsSpeed(t *testing.T) {
 	last := nic("eth0", 1, 1, 1, 1, 0, 1e9)
 	for n := range 6 {

@@ -13,7 +13,7 @@ import (
 	"weir/internal/require"
 )
 
-// toldBy reads what a real server has told.
+// toldBy reads the statistics of a real server.
 func toldBy(t testing.TB, name string) []byte {
 	t.Helper()
 	b := require.File(t, filepath.Join("testdata/xrootd", name))
@@ -124,7 +124,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// How often the limit of threads was met is counted as other events are.
+// The number of times that the limit of threads was met is counted as other events are.
 func TestThreadLimit(t *testing.T) {
 	told := func(n string) *statistics {
 		s, err := parseStatistics(bytes.Replace(toldBy(t, "server.xml"), []byte("<tlimr>0</tlimr>"), []byte("<tlimr>"+n+"</tlimr>"), 1))

@@ -53,8 +53,8 @@ func TestChildThatIsWaitedForCountsOnce(t *testing.T) {
 	}
 }
 
-// TestOthers: programs in no group count from their birth or from the first look
-// on, threads of the kernel do not, nor does what joins a group.
+// TestOthers: programs in no group count from their start or from the first look on, but not
+// threads of the kernel, nor processes that join a group.
 func TestOthers(t *testing.T) {
 	f := newFakeProc(t)
 	f.process(fakeProcess{pid: 10, ppid: 1, comm: "server", start: 5, user: 1000})
@@ -130,7 +130,8 @@ func TestPidUsedAgain(t *testing.T) {
 	if ticks, _ := look(t, tab, g); ticks != 10 {
 		t.Fatal(ticks)
 	}
-	// The server is started again and gets the old number; it used less CPU than the first one had.
+	// The server is started again and gets the old number; it has used less CPU time than the first
+	// server.
 	f.process(fakeProcess{pid: 10, ppid: 1, comm: "server", start: 800, user: 3})
 	if ticks, _ := look(t, tab, g); ticks != 3 {
 		t.Errorf("the second server: %d ticks", ticks)
@@ -242,8 +243,8 @@ func (k *kernel) exit(p *fakeProcess) {
 	}
 }
 
-// TestFamilyAgainstModel plays thousands of events, with a look after each:
-// the sum is exact then, whatever forks, ends, is waited for or not.
+// TestFamilyAgainstModel plays thousands of events, with a look after each: the sum is then exact,
+// for every sequence of forks, ends and waits.
 func TestFamilyAgainstModel(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -267,8 +268,8 @@ func TestFamilyAgainstModel(t *testing.T) {
 	}
 }
 
-// TestFamilyWithRareLooks looks after every seventh event only: what is told
-// never goes back and never exceeds what was used.
+// TestFamilyWithRareLooks looks after every seventh event only: the reported usage never decreases
+// and never exceeds the actual usage.
 func TestFamilyWithRareLooks(t *testing.T) {
 	var seen, used int64
 	for seed := range uint64(4) {

@@ -16,8 +16,8 @@ import (
 	"weir/internal/tier"
 )
 
-// manyThreads keeps WEIR_THREADS threads, one of which burns CPU time while
-// its standard input lasts, and says so.
+// manyThreads runs WEIR_THREADS threads, one of which burns CPU time while its standard input
+// lasts, and prints a line when it has begun.
 func manyThreads() {
 	n, err := strconv.Atoi(os.Getenv("WEIR_THREADS"))
 	if err != nil {
@@ -61,8 +61,8 @@ func withThreads(t testing.TB, n int) int {
 	return cmd.Process.Pid
 }
 
-// The busiest thread of a process with 1000 threads is found at the first
-// look, and what it used is what the process used.
+// The busiest thread of a process with 1000 threads is found at the first look, and its usage is
+// the usage of the process.
 func TestBusiestOfManyThreads(t *testing.T) {
 	tier.Slow(t, "keeps cores busy")
 	pid := withThreads(t, 1000)
@@ -154,7 +154,7 @@ func TestBusiestThread(t *testing.T) {
 		require.NoError(t, tab.update())
 		return g.take()
 	}
-	step(1000, map[int]int64{10: 600, 11: 300, 12: 100}) // what was before does not count
+	step(1000, map[int]int64{10: 600, 11: 300, 12: 100}) // earlier usage does not count
 	same := func(p Proc, measured int, busiest, other float64) {
 		t.Helper()
 		if p.MeasuredThreads != measured || math.Abs(p.BusiestThread-busiest) > 1e-9 || math.Abs(p.UnmeasuredThread-other) > 1e-9 {
@@ -165,7 +165,7 @@ func TestBusiestThread(t *testing.T) {
 	same(step(1150, map[int]int64{10: 610, 11: 380, 12: 150}), 3, 0.5, 0.1) // one came and went: 0.1 s
 	same(step(1151, map[int]int64{10: 610, 11: 381, 12: 150}), 3, 0.01, 0)  // too little to look at threads: the process's is the bound
 	same(step(1251, map[int]int64{10: 660, 11: 431, 12: 150}), 3, 0.51, 0)
-	same(step(1351, map[int]int64{10: 660, 11: 431, 12: 150, 13: 90}), 4, 0.9, 0.1) // a new one
+	same(step(1351, map[int]int64{10: 660, 11: 431, 12: 150, 13: 90}), 4, 0.9, 0.1) // a new thread
 }
 
 // A process of one thread needs no further reading, and one of which no

@@ -75,8 +75,8 @@ func TestLinesThatAreNoTransfers(t *testing.T) {
 	}
 }
 
-// TestFollowingALog: from its end, over a line in the making, a rotation, an
-// emptied file, and one that comes later.
+// TestFollowingALog: from its end, over an unfinished line, a rotation, a truncation, and a file
+// that is created later.
 func TestFollowingALog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	write := func(flag int, text string) {

@@ -43,8 +43,8 @@ func (k *keep) of(host string) (out []*Sample) {
 	return out
 }
 
-// looked waits until k has a sample of this machine: the first look comes after
-// Start, late on a busy machine, and what went before it is not told.
+// looked waits until k has a sample of this machine: the first look comes after Start, late on a
+// busy machine, and earlier activity is not reported.
 func looked(t *testing.T, k *keep) {
 	t.Helper()
 	require.Eventually(t, "a first sample", func() bool { return len(k.of("here")) > 0 })
@@ -211,9 +211,9 @@ func TestContextEndsWatching(t *testing.T) {
 	}
 }
 
-// TestHangingEndpoint has one that accepts and never answers, one that sends
-// a byte now and then, one that refuses, and this machine, which must not care:
-// it may be late, as a busy machine is, but goes on.
+// TestHangingEndpoint has an endpoint that accepts and never responds, an endpoint that sends a
+// byte now and then, an endpoint that refuses, and this machine, which must not be affected: it may
+// be late, as a busy machine is, but goes on.
 func TestHangingEndpoint(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	quit := make(chan struct{})

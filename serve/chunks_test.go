@@ -17,7 +17,7 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// chunksOf asks for the checksums of a file's chunks.
+// chunksOf requests the checksums of a file's chunks.
 func chunksOf(t *testing.T, url string) (code int, sums chunkSums) {
 	t.Helper()
 	resp, err := http.Get(url)

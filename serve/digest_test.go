@@ -166,7 +166,7 @@ func FuzzWanted(f *testing.F) {
 	})
 }
 
-// readable is what the content of a file can do.
+// readable has the methods of the content of a file.
 type readable interface {
 	io.ReadSeeker
 	io.ReaderAt

@@ -207,7 +207,7 @@ func TestNoWayOut(t *testing.T) {
 	}
 }
 
-// notServed checks that a request is refused and tells no secret.
+// notServed checks that a request is refused and that the response contains no secret.
 func notServed(t *testing.T, s *Server, method, path string) {
 	t.Helper()
 	resp, body := do(t, s, exchange{Method: method, Path: path, Header: map[string]string{"Depth": "0", "Destination": "/moved"}})

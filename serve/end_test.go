@@ -49,7 +49,7 @@ func TestEndsFirmly(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, l) }()
 	requests.Dial(t, s.URL(), "PUT /f HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
-	requests.Dial(t, s.URL(), "") // says nothing
+	requests.Dial(t, s.URL(), "") // sends nothing
 	require.Eventually(t, "a temporary file", func() bool { return parts(dir) == 1 })
 	cancel()
 	if err := <-served; err != nil {

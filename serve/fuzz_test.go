@@ -29,8 +29,8 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// FuzzRange gives any Range and conditions to a file and looks whether the
-// answer has as many bytes as it says.
+// FuzzRange requests a file with any Range and conditions and checks that the response has as many
+// bytes as its header states.
 func FuzzRange(f *testing.F) {
 	f.Add("bytes=0-1", "")
 	f.Add("bytes=-5,1-", `"x"`)

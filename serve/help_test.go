@@ -17,7 +17,7 @@ func start(t testing.TB, c Config) *Server {
 	return s
 }
 
-// An exchange is one request and what its answer should be.
+// An exchange is one request with its expected response.
 type exchange = requests.Request
 
 // do makes the request of x and returns the answer.

@@ -18,7 +18,7 @@ import (
 // pagesServed returns how many pages a server has served.
 func pagesServed(s *Server) int64 { return s.pages.served.Load() }
 
-// Each page that is read is one, wherever it lies; what is not read costs nothing.
+// Each page that is read counts as one page, at any position; pages that are not read cost nothing.
 func TestPagesAreCounted(t *testing.T) {
 	dir := t.TempDir()
 	requests.Write(t, requests.Content(1, 20_000), dir, "f")
@@ -98,8 +98,8 @@ func busyTime(threads int, d time.Duration) float64 {
 	return sum.Seconds() / time.Since(begin).Seconds()
 }
 
-// With one thread the throughput is that of its CPU time: pages x cost = time. With two it is twice as much. What other programs
-// leave of the cores is measured before and after.
+// With one thread the throughput is that of its CPU time: pages x cost = time. With two it is twice
+// as much. The CPU time that other programs leave is measured before and after.
 func TestPagesCostCPUTime(t *testing.T) {
 	tier.Slow(t, "it computes for seconds")
 	const cost, span, page = 2 * time.Millisecond, time.Second, 8 << 10

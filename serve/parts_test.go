@@ -46,8 +46,8 @@ func TestStalledPutEnds(t *testing.T) {
 	}
 }
 
-// TestKilledPut kills a server process in the middle of an upload: its file
-// does not appear, and the next server removes what is left of it, and no more.
+// TestKilledPut kills a server process in the middle of an upload: its file does not appear, and
+// the next server removes the rest of it, and no more.
 func TestKilledPut(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
@@ -105,8 +105,8 @@ func TestFullDisk(t *testing.T) {
 	check(t, s, exchange{Method: "PUT", Path: "/fits", Body: requests.Content(1, 500_000), Code: 201})
 }
 
-// TestFileThatShrinks cuts a file while it is sent: the client must not take
-// what it got for the whole.
+// TestFileThatShrinks cuts a file while it is sent: the client must not take the received part for
+// the whole.
 func TestFileThatShrinks(t *testing.T) {
 	dir := t.TempDir()
 	p := requests.Write(t, requests.Content(1, 64<<20), dir, "f")

@@ -15,7 +15,7 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// A multistatus is what tests look at in an answer to PROPFIND.
+// A multistatus has the parts of a response to PROPFIND that tests check.
 type multistatus struct {
 	Responses []struct {
 		Href  string `xml:"href"`

@@ -11,7 +11,7 @@ import (
 	"weir/serve/servetest"
 )
 
-// Ranges are answered as RFC 9110 wants them, also where net/http does not.
+// Responses to ranges follow RFC 9110, also where net/http deviates.
 func TestOddRanges(t *testing.T) {
 	url := servetest.Start(t, serve.Config{Dir: t.TempDir()})
 	do := func(method, header, value, body string) *http.Response {

@@ -10,7 +10,7 @@ import (
 	"weir/internal/require"
 )
 
-// TestUnpaced: what stays on this machine is sent without bbr's timers.
+// TestUnpaced: traffic within this machine is sent without bbr's timers.
 func TestUnpaced(t *testing.T) {
 	s, err := New(Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
 	require.NoError(t, err)

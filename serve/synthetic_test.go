@@ -152,7 +152,7 @@ func TestUploadsToNothing(t *testing.T) {
 		{Method: "PUT", Path: "/odd", Body: odd[:500], Code: 201},
 		{Method: "PUT", Path: "/more", Body: strings.Repeat("m", 992), Code: 507},
 		{Method: "PUT", Path: "/more", Body: strings.Repeat("m", 991), Code: 201},
-		{Method: "PUT", Path: "/more", Body: "less", Code: 507}, // the old one stays until the new one is whole
+		{Method: "PUT", Path: "/more", Body: "less", Code: 507}, // the old file stays until the new file is whole
 		{Method: "GET", Path: "/more", Code: 200, Want: strings.Repeat("m", 991)},
 		{Method: "DELETE", Path: "/more", Code: 204},
 		{Method: "PUT", Path: "/more", Body: "less", Code: 201},
@@ -223,7 +223,7 @@ func TestParallelSyntheticUploads(t *testing.T) {
 	}
 }
 
-// TestKernelSends asks strace whether a file leaves by sendfile.
+// TestKernelSends checks with strace whether a file is sent by sendfile.
 func TestKernelSends(t *testing.T) {
 	dir, report := t.TempDir(), filepath.Join(t.TempDir(), "strace")
 	requests.Write(t, requests.Content(1, 8<<20), dir, "file000000.dat")
@@ -233,7 +233,7 @@ func TestKernelSends(t *testing.T) {
 	said, err := trace.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, trace.Start())
-	if _, err := io.ReadFull(said, make([]byte, 1)); err != nil { // it says that it is attached
+	if _, err := io.ReadFull(said, make([]byte, 1)); err != nil { // strace prints that it is attached
 		t.Skip("strace may not trace here")
 	}
 	resp, err := http.Get(url + "/file000000.dat")

@@ -64,7 +64,8 @@ func TestRefusedBodiesAreNotRead(t *testing.T) {
 	}
 }
 
-// Bodies that nobody reads, and those of requests that wait for their end, have a time limit without credentials as well.
+// Bodies that are never read, and bodies of requests that wait for their end, have a time limit
+// without credentials as well.
 func TestBodiesThatDoNotEnd(t *testing.T) {
 	t.Parallel()
 	address := strings.TrimPrefix(servetest.Start(t, serve.Config{Dir: t.TempDir(), StallTimeout: 300 * time.Millisecond}), "http://")
@@ -73,8 +74,8 @@ func TestBodiesThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// While one address holds all connections that it can get, others are served: silent ones, unfinished headers, and bodies without
-// credentials.
+// While one address holds all connections that it can get, others are served: silent connections,
+// unfinished headers, and bodies without credentials.
 func TestSlowClientsExcludeNobody(t *testing.T) {
 	t.Parallel()
 	url := servetest.Start(t, serve.Config{Dir: t.TempDir(), Token: "secret", Unadmitted: 8})

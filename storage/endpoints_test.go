@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// A porter is the service of an endpoint; its clients report the servers in says.
+// A porter is the service of an endpoint; its clients report its servers as serving.
 type porter struct {
 	name   string
-	says   []string // what its client calls ServedBy with
+	says   []string // arguments of ServedBy
 	closed bool
 }
 

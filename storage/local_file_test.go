@@ -57,7 +57,7 @@ func TestNoDest(t *testing.T) {
 	}
 }
 
-// The device of full disks says what they say.
+// Writing to /dev/full fails as a full disk does.
 func TestFullDest(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "full disk")
 	require.NoError(t, os.Symlink("/dev/full", link))

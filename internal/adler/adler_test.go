@@ -146,7 +146,7 @@ func FuzzAgainstTheStandardLibrary(f *testing.F) {
 	})
 }
 
-// BenchmarkRatio says how many times as fast as hash/adler32 it is, side by side.
+// BenchmarkRatio reports the speed relative to hash/adler32, measured side by side.
 func BenchmarkRatio(b *testing.B) {
 	for _, n := range []int{4 << 10, 256 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", n>>10), func(b *testing.B) { ratio(b, random(13, n)) })
@@ -164,7 +164,8 @@ func ratio(b *testing.B, p []byte) {
 	b.ReportMetric(theirs.Seconds()/mine.Seconds(), "times_hash/adler32")
 }
 
-// passes is how often n bytes are gone over so that two looks at the clock do not count.
+// passes returns the number of passes over n bytes for which the time of two clock readings is
+// negligible.
 func passes(n int) int { return max(1, 4<<20/n) }
 
 func timed(f func(), n int) time.Duration {

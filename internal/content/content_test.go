@@ -244,7 +244,7 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzCursor checks that the pieces of any part are what Fill makes.
+// FuzzCursor checks that the pieces of any part equal the output of Fill.
 func FuzzCursor(f *testing.F) {
 	f.Add(uint64(1), int64(0), int64(100))
 	f.Add(uint64(2), int64(63), int64(2))

@@ -12,7 +12,7 @@ import (
 	"weir/lab/dbtest"
 )
 
-// What is claimed is claimed once, by name; who has it is said, and it is free
+// A name is claimed by one process at a time; the error names the holder, and the name is free
 // again after its Close.
 func TestClaim(t *testing.T) {
 	t.Parallel()
@@ -37,8 +37,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// A claim whose connection was broken is taken anew; if another was faster, the
-// first one is told.
+// A claim whose connection was broken is taken anew; if another process was faster, the first
+// process gets an error.
 func TestClaimIsKept(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Server(t)
@@ -126,7 +126,8 @@ func breakAll(t *testing.T, d *db.DB) {
 	require.NoError(t, err)
 }
 
-// One that waits gets the claim when it is free, knows meanwhile who has it, and gives up when it says so.
+// A waiting caller gets the claim when it is free, is informed of the holder meanwhile, and can
+// give up.
 func TestAwaitClaim(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Server(t)

@@ -57,7 +57,7 @@ func opened(t *testing.T, address string) *db.DB {
 	return d
 }
 
-// What cannot be copied as it is, is not; and then nothing has changed.
+// Copy refuses tables that it cannot copy unchanged; and then nothing has changed.
 func TestCopyRefuses(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {

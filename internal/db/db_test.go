@@ -54,7 +54,7 @@ func insert(name string) func(*db.Tx) error {
 	}
 }
 
-// What is written is read back the same, of all types.
+// Values of all types are read back as they were written.
 func TestValues(t *testing.T) {
 	type word string
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
@@ -109,7 +109,8 @@ func TestValues(t *testing.T) {
 	})
 }
 
-// A function that fails leaves nothing, in whatever way it ends; its neighbors do.
+// A function that fails leaves no changes, regardless of the kind of failure; the functions
+// committed together with it do.
 func TestWriteAllOrNothing(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
 		d := prepared(t, open)
@@ -243,8 +244,8 @@ func TestBulkAndMany(t *testing.T) {
 	})
 }
 
-// A hundred goroutines that write and read at once wait for each other: none
-// sees a lock, and every number is given once.
+// A hundred goroutines that write and read at once wait for each other: no goroutine gets a lock
+// error, and every number is given once.
 func TestManyWriters(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
 		d := prepared(t, open)
@@ -367,7 +368,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// Nobody reads a password in an address, also in one that is wrong.
+// No address in an error contains a password, even if the address is invalid.
 func TestAddressesHaveNoPasswords(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"postgres://u:hush@h/x", "postgres://h/x?password=hush", "mysql://u:hush@h/x", "postgresql://u:hush@[::1",

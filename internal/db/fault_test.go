@@ -26,8 +26,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// child is the variable that makes the test binary one that writes to a database
-// until it is killed.
+// child is the variable that makes the test binary write to a database until it is killed.
 const child = "WEIR_TEST_DB_CHILD"
 
 func TestMain(m *testing.M) {
@@ -38,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeForEver has many write, and prints what is acknowledged.
+// writeForEver writes from many goroutines, and prints the acknowledged writes.
 func writeForEver(url string) error {
 	d, err := db.Open(context.Background(), url, db.Options{})
 	if err != nil {
@@ -60,7 +59,7 @@ func writeForEver(url string) error {
 	return <-failed
 }
 
-// What was acknowledged is there after kill -9 at any moment.
+// Acknowledged writes survive kill -9 at any moment.
 func TestKilled(t *testing.T) {
 	tier.Slow(t, "kills processes")
 	for name, url := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {
@@ -97,7 +96,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// killed runs a writer, kills it after so many writes, and returns what it said.
+// killed runs a writer, kills it after the given number of writes, and returns the writes that it
+// printed.
 func killed(t *testing.T, url string, after int) map[string]bool {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -113,7 +113,7 @@ func killed(t *testing.T, url string, after int) map[string]bool {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		names[lines.Text()] = true
 		if len(names) == after {
-			_ = cmd.Process.Kill() // what is still in the pipe counts as well
+			_ = cmd.Process.Kill() // the rest of the pipe counts as well
 		}
 	}
 	if err := cmd.Wait(); err == nil || len(names) < after {
@@ -122,10 +122,10 @@ func killed(t *testing.T, url string, after int) map[string]bool {
 	return names
 }
 
-// While the server is away writers are told that the database is busy, and what
-// each was told is true. It comes back without anything being opened again.
+// While the server is away writers get the error that the database is busy, and every reported
+// outcome is true. It comes back without anything being opened again.
 func TestServerLost(t *testing.T) {
-	// A server that would forget what it has acknowledged, if it was not told to keep it.
+	// Without the client's own setting, this server would lose acknowledged writes.
 	s := labtest.Start(t, lab.PostgreSQLConfig{Careless: true, Settings: []string{"synchronous_commit=off"}})
 	d, err := db.Open(t.Context(), s.URL, db.Options{})
 	require.NoError(t, err)
@@ -239,8 +239,8 @@ func TestDeadlock(t *testing.T) {
 	})
 }
 
-// A file that cannot grow is a busy database: nothing is half written, what was
-// written stays, and it goes on when there is room.
+// A file that cannot grow is a busy database: no write is partial, earlier writes stay, and writing
+// continues when there is room.
 func TestDiskFull(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
@@ -284,7 +284,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// Who does not want to wait any more for his turn need not.
+// A writer that waits for its turn can give up.
 func TestTurnGivenUp(t *testing.T) {
 	d, err := db.Open(t.Context(), dbtest.File(t), db.Options{})
 	require.NoError(t, err)
@@ -316,8 +316,8 @@ func TestTurnGivenUp(t *testing.T) {
 	}
 }
 
-// BenchmarkWrite says how many small transactions a second there are, of one
-// goroutine and of a hundred.
+// BenchmarkWrite reports the number of small transactions a second, of one goroutine and of a
+// hundred.
 func BenchmarkWrite(b *testing.B) {
 	dbtest.EachBench(b, func(b *testing.B, open func() *db.DB) {
 		d := open()

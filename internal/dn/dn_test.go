@@ -20,7 +20,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// Names of files are what OpenSSL says, for all kinds of texts.
+// Names of files equal the names by OpenSSL, for all kinds of texts.
 func TestHashes(t *testing.T) {
 	labtest.Need(t, "openssl")
 	text := func(tag int, s string) asn1.RawValue { return asn1.RawValue{Tag: tag, Bytes: []byte(s)} }

@@ -43,8 +43,8 @@ func TestLocks(t *testing.T) {
 	require.NoError(t, errors.Join(a.Close(), b.Close()))
 }
 
-// What is closed is free for everybody, also while a program that was just started has
-// the descriptor as well.
+// A closed lock is free for other processes, even while a program that was just started has a copy
+// of the descriptor.
 func TestClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	a, b := open(t, path), open(t, path)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTooManyWait: of those who wait the last ones of the address with most of them
-// are closed, and slots are given in turn.
+// TestTooManyWait: the latest waiting connections of the address with the most of them are closed,
+// and slots are given in turn.
 func TestTooManyWait(t *testing.T) {
 	l := Limit(nil, 4, 100)
 	add := func(ip string) net.Conn {

@@ -79,7 +79,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A secret that is known is removed in whatever form a text repeats it.
+// A known secret is removed in every form in which a text repeats it.
 func TestValues(t *testing.T) {
 	var v Values
 	v.Learn("https://alice:pass%2Fword@h/d?sig=one%2Btwo%3D&format=json&x=1")
@@ -101,8 +101,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// What is removed is not there any more, whatever else is in a URL, and what is left is a
-// URL of the same service.
+// Removed text does not appear in the result, with any URL, and the result is a URL of the same
+// service.
 func FuzzURL(f *testing.F) {
 	f.Add("https://a:b@h:1/p?sig=", "x", "y")
 	f.Fuzz(func(t *testing.T, path, name, value string) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestFloatIsThatOfStrconv reads numbers of all lengths, as they stand before a comma, and what is none.
+// TestFloatIsThatOfStrconv reads numbers of all lengths, followed by a comma, and texts that are
+// not numbers.
 func TestFloatIsThatOfStrconv(t *testing.T) {
 	texts := []string{"0", "0.0", "0.1", "0.000001", "123456789012.345", "12345678901234.5", "1.23456789012345", "0.999999999999999",
 		"99999999999999.9", "999999999999999", "9007199254740993", "0.30000000000000004", "1e3", "1.5e-7", "-0.25", "-3"}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What matters least is left out first, and no row is wider than it may be.
+// The least important parts are left out first, and no row is wider than the limit.
 func TestRow(t *testing.T) {
 	p := Progress{
 		Where: "step 3 of 5: hold", Detail: " 12 of 30 s", Share: .52, Left: 74 * time.Second,

@@ -13,14 +13,14 @@ import (
 	"weir/internal/require"
 )
 
-// A terminal is a pseudo-terminal and what would be seen on it. It knows the
-// few escapes that weir uses, and fails the test at any other.
+// A terminal is a pseudo-terminal with the text that it would show. It supports the few escapes
+// that weir uses, and fails the test at any other.
 type terminal struct {
 	t       *testing.T
 	control *os.File
-	weir    *os.File // what weir writes to
+	weir    *os.File // weir's output
 
-	lines   [][]rune // all of them, those that have left the top as well
+	lines   [][]rune // all lines, including lines that have left the top
 	x, y    int
 	columns int
 	raw     strings.Builder

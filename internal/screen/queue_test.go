@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// All that was given is written, in its order, and nobody waits for a reader
-// that hangs but who closes the queue.
+// All data is written in its order, and no caller waits for a hanging reader except the caller that
+// closes the queue.
 func TestQueue(t *testing.T) {
 	read, write := io.Pipe() // nobody reads yet
 	q := NewQueue(write)

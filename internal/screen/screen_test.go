@@ -14,7 +14,7 @@ import (
 	"weir/internal/require"
 )
 
-// What is written stays in its order, whatever moves below it.
+// Written lines stay in their order above the moving rows.
 func TestLinesStay(t *testing.T) {
 	term := openTerminal(t, 80, 24)
 	s := New(term.weir)
@@ -50,7 +50,7 @@ func TestLinesStay(t *testing.T) {
 	}
 }
 
-// A line without its end is not lost to what moves.
+// A line without its end is not overwritten by the moving rows.
 func TestBegunLine(t *testing.T) {
 	term := openTerminal(t, 40, 24)
 	s := New(term.weir)
@@ -62,7 +62,7 @@ func TestBegunLine(t *testing.T) {
 	}
 }
 
-// Rows fit into the terminal, and a smaller one has no more of them than lines.
+// Rows fit into the terminal, and a smaller terminal shows no more rows than it has lines.
 func TestRowsFit(t *testing.T) {
 	term := openTerminal(t, 20, 4)
 	s := New(term.weir)

@@ -50,9 +50,8 @@ func TestPermutationMice(t *testing.T) {
 	near(t, "p by definition", test.P, 2*float64(up)/float64(n), 1e-12)
 }
 
-// The interval is what listing all assignments gives: a shift of b is refused if
-// at most 2.5% of them, the actual one among them, have a difference of means
-// as far to its side.
+// The interval equals the interval by listing all assignments: a shift of b is refused if at most
+// 2.5% of them, including the actual assignment, have a difference of means as far to its side.
 func TestPermutationIntervalByListing(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 11))
 	for range 200 {
@@ -148,7 +147,7 @@ func TestNth(t *testing.T) {
 	}
 }
 
-// Nothing panics or claims anything on what is no sample.
+// No function panics or claims a result on invalid samples.
 func TestHostileNumbers(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, x := range [][]float64{nil, {}, {1}, {nan}, {inf, 1}, {0, 0, 0, 0, 0, 0}, {-1, 1e308, -1e308, 1e308, 1e308, 1e308},

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Critical values of U, two-sided 5%: the largest U that is significant (Mann
-// and Whitney's tables as in Siegel, Nonparametric Statistics, 1956, table K);
-// -1 where none is.
+// Critical values of U, two-sided 5%: the largest U that is significant (Mann and Whitney's tables
+// as in Siegel, Nonparametric Statistics, 1956, table K); -1 if no U is significant.
 func TestMannWhitneyCriticalValues(t *testing.T) {
 	for _, c := range []struct{ n, m, u int }{
 		{3, 3, -1}, {3, 4, -1}, {3, 5, 0}, {4, 4, 0}, {4, 5, 1}, {5, 5, 2}, {5, 6, 3}, {6, 6, 5}, {7, 7, 8}, {8, 8, 13},
@@ -95,7 +94,7 @@ func TestMannWhitneyWithTies(t *testing.T) {
 	near(t, "all equal", same.P, 1, 0)
 }
 
-// The normal approximation meets the exact values where both can be had.
+// The normal approximation agrees with the exact values where the two are available.
 func TestNormalApproximation(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	for range 200 {
@@ -147,8 +146,8 @@ func TestSignedRank(t *testing.T) {
 	near(t, "no differences", zero.P, 1, 0)
 }
 
-// The intervals hold the true shift in at least 95% of the cases, and refuse
-// just what the tests refuse.
+// The intervals contain the true shift in at least 95% of the cases, and exclude exactly the shifts
+// that the tests refuse.
 func TestIntervalsAgreeWithTests(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	const runs = 2000

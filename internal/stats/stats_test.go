@@ -75,8 +75,8 @@ func TestLag1(t *testing.T) {
 	near(t, "autoregressive", Lag1(autoregressive(r, 20000, 0.7)), 0.7, 0.02)
 }
 
-// autoregressive returns n numbers of mean 0 and deviation 1 that keep the share
-// rho of what was before.
+// autoregressive returns n numbers of mean 0 and deviation 1, each of which keeps the share rho of
+// the number before.
 func autoregressive(r *rand.Rand, n int, rho float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -204,8 +204,8 @@ func TestMSERFindsWarmUp(t *testing.T) {
 	}
 }
 
-// What looks like a trend in noise is called one in about 5% of the cases,
-// also if neighbors resemble each other; true trends are found.
+// Noise is taken for a trend in about 5% of the cases, also if neighbors resemble each other; true
+// trends are found.
 func TestSlope(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	const runs = 4000

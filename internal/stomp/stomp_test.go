@@ -39,8 +39,8 @@ func numbered(destination string, from, to int) (all []Message) {
 	return all
 }
 
-// A real broker confirms messages in their order, and a real client gets them as they were sent, headers with special characters
-// included. Persistent ones survive the broker.
+// A real broker confirms messages in their order, and a real client gets them as they were sent,
+// headers with special characters included. Persistent messages survive the broker.
 func TestBroker(t *testing.T) {
 	t.Parallel()
 	b := labtest.Start(t, lab.RabbitMQConfig{Config: lab.Config{TLS: true}})
@@ -105,7 +105,7 @@ func TestBroker(t *testing.T) {
 	}
 }
 
-// scripted is a broker that says what a test wants, after each frame it gets.
+// scripted returns a broker that sends the given frames, one after each frame that it gets.
 func scripted(t *testing.T, answers ...string) Broker {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -130,8 +130,8 @@ func scripted(t *testing.T, answers ...string) Broker {
 	return Broker{Address: l.Addr().String()}
 }
 
-// Only the messages up to the first that is not confirmed count as sent, whatever receipts come, and a broker that does not answer is not
-// waited for after ctx.
+// Only the messages up to the first unconfirmed message count as sent, with any receipts, and Send
+// does not wait after ctx for a broker that does not respond.
 func TestReceipts(t *testing.T) {
 	t.Parallel()
 	const hello = "CONNECTED\nversion:1.2\n\n\x00\n"

@@ -45,7 +45,7 @@ func (m *memory) Lend() []byte {
 	return m.bytes
 }
 
-// asker asks over one connection, whose requests lie in memory that is lent.
+// An asker sends requests over one connection, and lends the memory for the responses.
 type asker struct {
 	*testing.T
 	c *Conn
@@ -87,7 +87,7 @@ func (a *asker) echoes(request string) {
 	}
 }
 
-// poses asks until requests are sent from within the wait.
+// poses sends requests until they are sent from within the wait.
 func (a *asker) poses() {
 	a.Helper()
 	for range 10 * lateResponses {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDiscardFrames drops frames of various lengths, and reads what the last one contains.
+// TestDiscardFrames drops frames of various lengths, and reads the content of the last frame.
 func TestDiscardFrames(t *testing.T) {
 	sizes := []int{0, 1, 5, 300_000, 70_000, 2}
 	port := server(t, "127.0.0.1:0", func(c *net.TCPConn) {

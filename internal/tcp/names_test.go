@@ -11,8 +11,8 @@ import (
 	"weir/internal/require"
 )
 
-// What the C library would say of names, getent says: this machine's own name, in any
-// case, and that there is no such name.
+// getent resolves names as the C library does: this machine's own name, in any case, and that there
+// is no such name.
 func TestGetent(t *testing.T) {
 	if _, err := exec.LookPath("getent"); err != nil {
 		t.Skip(err)

@@ -124,9 +124,9 @@ func redirectRoot(t *testing.T, conf *tls.Config, to uint16) (port uint16) {
 	})
 }
 
-// TestHostileRootServers has XRootD servers with the faults of TestHostileServers. Each must end in one error of the expected class, in
-// time. If a redirector sends the client to such a server, it may ask there for the rest of the file, but not without end, and what it
-// counts is right.
+// TestHostileRootServers has XRootD servers with the faults of TestHostileServers. Each must end in
+// one error of the expected class, in time. If a redirector sends the client to such a server, the
+// client may request the rest of the file there, but not without end, and its counts are right.
 func TestHostileRootServers(t *testing.T) {
 	for i, s := range Settings() {
 		if i != 0 && i != On12 {
@@ -165,7 +165,8 @@ func TestHostileRootServers(t *testing.T) {
 	}
 }
 
-// late changes what is expected where a fault shows later than in HTTP: bytes behind an answer are those of another one.
+// late adapts the expectations if a fault is detected later than in HTTP: bytes after a response
+// belong to another response.
 func (h *hostile) late(name string) {
 	switch {
 	case strings.HasSuffix(name, "more than announced"):

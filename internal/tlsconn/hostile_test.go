@@ -28,7 +28,7 @@ const (
 // A hostile is a server with a fault: before, in or after the handshake.
 type hostile struct {
 	raw    func(net.Conn)
-	under  func(net.Conn) net.Conn // what the server's TLS stands on
+	under  func(net.Conn) net.Conn // the connection below the server's TLS
 	conf   func(*tls.Config)       // of the client
 	server func(*tls.Config)
 	after  func(*Peer)
@@ -43,7 +43,7 @@ type hostile struct {
 // inHandshake reports whether the fault does not depend on the cipher suite.
 func (h *hostile) inHandshake() bool { return h.after == nil }
 
-// head is what comes before a file of so many bytes.
+// head returns the bytes before a file of the given size.
 func head(p *Peer, size int) []byte {
 	if p.Asked != nil {
 		return p.Asked(size)
@@ -101,7 +101,7 @@ func record(typ byte, content string) func(*Peer) {
 	return func(p *Peer) { _ = p.Send(typ, []byte(content), 0) }
 }
 
-// A meddler changes what a server writes first, or keeps some of it back.
+// A meddler changes the first bytes that a server writes, or holds some of them back.
 type meddler struct {
 	net.Conn
 	meddle func([]byte) []byte
@@ -124,7 +124,8 @@ func meddling(f func([]byte) []byte) func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return &meddler{c, f} }
 }
 
-// altering flips a bit of what the server writes first: of the byte at an index, or that far from its end.
+// altering flips a bit of the first bytes that the server writes: of the byte at an index, counted
+// from the end if it is negative.
 func altering(at int) func(net.Conn) net.Conn {
 	return meddling(func(b []byte) []byte {
 		b[(at+len(b))%len(b)] ^= 1
@@ -264,7 +265,7 @@ func bodies() map[string]hostile {
 				_ = p.Send(23, make([]byte, pieceSize-100), 0)
 			}
 		}},
-		// 12 records of what seems to be 16,000 bytes, one of them less.
+		// 12 records of seemingly 16,000 bytes, one of them shorter.
 		"1.3: padded here and there": {size: 12 * 16000, text: "more payload than", after: func(p *Peer) {
 			_ = p.Send(23, head(p, 12*16000), 0)
 			for i := range 11 {

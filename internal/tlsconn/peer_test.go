@@ -57,7 +57,8 @@ var theAuthority = sync.OnceValue(func() authority {
 	return a
 })
 
-// issue makes a key and signs a certificate for it; without a key of its own the authority signs with the new one.
+// issue makes a key and signs a certificate for it; an authority without a key signs with the new
+// key.
 func (a authority) issue(c *x509.Certificate) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -84,7 +85,7 @@ func Certificate(change func(*x509.Certificate)) tls.Certificate {
 
 var usual = sync.OnceValue(func() tls.Certificate { return Certificate(func(*x509.Certificate) {}) })
 
-// ClientConfig returns what a client of a Peer needs.
+// ClientConfig returns the configuration of a client of a Peer.
 func ClientConfig() *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(theAuthority().cert)
@@ -100,10 +101,10 @@ func (s Setting) ServerConfig(t testing.TB) *tls.Config {
 
 // A Peer is the server's side of a connection after crypto/tls has done the handshake. It sends any records.
 type Peer struct {
-	*Conn // out: what it seals with; its conn is nil
+	*Conn // output: the state for encryption; its conn is nil
 	Raw   net.Conn
-	TLS   *tls.Conn             // reads what the client sends; writes nothing
-	Asked func(size int) []byte // of a protocol other than HTTP: what comes before a file of so many bytes
+	TLS   *tls.Conn             // decrypts the client's data; writes nothing
+	Asked func(size int) []byte // for protocols other than HTTP: the bytes before a file of the given size
 	last  []byte
 }
 
@@ -161,7 +162,8 @@ func (p *Peer) Seal(typ byte, content []byte, padding int) []byte {
 	return p.last
 }
 
-// Update replaces the keys with which the peer sends; ask asks the client to do the same.
+// Update replaces the keys with which the peer sends; if ask is set, the client is requested to do
+// the same.
 func (p *Peer) Update(ask bool) error {
 	message := []byte{messageKeyUpdate, 0, 0, 1, 0}
 	if ask {
@@ -173,7 +175,7 @@ func (p *Peer) Update(ask bool) error {
 	return p.NewKeys()
 }
 
-// NewKeys replaces the keys with which the peer sends, of which the client learns nothing.
+// NewKeys replaces the keys with which the peer sends, without notice to the client.
 func (p *Peer) NewKeys() error { return p.out.update() }
 
 // Last returns the record that was sealed last.

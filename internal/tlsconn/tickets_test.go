@@ -13,8 +13,8 @@ import (
 	"weir/internal/require"
 )
 
-// TestResumption connects several times, with one place for tickets and with another one. After a resumed handshake all
-// works as after a full one.
+// TestResumption connects several times, with one store for tickets and with another. After a
+// resumed handshake the connection behaves as after a full handshake.
 func TestResumption(t *testing.T) {
 	const bulk = 3<<20 + 5
 	data := content(bulk)
@@ -73,8 +73,8 @@ func TestResumption(t *testing.T) {
 	}
 }
 
-// TestOddTickets has servers that send, before the payload, tickets that are none, and what else may come there: the payload
-// arrives in any case.
+// TestOddTickets has servers that send, before the payload, invalid tickets and other messages that
+// are allowed there: the payload arrives in any case.
 func TestOddTickets(t *testing.T) {
 	data := content(5000)
 	long := Ticket(100)

@@ -180,7 +180,8 @@ func TestForeseenRecords(t *testing.T) {
 	}
 }
 
-// A step is what a peer does next; what is a byte of the fuzzer, and size two more.
+// A step is the next action of a peer; its kind is a byte of the fuzzer, and its size two more
+// bytes.
 type step struct {
 	what byte
 	size int
@@ -193,7 +194,7 @@ func steps(script []byte) (all []step) {
 	return all
 }
 
-// play sends what the script says. Its errors are those of a client that has gone.
+// play performs the steps of the script. It returns the errors of a client that has disconnected.
 func (p *Peer) play(all []step) error {
 	for i, s := range all {
 		var err error
@@ -253,8 +254,9 @@ func (p *Peer) play(all []step) error {
 	return p.Send(typeAlert, []byte{1, 0}, 0)
 }
 
-// FuzzRecords plays a script to crypto/tls and to this package, which must read the same payload and end alike. Then the
-// payload is discarded, at a service that is new and at one that was regular so far: as many bytes must be counted, or padding be noticed.
+// FuzzRecords plays a script to crypto/tls and to this package, which must read the same payload
+// and end alike. Then the payload is discarded, at a new service and at a service with regular
+// records so far: as many bytes must be counted, or padding be noticed.
 func FuzzRecords(f *testing.F) {
 	suites := Settings()
 	suites = slices.DeleteFunc(suites, func(s Setting) bool { return s.Whole })
@@ -346,7 +348,8 @@ func readAll(c *Conn, seed int) (all []byte, err error) {
 	}
 }
 
-// TestPaddingIsNoticed has records of one length, of which some are padded: what is left over is noticed.
+// TestPaddingIsNoticed has records of one length, of which some are padded: surplus payload is
+// reported.
 func TestPaddingIsNoticed(t *testing.T) {
 	const unit, records = 10_000, 20
 	conf := Settings()[0].ServerConfig(t)
@@ -380,7 +383,7 @@ func TestPaddingIsNoticed(t *testing.T) {
 	}
 }
 
-// TestKeysChangeOnTheWay updates keys in the midst of what is discarded.
+// TestKeysChangeOnTheWay updates keys in the midst of discarded payload.
 func TestKeysChangeOnTheWay(t *testing.T) {
 	conf := Settings()[0].ServerConfig(t)
 	port := Serve(t, func(raw net.Conn) {

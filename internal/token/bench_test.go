@@ -8,7 +8,7 @@ import (
 	"weir/internal/require"
 )
 
-// What a token for one file costs: made, and checked.
+// The costs of a token for one file: its creation, and its check.
 func BenchmarkToken(b *testing.B) {
 	i, err := Keep(filepath.Join(b.TempDir(), "key"), issuerURL, nil)
 	require.NoError(b, err)

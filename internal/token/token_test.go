@@ -174,7 +174,7 @@ func TestHostileClaims(t *testing.T) {
 	k := checker(t, c, i.Trust())
 	head := object{"alg": "ES256", "kid": i.public.KeyID, "typ": "JWT"}
 	if _, err := k.Check(t.Context(), forge(t, key, head, goodClaims(c))); err != nil {
-		t.Fatal(err) // else all that follows says nothing
+		t.Fatal(err) // the rest of the test depends on it
 	}
 	for name, change := range map[string]func(object){
 		"expired":             func(o object) { o["exp"] = c.t.Add(-31 * time.Second).Unix() },
@@ -331,7 +331,8 @@ func TestKeysAreKept(t *testing.T) {
 	}
 }
 
-// The end of a token is read without its signature, whatever that is of; texts that are no tokens have none.
+// The end of a token's validity is read without its signature, of any issuer; other texts have no
+// end.
 func TestExpiryOf(t *testing.T) {
 	part := base64.RawURLEncoding.EncodeToString
 	of := func(claims string) string { return part([]byte(`{"alg":"EdDSA"}`)) + "." + part([]byte(claims)) + ".x" }

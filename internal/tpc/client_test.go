@@ -18,7 +18,7 @@ import (
 	"weir/storage/gridcert/gridcerttest"
 )
 
-// Whoever may ask for copies may name as many certificates as he likes.
+// A client of COPY may name any number of certificates.
 func TestPinsAreForgotten(t *testing.T) {
 	c := New(Options{})
 	defer c.Close()
@@ -34,9 +34,9 @@ func TestPinsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestCredentialsStayAtHome: a server that redirects to another host or port does
-// not give it the token, the headers that belong to the target, or those for another
-// site, unless it is one of the target's servers.
+// TestCredentialsStayAtHome: a server that redirects to another host or port does not give it the
+// token, the headers that belong to the target, or headers for another site, unless it is one of
+// the target's servers.
 func TestCredentialsStayAtHome(t *testing.T) {
 	var mu sync.Mutex
 	var shown []string

@@ -19,7 +19,7 @@ import (
 	"weir/internal/trust"
 )
 
-// peer is an endpoint that behaves as a test says.
+// peer returns the URL of an endpoint with the given behavior.
 func peer(t *testing.T, f http.HandlerFunc) string {
 	t.Helper()
 	s := httptest.NewServer(f)
@@ -95,7 +95,7 @@ func TestDriveTakesWhatEndpointsAnswer(t *testing.T) {
 	}
 }
 
-// The headers stand on the wire as they are written: XRootD before 5.7 knows only
+// The headers are sent as they are written: XRootD before 5.7 accepts only
 // TransferHeaderAuthorization, not Transferheaderauthorization.
 func TestHeadersKeepTheirCase(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -173,8 +173,8 @@ func TestNoWayFromTLSToPlain(t *testing.T) {
 	}
 }
 
-// An allowed host does not lead to one that is not, nor to a private address, by
-// redirect or by name.
+// An allowed host does not lead to a forbidden host, nor to a private address, by redirect or by
+// name.
 func TestGuardedClients(t *testing.T) {
 	inside := peer(t, func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s %s reached what is private", r.Method, r.URL)
@@ -263,7 +263,7 @@ func TestCancelClosesTheConnection(t *testing.T) {
 	<-gone
 }
 
-// A connection that breaks in the middle leaves open what became of the copy.
+// After a connection breaks in the middle, the outcome of the copy is unknown.
 func TestBrokenConnections(t *testing.T) {
 	for name, when := range map[string]func(w http.ResponseWriter){
 		"before the answer": func(http.ResponseWriter) {},
@@ -282,7 +282,8 @@ func TestBrokenConnections(t *testing.T) {
 	}
 }
 
-// A checksum that is not ready yet is asked for again; one that never comes is no error.
+// A checksum that is not ready yet is asked for again; an endpoint that never has a checksum is not
+// an error.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	asked := 0

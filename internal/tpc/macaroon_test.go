@@ -18,7 +18,7 @@ func macaroonOf(caveats ...string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text + "002fsignature x\n"))
 }
 
-// TestMacaroons: what is asked for, and answers that are of no use.
+// TestMacaroons: the requests, and useless responses.
 func TestMacaroons(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int

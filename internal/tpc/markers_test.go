@@ -89,7 +89,7 @@ func TestFailuresHaveTheStatusOfTheOtherSide(t *testing.T) {
 	}
 }
 
-// What is written can be read, whatever the reason.
+// Written results can be read back, with any reason.
 func TestWrittenAndRead(t *testing.T) {
 	var b bytes.Buffer
 	m := Marker{At: time.Unix(1537788010, 0), Moved: 7, Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}}

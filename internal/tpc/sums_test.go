@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// computes is a server that computes so many checksums at once, each in 10 ms, and lets
-// the other questions wait for 30 s, as XRootD does. What was computed it tells at once.
+// computes is a server that computes so many checksums at once, each in 10 ms, and lets the other
+// questions wait for 30 s, as XRootD does. It sends a computed checksum at once.
 type computes struct {
 	slots       int
 	out, most   atomic.Int64
@@ -40,7 +40,7 @@ func (c *computes) ask(ctx context.Context) error {
 	}
 }
 
-// crowd asks n questions, 200 at a time.
+// crowd sends n requests, 200 at a time.
 func crowd(t *testing.T, s *Sums, c *computes, n int) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -56,7 +56,8 @@ func crowd(t *testing.T, s *Sums, c *computes, n int) {
 	wg.Wait()
 }
 
-// As many questions are asked as a server answers in time, and few are held by it.
+// The number of requests grows to the number that a server serves in time, and the server delays
+// few of them.
 func TestLimitIsLearned(t *testing.T) {
 	t.Parallel()
 	for _, slots := range []int{1, 2, 4, 16, 64, 1000} {
@@ -117,8 +118,8 @@ func TestHeldQuestions(t *testing.T) {
 	})
 }
 
-// The checksum of another file, as XRootD 5.5.3 tells it on a connection that had other
-// questions, is not believed.
+// The checksum of another file, as XRootD 5.5.3 sends it on a connection with earlier requests, is
+// not accepted.
 func TestStaleChecksums(t *testing.T) {
 	for _, w := range []Wish{{Want: "00000002"}, {}} {
 		seen := map[string]bool{}

@@ -25,7 +25,7 @@ func trusting(t *testing.T, s *lab.System) *Client {
 	return client(t, Options{TLS: &tls.Config{RootCAs: pool}})
 }
 
-// each runs a test on the XRootD of this system and on later ones.
+// each runs a test on the XRootD of this system and on later versions.
 func each(t *testing.T, f func(t *testing.T, version string)) {
 	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) { f(t, version) })
@@ -114,7 +114,7 @@ func TestXRootDRedirectors(t *testing.T) {
 					o.Active, o.Passive = o.Passive, o.Active
 				}
 				err := c.Drive(t.Context(), o, nil)
-				for try := 1; err != nil && push && version != "" && try < 6; try++ { // docs/xrootd.md says so
+				for try := 1; err != nil && push && version != "" && try < 6; try++ { // see docs/xrootd.md
 					t.Logf("%v", err)
 					err = c.Drive(t.Context(), o, nil)
 				}
@@ -130,7 +130,7 @@ func TestXRootDRedirectors(t *testing.T) {
 	})
 }
 
-// What XRootD says when it cannot.
+// The failures that XRootD reports.
 func TestXRootDFailures(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		a := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true})
@@ -145,10 +145,10 @@ func TestXRootDFailures(t *testing.T) {
 			var e *Error
 			dest := Target{URL: a.URLs["http"] + "/" + name}
 			err := c.Drive(t.Context(), Order{Active: dest, Passive: Target{URL: tt.source}}, nil)
-			if !errors.As(err, &e) || e.Kind != tt.kind || e.Begun != (version == "") { // later ones look before they begin
+			if !errors.As(err, &e) || e.Kind != tt.kind || e.Begun != (version == "") { // later versions check the source first
 				t.Errorf("%s: %v (%s)", name, err, KindOf(err))
 			}
-			// docs/third-party.md says so
+			// see docs/third-party.md
 			if info, err := c.Stat(t.Context(), dest); version == "" && (err != nil || info.Size != 0) || version != "" && KindOf(err) != Missing {
 				t.Errorf("%s: what a failed pull leaves: %+v, %v", name, info, err)
 			}
@@ -156,8 +156,8 @@ func TestXRootDFailures(t *testing.T) {
 	})
 }
 
-// A real XRootD makes macaroons. What they allow is what its rules allow to whoever
-// asks without a certificate: nothing, or what everybody may.
+// A real XRootD makes macaroons. They allow the same operations as its rules allow to clients
+// without a certificate: no operation, or the operations that all clients may perform.
 func TestXRootDMacaroons(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		for rules, want := range map[string]Kind{"u nobody / a": Unsupported, "u * / a": ""} {

@@ -14,7 +14,7 @@ import (
 
 type userKey struct{}
 
-// Bodies in progress have a limit for each user and for all; those that end make room.
+// Bodies in progress have a limit for each user and for all; completed bodies make room.
 func TestBodiesAreLimited(t *testing.T) {
 	t.Parallel()
 	s, err := Serve(t.Context(), "127.0.0.1:0", Config{

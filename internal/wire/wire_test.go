@@ -24,7 +24,7 @@ type word struct {
 	Text string `json:"text"`
 }
 
-// serve starts a server that says what it was told.
+// serve starts a server that returns the body of each request.
 func serve(t *testing.T) (*Server, *Identity, string) {
 	t.Helper()
 	id, err := Keep(filepath.Join(t.TempDir(), "state"))
@@ -97,8 +97,8 @@ func TestIdentitiesAreKept(t *testing.T) {
 	}
 }
 
-// Whoever says nothing, or anything but a question with the token, is thrown out
-// and keeps nobody from asking.
+// Clients that send nothing, or anything but a request with the token, are disconnected and do not
+// block others.
 func TestUnauthenticatedDoNotBlockOthers(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	t.Error("10 MB of headers were taken")
 }
 
-// Who is not there is asked again until it is.
+// Requests to an absent server are repeated until it is there.
 func TestInsisting(t *testing.T) {
 	t.Parallel()
 	id, err := Keep(filepath.Join(t.TempDir(), "state"))
@@ -186,8 +186,8 @@ func TestInsisting(t *testing.T) {
 	}
 }
 
-// A server may know who asks by other means than one token, show some things to
-// everybody, and be strict about questions.
+// A server may authenticate clients by other means than one token, show some pages to all, and
+// parse requests strictly.
 func TestServingWithACheck(t *testing.T) {
 	t.Parallel()
 	type name struct{}

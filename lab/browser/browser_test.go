@@ -93,7 +93,7 @@ func TestErrors(t *testing.T) {
 		console.log("fine"); console.error("bad", 1); Promise.reject(new Error("refused"));
 		setTimeout(() => { throw new Error("thrown") }); document.write("<img src='x.png'>")</script>`), 1600, 900)
 	for _, want := range []string{`"bad" 1`, "refused", "thrown", "Content Security Policy"} {
-		for range 3000 { // what the browser logs comes when it likes
+		for range 3000 { // the browser logs its messages with a delay
 			if strings.Contains(strings.Join(p.Errors(), "\n"), want) {
 				break
 			}

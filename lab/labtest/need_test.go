@@ -10,7 +10,7 @@ import (
 	"weir/internal/tier"
 )
 
-// The helper is judged by what `go test` would see of it: skipped or failed.
+// The helper is tested by the results that `go test` would report: skipped or failed.
 func TestNeed(t *testing.T) {
 	if program := os.Getenv("WEIR_LAB_NEED"); program == "links" {
 		tier.Without(t, program, "no links here")

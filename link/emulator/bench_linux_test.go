@@ -12,8 +12,8 @@ import (
 	"weir/link"
 )
 
-// What a link costs: CPU time of the clients, the service, the kernel's work
-// for both, and the emulation, for each of some rates.
+// The cost of a link: CPU time of the clients, the service, the kernel's work for the two, and the
+// emulation, for each of some rates.
 func BenchmarkLink(b *testing.B) {
 	for _, rate := range []unit.Bitrate{100e6, 1e9, 4e9} {
 		b.Run(rate.String(), func(b *testing.B) {
@@ -24,7 +24,7 @@ func BenchmarkLink(b *testing.B) {
 			}
 			begin, before := time.Now(), burn.Process()
 			bytes := int64(0)
-			for b.Loop() { // one second each, whatever the machine
+			for b.Loop() { // one second each, on any machine
 				bytes += passed(b, conn, time.Now().Add(time.Second))
 			}
 			span := time.Since(begin).Seconds()
@@ -50,7 +50,7 @@ func BenchmarkLink(b *testing.B) {
 	}
 }
 
-// passed is how many bytes come until a time.
+// passed returns the number of bytes that arrive until the given time.
 func passed(b *testing.B, c *net.TCPConn, until time.Time) int64 {
 	b.Helper()
 	_ = c.SetReadDeadline(until)

@@ -16,7 +16,7 @@ func pairs(t testing.TB, s link.Spec) (c *cable, service, site int) {
 	return pairsOver(t, s, nil)
 }
 
-// pairsOver returns a cable with a trunk; nil: there is none.
+// pairsOver returns a cable with a trunk. trunk may be nil.
 func pairsOver(t testing.TB, s link.Spec, trunk *link.Spec) (c *cable, service, site int) {
 	t.Helper()
 	var far, near [2]int
@@ -89,7 +89,7 @@ func TestCableEnds(t *testing.T) {
 	}
 }
 
-// What the emulation of a packet costs, system calls on sockets included.
+// The cost of the emulation of a packet, system calls on sockets included.
 func BenchmarkPacket(b *testing.B) {
 	for name, payload := range map[string]int{"packet": 1448, "super": 44 * 1448} {
 		b.Run(name, func(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 	"weir/link"
 )
 
-// What cannot be made is refused with a reason, and nothing of it stays.
+// An impossible link is refused with a reason, and nothing of it stays.
 func TestUpFails(t *testing.T) {
 	needSpaces(t)
 	before := interfaces(t)
@@ -49,7 +49,7 @@ func TestUpFails(t *testing.T) {
 	})
 }
 
-// Addresses are of a block that this machine has nothing to do with.
+// Addresses belong to a block that is unused on this machine.
 func TestBlocks(t *testing.T) {
 	needSpaces(t)
 	spec := link.Spec{Rate: 10e6}

@@ -65,7 +65,8 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// Who was not named is refused, and what was sent is not far ahead of what the link carried.
+// Unnamed clients are refused, and the bytes received from a client are not far ahead of the bytes
+// that the link carried.
 func TestForwardRefusesOthersAndHoldsBack(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
 	n, _ := up(t, link.Spec{Rate: 1e6, Congestion: "cubic"})
@@ -93,7 +94,7 @@ func TestForwardRefusesOthersAndHoldsBack(t *testing.T) {
 			break
 		}
 	}
-	if sent > 2<<20 { // 250 kB are what the link carries meanwhile
+	if sent > 2<<20 { // the link carries 250 kB meanwhile
 		t.Errorf("%d bytes were taken in 2 s at 1 Mbit/s", sent)
 	}
 	t.Logf("%d bytes were taken in 2 s at 1 Mbit/s", sent)
@@ -121,8 +122,8 @@ func TestListenOutside(t *testing.T) {
 	}
 }
 
-// Where there are many listeners those that were not used for a while are closed; who asks again gets another one, and
-// connections stay.
+// If there are many listeners, the listeners that were not used for a while are closed; a new
+// request gets a new listener, and connections stay.
 func TestUnusedListenersAreClosed(t *testing.T) {
 	g := newGates(nil)
 	g.listen = at("127.0.0.1")

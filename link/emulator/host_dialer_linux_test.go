@@ -35,7 +35,7 @@ func doors(t *testing.T) (outside, inside *HostDialer) {
 	return outside, inside
 }
 
-// Many connections come through a door at once, and each is the right one.
+// Many connections are made through a HostDialer at once, and each leads to its own destination.
 func TestDoor(t *testing.T) {
 	outside, inside := doors(t)
 	var group sync.WaitGroup
@@ -97,7 +97,7 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// Whoever we are, where user namespaces are allowed links can be made.
+// As any user, links can be made if user namespaces are allowed.
 func TestIsolatedAsWeAre(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)

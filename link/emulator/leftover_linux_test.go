@@ -110,8 +110,8 @@ func interfaces(t *testing.T) (names []string) {
 // spaceOf is the network namespace of a process.
 func spaceOf(pid int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)) }
 
-// Whatever ends a run, nothing of its links stays: no device, no route, no
-// namespace, no process.
+// After any end of a run, nothing of its links stays: no device, no route, no namespace, no
+// process.
 func TestNothingStays(t *testing.T) {
 	for _, end := range []string{"close", "kill"} {
 		t.Run(end, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// nobodyIn tells who is in a network namespace.
+// nobodyIn returns an error that names the processes in a network namespace.
 func nobodyIn(space string) error {
 	files, err := filepath.Glob("/proc/[0-9]*/ns/net")
 	if err != nil {
@@ -156,11 +156,10 @@ func nobodyIn(space string) error {
 	return nil
 }
 
-// eventually waits until f has no error: what the kernel takes away, it takes
-// away a little later.
+// eventually waits until f has no error: the kernel removes some objects with a delay.
 func eventually(t *testing.T, f func() error) {
 	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute) // it only ends what hangs
+	deadline := time.Now().Add(2 * time.Minute) // only for deadlocks
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for err := f(); err != nil; err = f() {

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What this test program is when a test starts it again.
+// Roles of this test program when a test starts it again.
 const (
-	asMover = "WEIR_TEST_MOVER" // what carries packets
-	asProbe = "WEIR_TEST_PROBE" // what tries what is possible
-	asOuter = "WEIR_TEST_OUTER" // what runs this program isolated
+	asMover = "WEIR_TEST_MOVER" // carries packets
+	asProbe = "WEIR_TEST_PROBE" // tests the possibilities
+	asOuter = "WEIR_TEST_OUTER" // runs this program isolated
 )
 
 func TestMain(m *testing.M) {
@@ -63,9 +63,9 @@ func rerunHost() error {
 	return rerun(ctx, cmd)
 }
 
-// rerun runs cmd, this program, isolated, to its end, and returns
-// what cmd.Wait does. When ctx ends cmd gets SIGTERM, and is waited for. It
-// learns from HostDialer.Gone when this process is killed.
+// rerun runs cmd, this program, isolated, to its end, and returns the result of cmd.Wait. When ctx
+// ends cmd gets SIGTERM, and is waited for. The isolated program detects by HostDialer.Gone that
+// this process was killed.
 func rerun(ctx context.Context, cmd *exec.Cmd) error {
 	d, err := Isolate(cmd)
 	if err != nil {
@@ -91,7 +91,7 @@ func apart() error {
 		defer h.Close()
 		return loopbackUp(h)
 	}
-	runtime.LockOSThread() // the whole program goes where this thread is when it is started anew
+	runtime.LockOSThread() // the restarted program runs in the namespaces of this thread
 	defer runtime.UnlockOSThread()
 	if unix.Unshare(unix.CLONE_NEWNET) != nil {
 		return nil

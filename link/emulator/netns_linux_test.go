@@ -8,8 +8,7 @@ import (
 	"weir/internal/require"
 )
 
-// Making namespaces never moves the program's first thread, whose network is
-// what /proc/self/net shows.
+// Making namespaces never moves the program's first thread, whose network /proc/self/net shows.
 func TestTheFirstThreadStays(t *testing.T) {
 	needSpaces(t)
 	before, err := spaceOf(os.Getpid())

@@ -17,7 +17,7 @@ import (
 	"weir/link"
 )
 
-// again tries what a loaded machine may spoil.
+// again repeats measurements that the load of the machine may spoil.
 func again(t *testing.T, times int, f func() error) {
 	t.Helper()
 	var err error
@@ -188,7 +188,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// What waits longer than the queue is long is dropped.
+// A packet that would wait longer than the queue allows is dropped.
 func TestQueue(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
 	n, r := up(t, link.Spec{Rate: 2e6, RTT: 20 * ms, Queue: 200 * ms, Congestion: "cubic"})
@@ -323,8 +323,8 @@ func (r packetReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// What arrives over a lossy link with super-packets, of which parts are cut
-// out, is what was sent.
+// The data received over a lossy link with super-packets, of which parts are cut out, equals the
+// sent data.
 func TestBytesSurvive(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
 	for _, mtu := range []unit.Size{0, 576, 9000} {

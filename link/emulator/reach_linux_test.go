@@ -99,7 +99,7 @@ func TestGateEnds(t *testing.T) {
 	}
 }
 
-// A network closes at once, whatever is under way, and only once.
+// A network closes at once, with any traffic under way, and only once.
 func TestCloseUnderLoad(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
 	n, _ := up(t, link.Spec{Rate: 1e6, RTT: 800 * ms, Queue: 10000 * ms})
@@ -123,7 +123,7 @@ func TestCloseUnderLoad(t *testing.T) {
 	}
 }
 
-// When what carries packets dies, that is told.
+// The death of the mover process is reported.
 func TestMoverDies(t *testing.T) {
 	before := interfaces(t)
 	n, _ := up(t, link.Spec{Rate: 1e6})

@@ -23,7 +23,7 @@ func needSpaces(t testing.TB) {
 	}
 }
 
-// A recorder keeps what links carried.
+// A recorder stores the samples of links.
 type recorder struct {
 	mu  sync.Mutex
 	all []Sample
@@ -143,8 +143,8 @@ func pour(c *net.TCPConn) {
 	}
 }
 
-// received counts what comes over conns in a time that begins after warm, in
-// bytes per second.
+// received counts the bytes that arrive over conns in a time that begins after warm, in bytes per
+// second.
 func received(t testing.TB, warm, span time.Duration, conns ...*net.TCPConn) float64 {
 	t.Helper()
 	total := 0.0
@@ -183,7 +183,7 @@ func receivedEach(t testing.TB, warm, span time.Duration, conns ...*net.TCPConn)
 	return sums
 }
 
-// rtt is the shortest of n questions and answers of one byte.
+// rtt returns the shortest time of n exchanges of one byte.
 func roundTrip(t testing.TB, c *net.TCPConn, n int) time.Duration {
 	t.Helper()
 	best := time.Hour

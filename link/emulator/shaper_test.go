@@ -11,8 +11,8 @@ import (
 	"weir/link"
 )
 
-// A packet takes its time on the wire, then the delay; those behind it wait;
-// what would wait longer than the queue is long has no room.
+// A packet takes its time on the wire, then the delay; those behind it wait; a packet that would
+// wait longer than the queue allows has no room.
 func TestShaper(t *testing.T) {
 	s := newShaper(paramsOf(link.Spec{RTT: 10 * 1e6, Queue: 3 * 1e6}, 8e6, false), 1) // 1 us a byte
 	for i, want := range []int64{6_000_000, 7_000_000, 8_000_000, 9_000_000} {
@@ -82,7 +82,7 @@ func TestLossIsDrawn(t *testing.T) {
 	}
 }
 
-// A ring gives back what it took, in its order, and never more than it has.
+// A ring returns the packets that it took, in order, and never more than its size.
 func TestRing(t *testing.T) {
 	r := newRing(1000, 100)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -129,8 +129,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// superPacket makes what the kernel hands over: a TCP packet of payload bytes
-// in segments of 1448.
+// superPacket returns a packet as the kernel delivers it: a TCP packet of payload bytes in segments
+// of 1448.
 func superPacket(payload int) []byte {
 	b := make([]byte, virtioSize+52+payload)
 	b[0], b[1] = needsSum, typeTCP4
@@ -190,7 +190,7 @@ func TestSuper(t *testing.T) {
 	}
 }
 
-// Whatever a device hands over, nothing breaks.
+// No packet of a device makes the code fail.
 func FuzzTake(f *testing.F) {
 	f.Add(superPacket(5000))
 	f.Add(superPacket(10))

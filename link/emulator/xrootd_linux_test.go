@@ -46,7 +46,7 @@ func TestXRootDOverLinks(t *testing.T) {
 	}
 }
 
-// Who watches interfaces sees how fast a link is.
+// Programs that monitor interfaces find the speed of a link.
 func TestSpeedIsTold(t *testing.T) {
 	n, _ := up(t, link.Spec{Rate: 20e6})
 	device := n.Sites[0].over.(*spoke).here.name
@@ -59,7 +59,7 @@ func TestSpeedIsTold(t *testing.T) {
 	}
 }
 
-// speed is what a device tells, in Mbit/s.
+// speed returns the speed that a device reports, in Mbit/s.
 func speed(t *testing.T, name string) int {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

@@ -38,7 +38,7 @@ func of(t *testing.T, preset string) storage.Driver {
 }
 
 func TestConformance(t *testing.T) {
-	// xrdcp asks name servers; one that does not answer costs 5 s each time.
+	// xrdcp queries name servers; a name server that does not respond costs 5 s each time.
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1")
 	nginx := labtest.Start(t, lab.NginxConfig{})
 	xrootd := labtest.Start(t, lab.XRootDConfig{})
@@ -50,8 +50,8 @@ func TestConformance(t *testing.T) {
 	}{
 		{"curl", "nginx", nginx.URL, nil},
 		{"curl", "xrootd", xrootd.URLs["http"], nil},
-		// What these two throw away they count only as well as the kernel
-		// sees their writes, among them some that are no payload.
+		// These two clients count discarded payload only by the kernel's counts of their writes,
+		// which include some bytes that are not payload.
 		{"xrdcp", "xrootd", xrootd.URL, []storagetest.Lack{storagetest.Ranges, storagetest.ExpectedSize}},
 		{"globus-url-copy", "gridftp", gridftp.URL, []storagetest.Lack{storagetest.Ranges, storagetest.ExpectedSize}},
 		{"gfal-copy", "xrootd http", xrootd.URLs["http"], []storagetest.Lack{storagetest.Ranges}},

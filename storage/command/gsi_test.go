@@ -13,8 +13,8 @@ import (
 	"weir/storage"
 )
 
-// TestGridProxies has the real clients write, read and sum a file on a GridFTP
-// server that asks for a proxy; without one they are refused.
+// TestGridProxies has the real clients write, read and sum a file on a GridFTP server that requires
+// a proxy; without one they are refused.
 func TestGridProxies(t *testing.T) {
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
 	g := labtest.Start(t, lab.GridFTPConfig{Auth: "gsi"})

@@ -17,7 +17,7 @@ import (
 	"weir/storage"
 )
 
-// TestMain makes this binary a program that uses what its arguments say as well.
+// TestMain turns this binary into a program that uses the resources in its arguments.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && (os.Args[1] == "hog" || os.Args[1] == "burn") {
 		n, err := strconv.Atoi(os.Args[2])
@@ -37,7 +37,7 @@ func use(what string, n int) {
 		for i := 0; i < len(b); i += 512 {
 			b[i] = 1
 		}
-		time.Sleep(300 * time.Millisecond) // what holds memory is seen holding it
+		time.Sleep(300 * time.Millisecond) // so that a sample finds the memory in use
 		runtime.KeepAlive(b)
 		return
 	}
@@ -56,8 +56,8 @@ func job(t *testing.T, argv ...string) (storage.Result, error) {
 	return res, err
 }
 
-// A folder that a job has left as it was serves for the next one as well, and goes
-// with the client.
+// A folder that a job has left unchanged serves for the next job as well, and is removed with the
+// client.
 func TestJobsFolderUntouched(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -161,7 +161,7 @@ func TestJobWithoutScratch(t *testing.T) {
 	}
 }
 
-// What a job used is what it says itself, with what its children used.
+// The usage of a job equals its own measurement, including the usage of its children.
 func TestJobsCPU(t *testing.T) {
 	tier.Slow(t, "runs programs for seconds")
 	cpu := func(argv ...string) time.Duration {
@@ -181,7 +181,7 @@ func TestJobsCPU(t *testing.T) {
 	}
 }
 
-// Memory is the program's, also where this process is the larger one.
+// Memory is the program's memory, even if this process is larger.
 func TestJobsMemory(t *testing.T) {
 	tier.Slow(t, "runs programs that use hundreds of MB")
 	used := func(argv ...string) float64 {
@@ -190,7 +190,7 @@ func TestJobsMemory(t *testing.T) {
 		return float64(res.Process.MaxRSS) / 1e6
 	}
 	self := os.Args[0]
-	alone := used(self, "hog", "0") // what a program of Go's needs
+	alone := used(self, "hog", "0") // the memory of an idle Go program
 	check := func(what string, got, want float64) {
 		t.Helper()
 		if got < want || got > 1.05*want+alone {

@@ -55,15 +55,15 @@ func file(seed uint64, size int64) []byte {
 	return b
 }
 
-// Names that a shell, a URL or a listing would stumble over. What a protocol
-// cannot express is not asked of it.
+// Names with special characters for a shell, a URL or a listing. Names that a protocol cannot
+// express are not used with it.
 func hostile(p pair) []string {
 	names := []string{"with space", `quo'te"s`, "-dash", "--help", "per%20cent", "plus+amp&eq=", "br{a}[c]$x`y`;z", `back\slash`, "ast*",
 		"ha#sh", "~tilde", "$(touch x)"}
 	if p.system.Name != "gridftp" {
 		names = append(names, "new\nline", "ünï 漢字")
 	}
-	if p.system.Name != "xrootd" { // also in HTTP it takes an escaped one for the start of options
+	if p.system.Name != "xrootd" { // also in HTTP it takes an escaped dash for the start of options
 		names = append(names, "que?stion")
 	}
 	return names
@@ -100,7 +100,7 @@ func TestQuestionMarkCannotStandInXRootDsURLs(t *testing.T) {
 	}
 }
 
-// Failures are told apart, whichever program tells them in whichever words.
+// Failures are classified correctly for every program and its wording.
 func TestErrorClasses(t *testing.T) {
 	s := start(t)
 	for _, p := range s.pairs() {
@@ -118,7 +118,7 @@ func TestErrorClasses(t *testing.T) {
 				}
 				var h heard
 				_, err := client(t, url, p.preset).Do(t.Context(), &op, &h)
-				for range 3 { // of a busy machine gfal2 now and then loses its own session, and says so
+				for range 3 { // on a busy machine gfal2 occasionally loses its own session, and reports that
 					if err == nil || !strings.Contains(err.Error(), "GLOBUS_FTP_CLIENT_IDLE") {
 						break
 					}
@@ -190,8 +190,8 @@ func TestHTTPStatus(t *testing.T) {
 	}
 }
 
-// While a large file trickles in, its bytes are reported, both where they are
-// thrown away and where they are kept; and never more than there are.
+// During a slow download of a large file, its bytes are reported, with and without discarding them;
+// and never more than exist.
 func TestProgressOfCurl(t *testing.T) {
 	of(t, "curl")
 	const size, rate = 6 << 20, 2 << 20
@@ -207,8 +207,8 @@ func TestProgressOfCurl(t *testing.T) {
 	}
 }
 
-// A service that stops in the middle of an upload: what had gone by then was
-// reported, and only that lets it go on here.
+// A service that stops in the middle of an upload: the bytes sent by then were reported, and only
+// that lets the test's service continue.
 func TestProgressOfAnUpload(t *testing.T) {
 	of(t, "curl")
 	const size = 64 << 20
@@ -334,8 +334,9 @@ func TestTheNullDeviceSurvives(t *testing.T) {
 	}
 }
 
-// What gfal-copy reads without a checksum goes to a device through a link, by each of gfal2's ways, as often as it reads; the
-// link stays one, and the size is known without a question of its own.
+// Data that gfal-copy reads without a checksum goes to a device through a link, by each of gfal2's
+// ways, as often as it reads; the link stays a link, and the size is known without a request of its
+// own.
 func TestGfalCopyDiscards(t *testing.T) {
 	s := start(t)
 	for _, p := range s.pairs()[4:] {

@@ -39,7 +39,7 @@ func TestRenewedTokenReachesPrograms(t *testing.T) {
 		wanted.Store("second")
 		require.NoError(t, os.WriteFile(file, []byte("second"), 0o600))
 		renewals := 0
-		for tries := 1; ; tries++ { // until the next look at the file programs get the old one
+		for tries := 1; ; tries++ { // programs get the old credential until the next check of the file
 			res, err := c.Do(t.Context(), &op, &heard{})
 			renewals += res.Renewed
 			if err == nil {

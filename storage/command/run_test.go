@@ -87,7 +87,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// What a program gets is what the template says, without a shell in between.
+// The arguments of a program are the template's, without a shell in between.
 func TestArguments(t *testing.T) {
 	c := client(t, "https://host:1/a%20b/", "sh", "-c", `printf '%s\n' "$@" >"$0"`, "{dest}", "{url}", "{path}", "--size={size}",
 		"{offset}+{length}", "{{url}", "}", "$(id)", "-{path}")
@@ -100,7 +100,7 @@ func TestArguments(t *testing.T) {
 	want := strings.Join([]string{
 		"https://host:1/a%20b/-x%20y/$HOME%3B%27%22%0A%2A", "./" + op.Path, "--size=99", "5+7", "{url}", "}", "$(id)", "-" + op.Path,
 	}, "\n") + "\n"
-	op.Ranges[0].Length = int64(len(want)) + 2 // what it writes, with three digits in place of one
+	op.Ranges[0].Length = int64(len(want)) + 2 // the output, with three digits instead of one digit
 	want = strings.Replace(want, "5+7", fmt.Sprintf("5+%d", op.Ranges[0].Length), 1)
 	res, err := c.Do(t.Context(), &op, &h)
 	require.NoError(t, err)

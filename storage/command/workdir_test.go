@@ -11,11 +11,11 @@ import (
 	"weir/storage"
 )
 
-// manifestText is what a folder's manifest holds.
+// manifestText is the content of a folder's manifest.
 const manifestText = "this folder, with all that is in it, is of one run of weir and its programs\n"
 
-// What a killed run has left is removed by the next; what is somebody's, or not
-// known to be ours, stays.
+// The files of a killed run are removed by the next run; other users' files, and files of unknown
+// origin, stay.
 func TestLeftoversOfKilledRuns(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)

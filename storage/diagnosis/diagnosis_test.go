@@ -43,7 +43,7 @@ func (*asks) Error() string      { return "401" }
 func (*asks) Unwrap() error      { return fs.ErrPermission }
 func (a *asks) Offers() []string { return a.names }
 
-// What errors mean follows from their types, however they are wrapped.
+// The diagnosis of an error follows from its types, with any wrapping.
 func TestKindsOfErrors(t *testing.T) {
 	for want, err := range map[Kind]error{
 		Redirected:  &storage.RedirectError{To: "https://other.example/data/"},
@@ -79,7 +79,7 @@ func TestKindsOfErrors(t *testing.T) {
 	}
 }
 
-// greeting serves a port that says text to whoever connects, and nothing else.
+// greeting serves a port that sends text to each client, and nothing else.
 func greeting(t *testing.T, text string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,7 +100,7 @@ func greeting(t *testing.T, text string) string {
 	return l.Addr().String()
 }
 
-// What a port speaks is found out by a look at it.
+// A connection to a port detects its protocol.
 func TestProbes(t *testing.T) {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	plain, encrypted := httptest.NewServer(hello), httptest.NewTLSServer(hello)
@@ -124,7 +124,7 @@ func TestProbes(t *testing.T) {
 		{"root://" + ftp, "ftp", OtherProtocol},
 		{"http://" + ssh, "ssh", OtherProtocol},
 		{"http://" + mute, "", Silent},
-		{"http://" + web, "", ""}, // it answers: the operation took too long for another reason
+		{"http://" + web, "", ""}, // it responds: the operation took too long for another reason
 		{"https://" + tls, "", ""},
 		{"root://" + mute, "", Silent},
 	} {

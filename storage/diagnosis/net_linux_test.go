@@ -32,14 +32,15 @@ func apart(t *testing.T, shell string) {
 	}
 }
 
-// TestNetworks: a host that is not reached has the diagnosis of the reason, whatever the protocol: routes that are missing or forbid
-// the way, firewalls that drop or reject packets, neighbors that do not answer, families of addresses that this machine lacks.
+// TestNetworks: an unreachable host has the diagnosis of the reason, for every protocol: routes
+// that are missing or forbid the way, firewalls that drop or reject packets, neighbors that do not
+// answer, families of addresses that this machine lacks.
 func TestNetworks(t *testing.T) {
 	const down, route, closed = Unconnected, Unreachable, Refused
 	for _, tt := range []struct {
 		name, host string
 		kind       Kind
-		shell      string // in a network where lo is up and nothing answers what is sent to 192.0.2.1
+		shell      string // in a network with lo up and without a host at 192.0.2.1
 	}{
 		{"a dropped SYN", "192.0.2.1", down, ""},
 		{"a dropped SYN at a firewall", "127.0.0.1", down, "iptables -A INPUT -p tcp --dport 2345 -j DROP"},

@@ -14,7 +14,8 @@ import (
 	"weir/storage/gridcert/gridcerttest"
 )
 
-// A folder of authorities and what they revoke are read again every ten minutes. What cannot be read then changes nothing.
+// A folder of authorities and its revocation lists are read again every ten minutes. Files that
+// cannot be read then change nothing.
 func TestAuthorities(t *testing.T) {
 	r := newChainRig(t)
 	now := time.Now()

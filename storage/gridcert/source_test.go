@@ -22,7 +22,7 @@ import (
 	"weir/storage/gridcert/gridcerttest"
 )
 
-// What cannot work says so before the network is touched, and how to mend it.
+// Unusable settings return an error before the network is used, with a remedy.
 func TestNoCredentials(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Source")
 	user := ca.User(t)
@@ -127,7 +127,7 @@ func TestMadeProxy(t *testing.T) {
 	}
 }
 
-// A new file takes over; a broken one does not while the old proxy lasts.
+// A new file replaces the old proxy; an invalid file does not while the old proxy is valid.
 func TestRenewal(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Renewal")
 	user := ca.User(t)

@@ -89,8 +89,8 @@ func TestTrustPlaces(t *testing.T) {
 	}
 }
 
-// A revoked certificate is refused, whatever the version of the list, unless
-// somebody else signed the list.
+// A revoked certificate is refused, with any version of the list, unless another authority signed
+// the list.
 func TestRevoked(t *testing.T) {
 	ca, other := gridcerttest.NewCA(t, "Revoked"), gridcerttest.NewCA(t, "Revoked")
 	host, fine := ca.Host(t, "a"), ca.Host(t, "b")

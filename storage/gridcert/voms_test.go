@@ -84,7 +84,8 @@ func production() []string {
 		"/atlas/Role=NULL/Capability=NULL"}
 }
 
-// Attributes that the real VOMS program made are read. Those that are not verified give nothing.
+// Attributes that the real VOMS program made are read. Attributes that are not verified are
+// ignored.
 func TestVOMSAttributes(t *testing.T) {
 	r := newVOMSRig(t)
 	h := r.proxy(production()...)
@@ -157,7 +158,7 @@ func vomsIn(t *testing.T, c *x509.Certificate) (raw []byte, at int) {
 	return c.Extensions[at].Value, at
 }
 
-// Malformed attributes are refused, whatever they are.
+// Malformed attributes of any kind are refused.
 func FuzzVOMS(f *testing.F) {
 	text, err := os.ReadFile("testdata/voms.pem")
 	require.NoError(f, err)

@@ -180,8 +180,8 @@ func TestErrorsSayWhere(t *testing.T) {
 	}
 }
 
-// What a killed writer has left unfinished does not keep its folder from being
-// removed; what a living one is writing does.
+// The unfinished file of a killed writer does not keep its folder from being removed; the file of a
+// running writer does.
 func TestFoldersWithUnfinishedFilesOfTheDead(t *testing.T) {
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
@@ -200,7 +200,8 @@ func TestFoldersWithUnfinishedFilesOfTheDead(t *testing.T) {
 	}
 }
 
-// What cannot be read is left out of listings and counted; a link to a file is listed with the size of the file.
+// Entries that cannot be read are left out of listings and counted; a link to a file is listed with
+// the size of the file.
 func TestListingLeavesOutWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -39,9 +39,9 @@ func TestContendedLoopFollowsTheory(t *testing.T) {
 	}
 }
 
-// TestContendedLatencyIsThatOfSharing: of n operations that share one server
-// and never pause, each next to end is drawn, so the time of one is geometric
-// in ends: its variance is that of n exponential ones, nearly n^2.
+// TestContendedLatencyIsThatOfSharing: of n operations that share one server and never pause, the
+// next to end is drawn, so the time of each is geometric in ends: its variance is the variance of n
+// exponential times, nearly n^2.
 func TestContendedLatencyIsThatOfSharing(t *testing.T) {
 	const n, rounds = 10, 4000
 	synctest.Test(t, func(t *testing.T) {
@@ -143,8 +143,8 @@ func TestContendedInRealTime(t *testing.T) {
 		})
 	}
 	all.Wait()
-	// The last of n exponential times is ln(n)+0.58 means long, 0.89 s here, with a
-	// spread of 0.13 s; nothing may add to it but what a busy machine does.
+	// The last of n exponential times is ln(n)+0.58 means long, 0.89 s here, with a spread of 0.13
+	// s; only delays of a busy machine may add to it.
 	if took := time.Since(begin); took < 400*time.Millisecond || took > time.Minute {
 		t.Errorf("took %v, want about 0.9 s", took)
 	}
@@ -214,8 +214,8 @@ func TestTheoryOfContention(t *testing.T) {
 	// With pauses: two clients, S = Z = 1, kappa = 1/2: the rate of two is 2/(1+1) = 1; weights 1, 2, 2.
 	th = Theory{Service: time.Second, Think: time.Second, Kappa: 0.5}
 	within(t, "rate of two", th.Rate(2), (2*1+2*1)/5.0, 1e-12)
-	// A plain service has no maximum: its rate only grows, so that the best is
-	// where nothing more can be told apart; its saturation is N*.
+	// A plain service has no maximum: its rate only grows, so that the best number is the first
+	// whose rate is indistinguishable from the limit; its saturation is N*.
 	th = Theory{Servers: 4, Service: 10 * time.Millisecond, Think: 90 * time.Millisecond}
 	within(t, "saturation", th.Saturation(400), th.Knee(), 0.001)
 	// A collapse is a cliff.

@@ -171,8 +171,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestGivingUpFreesThePlace cancels one client in service and one in the
-// queue: both places go to the next ones at once.
+// TestGivingUpFreesThePlace cancels one client in service and one in the queue: the next operations
+// get the two places at once.
 func TestGivingUpFreesThePlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, "simulated://x?servers=1&service=10s&dist=constant&files=1x1B")

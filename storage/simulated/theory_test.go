@@ -108,8 +108,8 @@ func TestFiveThousandClients(t *testing.T) {
 	within(t, "rate", rate, th.Rate(5000), 0.02)
 }
 
-// TestConstantServiceKeepsUp checks what theory knows without exponential
-// times: nobody waits up to k clients, and above the knee servers never rest.
+// TestConstantServiceKeepsUp checks the properties that hold without exponential times: no client
+// waits up to k clients, and above the knee servers are always busy.
 func TestConstantServiceKeepsUp(t *testing.T) {
 	const url = "simulated://x?servers=4&service=10ms&dist=constant&files=10x1kB"
 	for n, want := range map[int]float64{1: 100, 3: 300, 4: 400, 5: 400, 50: 400} {
@@ -152,7 +152,7 @@ func TestTheory(t *testing.T) {
 	if got := th.Rate(0); got != 0 {
 		t.Errorf("rate of nobody: %v", got)
 	}
-	// Far beyond what factorials can hold.
+	// Far beyond the range of factorials.
 	th = Theory{Servers: 4, Service: 10 * time.Millisecond, Think: time.Second}
 	within(t, "rate of a million", th.Rate(1_000_000), 400, 1e-9)
 	for n := 1; n < 2000; n += 7 {

@@ -22,12 +22,11 @@ import (
 
 const variable = "WEIR_STORAGETEST_DEFECT"
 
-// A defect changes what a good client does. part is the subtest that has to
-// find it.
+// A defect changes the behavior of a correct client. part is the subtest that has to find it.
 type defect struct {
 	name string
 	part string
-	shut func() // hears of each Close, if there is one
+	shut func() // called for each Close, if it is set
 	do   func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error)
 }
 
@@ -122,7 +121,7 @@ func defects() []defect {
 		[]defect{{name: "none", do: after(func(_ *storage.Op, _ storage.Progress, _ *storage.Result, err error) error { return err })}})
 }
 
-// quiet are the defects in what is told.
+// quiet returns the defects in reported progress.
 func quiet() []defect {
 	return []defect{
 		{name: "wrong checksum", part: "read/1000", do: after(func(op *storage.Op, _ storage.Progress, res *storage.Result, err error) error {
@@ -209,7 +208,7 @@ func quiet() []defect {
 	}
 }
 
-// A collector keeps what moved to itself.
+// A collector stores the moved bytes.
 type collector struct {
 	storage.Progress
 	n int
@@ -217,7 +216,7 @@ type collector struct {
 
 func (c *collector) Moved(n int) { c.n += n }
 
-// careless are the defects in what is done.
+// careless returns the defects in performed actions.
 func careless() []defect {
 	var seen sync.Map
 	return []defect{
