@@ -1,5 +1,5 @@
-// Package burn uses CPU time on purpose: for jobs that compute, and for servers whose answers cost
-// CPU time. It also measures the CPU time that a process has used.
+// Package burn uses CPU time on purpose: for jobs that compute, and for servers whose responses
+// cost CPU time. It also measures the CPU time that a process has used.
 package burn
 
 import (
@@ -13,10 +13,9 @@ type Burner struct {
 	spent uint64 // result of the computation, so that the compiler keeps it
 }
 
-// For computes until the calling thread has used d of CPU time, and returns how
-// much it used: some microseconds more than d. Time in which the thread does not
-// run does not count. Other systems than Linux do not tell a thread's CPU time;
-// there it is the time on the clock.
+// For computes until the calling thread has used d of CPU time, and returns how much it used: some
+// microseconds more than d. Time in which the thread does not run does not count. Other systems
+// than Linux do not report a thread's CPU time; there it is the time on the clock.
 func (b *Burner) For(d time.Duration) time.Duration {
 	runtime.LockOSThread() // whose clock is read
 	defer runtime.UnlockOSThread()
@@ -35,7 +34,8 @@ func (b *Burner) For(d time.Duration) time.Duration {
 	}
 }
 
-// Process returns the CPU time that this process has used so far; 0 where the system does not say.
+// Process returns the CPU time that this process has used so far; 0 if the system does not report
+// it.
 func Process() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -95,9 +95,8 @@ func Fill(p []byte, seed uint64, off int64) {
 	}
 }
 
-// Recognize finds the seed of a file from its first bytes. It needs 16 of
-// them and looks at no more than HeadSize; ok is false if no seed begins so,
-// or with fewer than 16.
+// Recognize finds the seed of a file from its first bytes. It needs 16 of them and examines no more
+// than HeadSize; ok is false if no seed begins so, or with fewer than 16.
 func Recognize(first []byte) (seed uint64, ok bool) {
 	if len(first) < 16 {
 		return 0, false

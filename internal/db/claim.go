@@ -98,9 +98,9 @@ func (d *DB) newClaim(name, who string) *Claim {
 	return c
 }
 
-// Keep takes the claim anew whenever its connection is lost, until ctx ends; then it returns nil.
-// If another process has taken the name meanwhile, it returns ErrTaken with the who of that
-// process: this process must then stop using the name.
+// Keep renews the claim whenever its connection is lost, until ctx ends; then it returns nil. If
+// another process has taken the name meanwhile, it returns ErrTaken with the who of that process:
+// this process must then stop using the name.
 func (c *Claim) Keep(ctx context.Context) error {
 	for pause.For(ctx, c.every) {
 		if c.config == nil || c.alive(ctx) {

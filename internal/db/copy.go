@@ -22,9 +22,9 @@ type Copied struct {
 // in one transaction: all of them, or nothing. The tables of the two databases must result from the
 // same Migrate calls; otherwise it refuses. Earlier rows of the destination's tables are removed.
 // Rows are copied in the order of their keys, and the two databases are read and compared
-// afterwards; the numbers of {{id}} columns go on where they were. No process else may write to
-// either meanwhile. No more than a few rows are in memory. tell, if it is not nil, is called before
-// each table.
+// afterwards; the numbers of {{id}} columns continue after their last values. No process else may
+// write to either meanwhile. No more than a few rows are in memory. tell, if it is not nil, is
+// called before each table.
 func Copy(ctx context.Context, from, to *DB, tell func(table string)) (all []Copied, err error) {
 	err = from.Read(ctx, func(src *Tx) error {
 		return to.Write(ctx, func(dst *Tx) error {

@@ -185,7 +185,7 @@ const (
 )
 
 // fold returns the function that the writer calls after a commit. SQLite folds the log into the
-// file by itself, but begins it anew only at a moment without readers: if there is always a reader,
+// file by itself, but restarts it only at a moment without readers: if there is always a reader,
 // the log would grow without limit. So when it is long, readers are held up for a moment.
 func (l *lite) fold(log string) func(*liteConn) {
 	long := int64(longLog)
@@ -239,7 +239,7 @@ func (l *lite) close() error {
 	return errors.Join(errs...)
 }
 
-// liteError gives SQLite's errors our names.
+// liteError converts SQLite's errors into the errors of this package.
 func liteError(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {

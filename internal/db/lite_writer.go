@@ -29,8 +29,8 @@ type asking struct {
 	done chan error // buffered: committed, or not
 }
 
-// A group is committed when no caller waits any more, or after so many, or so long:
-// the first of it waits for the last.
+// A group is committed when no caller waits any more, or after the limit of its number or time: the
+// first of it waits for the last.
 const (
 	groupSize = 256
 	groupTime = 20 * time.Millisecond

@@ -98,7 +98,7 @@ func (p *postgres) transact(ctx context.Context, o pgx.TxOptions, f func(*Tx) er
 	if err := (&Tx{ctx: ctx, conn: pgConn{tx}, texts: p.texts}).run(f); err != nil {
 		return err
 	}
-	// Not ended by ctx: its caller would not know whether it was.
+	// Not ended by ctx: it would be unknown to its caller whether it was.
 	if err := tx.Commit(context.WithoutCancel(ctx)); err != nil {
 		if err = pgError(err); lostConn(err) {
 			err = fmt.Errorf("%w: %w", ErrUnsure, err)
@@ -113,7 +113,7 @@ func (p *postgres) close() error {
 	return nil
 }
 
-// pgError gives PostgreSQL's errors our names. The codes:
+// pgError converts PostgreSQL's errors into the errors of this package. The codes:
 // https://www.postgresql.org/docs/15/errcodes-appendix.html
 func pgError(err error) error {
 	if err == nil || errors.Is(err, ErrBusy) {

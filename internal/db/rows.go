@@ -46,7 +46,7 @@ func (r *Rows) Scan(dest ...any) error {
 	return nil
 }
 
-// Close ends the rows, so that the transaction can go on. It returns the result of Err; closing
+// Close ends the rows, so that the transaction can continue. It returns the result of Err; closing
 // twice does nothing.
 func (r *Rows) Close() error {
 	if !r.closed {

@@ -12,7 +12,7 @@ import (
 // A Tx is a transaction. It is used by one goroutine, and only while the function it was given to
 // runs. After a statement has failed all later statements fail as well, and the transaction is
 // rolled back regardless of the function's result: the same in both dialects. Statements that may
-// fail by a key that exists say ON CONFLICT.
+// fail because of an existing key need ON CONFLICT.
 type Tx struct {
 	ctx    context.Context
 	conn   conn

@@ -11,7 +11,8 @@ import (
 	"weir/internal/tags"
 )
 
-// A Decoder fills Go values from nodes. It goes on after a mistake, so that all are found at once.
+// A Decoder fills Go values from nodes. It continues after a mistake, so that all are found at
+// once.
 type Decoder struct {
 	*Reader
 	Where map[string]Place // of the values that were given, by dotted path

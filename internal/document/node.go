@@ -57,7 +57,7 @@ type Place struct {
 	Outside      bool   // the value came from --var or the environment
 }
 
-// Get returns the value of a key, nil if n is no map or has no such key.
+// Get returns the value of a key, nil if n is not a map or does not have the key.
 func (n *Node) Get(key string) *Node {
 	if n.Kind != Map {
 		return nil

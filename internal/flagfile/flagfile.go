@@ -25,7 +25,7 @@ type File struct {
 	Path string
 
 	extra any      // pointer to a struct with the keys that are not flags, or nil
-	omit  []string // flags that are no keys
+	omit  []string // flags that are not keys
 	doc   *document.Document
 }
 

@@ -21,7 +21,7 @@ func For(ctx context.Context, d time.Duration) bool {
 }
 
 // After returns the pause that a server requests with Retry-After (RFC 9110, section 10.2.3:
-// seconds, or a date), from now on, and at most so long. It is 0 if text is neither.
+// seconds, or a date), from now on, limited to most. It is 0 if text is neither.
 func After(text string, now time.Time, most time.Duration) time.Duration {
 	d := time.Duration(0)
 	if n, err := strconv.Atoi(text); err == nil {

@@ -1,4 +1,4 @@
-// Package say puts words together for people: counted things, capitals, lines.
+// Package say formats texts for people: counted things, capitals, lines.
 package say
 
 import (

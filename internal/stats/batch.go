@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// A Point is a mean over some stretch: a rate over seconds, say. All points of a series follow each other without
-// gaps.
+// A Point is a mean over some stretch: for example a rate over seconds. All points of a series
+// follow each other without gaps.
 type Point struct {
 	Value  float64
 	Weight float64 // length of the stretch, above zero

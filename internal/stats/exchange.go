@@ -78,7 +78,7 @@ func (e *exchanges) atMost(s, slack float64) int {
 // p is twice the smaller one-sided share.
 func (e *exchanges) p() float64 {
 	notAbove := e.atMost(0, e.tie) + 1
-	notBelow := e.all - e.atMost(0, -e.tie) + 1 // but for ties of exactly -tie
+	notBelow := e.all - e.atMost(0, -e.tie) + 1 // except ties of exactly -tie
 	return min(1, 2*float64(min(notAbove, notBelow))/float64(e.all+1))
 }
 

@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// Bounds of MSER: fewer batches than leastMSER say nothing, and the last few batches alone are left out as a steady
-// part, since a handful of numbers can be alike by chance.
+// Bounds of MSER: fewer batches than leastMSER are not sufficient, and the last few batches alone
+// are left out as a steady part, since a handful of numbers can be alike by chance.
 const (
 	leastMSER = 10
 	lastMSER  = 5
@@ -22,9 +22,9 @@ type Truncation struct {
 //
 // which is the squared standard error of the mean of the remaining batches, as if batches were
 // independent White, Cobb and Spratt, Winter Simulation Conference 2000). A cut beyond half the
-// series indicates that the series is too short; the last five batches are no candidates (Hoad,
+// series indicates that the series is too short; the last five batches are not candidates (Hoad,
 // Robinson and Davies, Journal of the Operational Research Society 61, 2010). Numbers that do not
-// fill a last batch are not looked at. ok is false below ten batches.
+// fill a last batch are ignored. ok is false below ten batches.
 func MSER(x []float64, size int) (t Truncation, ok bool) {
 	if size < 1 || len(x)/size < leastMSER || !Finite(x...) {
 		return Truncation{}, false

@@ -41,7 +41,7 @@ func Permutation(a, b []float64) (t Test, ok bool) {
 // Signs tests whether differences d, one a block, have mean zero, by the distribution of their mean
 // under other signs of the same differences (Fisher, The Design of Experiments, 1935, section 21).
 // Shift is the mean; P and the interval are as in Permutation. Up to 17 differences all signs are
-// looked at. It needs six to go below 0.05. ok is false if d is empty or has numbers that are not
+// used. It needs six to go below 0.05. ok is false if d is empty or has numbers that are not
 // finite.
 func Signs(d []float64) (t Test, ok bool) {
 	if len(d) == 0 || !Finite(d...) {

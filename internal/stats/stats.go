@@ -91,9 +91,10 @@ func studentPoint(share, degrees float64) float64 {
 // An Error is the standard error of a mean, and its degrees of freedom (at least one; infinite: it is known exactly).
 type Error struct{ Size, Degrees float64 }
 
-// Welch returns half of the 95% interval of the difference of two means with these errors (Welch, Biometrika 34,
-// 1947, with Satterthwaite's degrees of freedom). Of so many pairs that are compared at once it is wide enough for
-// all differences to lie in theirs in 95% of cases (Bonferroni).
+// Welch returns half of the 95% interval of the difference of two means with these errors (Welch,
+// Biometrika 34, 1947, with Satterthwaite's degrees of freedom). For the given number of pairs that
+// are compared at once it is wide enough for all differences to lie in their intervals in 95% of
+// cases (Bonferroni).
 func Welch(a, b Error, pairs int) float64 {
 	x, y := a.Size*a.Size, b.Size*b.Size
 	both := x + y
@@ -149,7 +150,7 @@ func Finite(x ...float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// Ratio returns a/b, and 0 where that is no finite number.
+// Ratio returns a/b, and 0 if that is not a finite number.
 func Ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -157,7 +158,7 @@ func Ratio(a, b float64) float64 {
 	return OrZero(a / b)
 }
 
-// OrZero returns x, and 0 where it is no finite number: JSON has no text for the others.
+// OrZero returns x, and 0 if x is not a finite number: JSON has no text for the others.
 func OrZero(x float64) float64 {
 	if Finite(x) {
 		return x

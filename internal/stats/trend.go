@@ -58,13 +58,13 @@ func Slope(series []Point) (Trend, bool) {
 	return t, true
 }
 
-// slopeP is the two-sided p of a slope whose residuals have this sum of squares, with so many
-// effective points. scale is the sum of squares of the values: residuals below rounding errors of
-// it count as zero.
+// slopeP returns the two-sided p of a slope whose residuals have this sum of squares, with the
+// given number of effective points. scale is the sum of squares of the values: residuals below
+// rounding errors of it count as zero.
 func slopeP(slope, squares, sxx, effective, scale float64) float64 {
 	degrees := effective - 2
 	if degrees < 1 || sxx <= 0 {
-		return 1 // too alike to tell
+		return 1 // too similar for a test
 	}
 	if squares <= 1e-24*scale {
 		if slope*slope*sxx <= 1e-24*scale {

@@ -39,7 +39,7 @@ type Message struct {
 type Conn struct {
 	conn net.Conn
 	in   *bufio.Reader
-	last int // number of the last receipt that was asked for
+	last int // number of the last requested receipt
 }
 
 // Dial connects to a broker and logs in. ctx bounds only this.

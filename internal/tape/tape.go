@@ -20,7 +20,7 @@ import (
 // WellKnown is the path at which an endpoint publishes the address of its API.
 const WellKnown = "/.well-known/wlcg-tape-rest-api"
 
-// Limits of answers and of one question.
+// Limits of responses and of one request.
 const (
 	maxAnswer = 64 << 20
 	askTime   = 2 * time.Minute

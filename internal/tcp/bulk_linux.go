@@ -38,7 +38,7 @@ func (c *Conn) unmarked() error {
 		if err == nil {
 			return nil
 		}
-		if err = c.again(err); err != nil { // a tick that has passed is no end of the operation
+		if err = c.again(err); err != nil { // a tick that has passed does not end the operation
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (s *socket) discardSome(fd uintptr) bool {
 	}
 }
 
-// gather sets the mark at which the kernel wakes us; at least left bytes are still to come.
+// gather sets the mark at which the kernel wakes the reader; at least left bytes are still to come.
 func (s *socket) gather(fd uintptr, c *Conn, left int64) syscall.Errno {
 	mark := int32(min(left, c.watch.share()))
 	if !s.flowing || mark < small && s.lowat <= 1 {

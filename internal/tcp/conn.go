@@ -23,7 +23,7 @@ type Conn struct {
 	peer    netip.AddrPort
 	in, out int64
 
-	armed int64 // when the poller wakes us, on the clock; 0 is never
+	armed int64 // time at which the poller wakes the connection, on the clock; 0 is never
 	until int64 // when the operation must end, on the clock; 0 is never
 
 	long   bulk    // the long call that runs
@@ -222,8 +222,9 @@ func (c *Conn) Discard(n int64, moved func(int)) (int64, error) {
 	return done, err
 }
 
-// Send sends all of p, as Write does, and reports the bytes as they go. It returns how many went; fewer than all
-// only with an error. When the other side has answered before it took everything, Send stops with ErrAnswered.
+// Send sends all of p, as Write does, and reports the bytes as they go. It returns how many went;
+// fewer than all only with an error. If the other side has responded before it took everything,
+// Send stops with ErrAnswered.
 func (c *Conn) Send(p []byte, moved func(int)) (int, error) {
 	c.long = bulk{left: int64(len(p)), moved: moved, bytes: p}
 	err := c.sendBulk()

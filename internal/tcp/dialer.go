@@ -40,9 +40,9 @@ func (d *Dialer) Close() error {
 	return nil
 }
 
-// Dial connects to a port of host, a name or a literal address, and begins the connection's first operation (see
-// Conn.Begin). A name is looked up once and remembered for a minute; clients take its addresses in turn and go on
-// to the next when one refuses or does not answer.
+// Dial connects to a port of host, a name or a literal address, and begins the connection's first
+// operation (see Conn.Begin). A name is looked up once and remembered for a minute; clients take
+// its addresses in turn and continue with the next when an address refuses or does not respond.
 func (d *Dialer) Dial(ctx context.Context, host string, port uint16, deadline time.Time) (*Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -122,8 +122,9 @@ func (d *Dialer) connect(ctx context.Context, to netip.AddrPort, until int64, le
 	}
 }
 
-// Unconnected returns err, for which a connection was not made, with the errno that explains it: ETIMEDOUT if the other side has not
-// answered, and EHOSTUNREACH if this machine has a route (blackhole, prohibit) or a firewall that forbids it.
+// Unconnected returns err, for which a connection was not made, with the errno that explains it:
+// ETIMEDOUT if the other side has not responded, and EHOSTUNREACH if this machine has a route
+// (blackhole, prohibit) or a firewall that forbids it.
 func Unconnected(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):

@@ -15,11 +15,12 @@ import (
 // Lifetimes of cached responses of the resolver.
 const (
 	rememberAddresses = time.Minute
-	rememberFailure   = time.Second // so that thousands of clients do not ask for the same missing name at once
+	rememberFailure   = time.Second // so that thousands of clients do not look up the same missing name at once
 	lookupTimeout     = 10 * time.Second
 )
 
-// hosts remembers the addresses of names. However many clients ask, a name is looked up by one goroutine at a time.
+// hosts remembers the addresses of names. For any number of clients, a name is looked up by one
+// goroutine at a time.
 type hosts struct {
 	clock  *clock
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
@@ -70,7 +71,7 @@ func (h *hosts) of(ctx context.Context, host string) ([]netip.Addr, int, error) 
 	return n.addrs, turn, nil
 }
 
-// worked notes that address i of host answered.
+// worked notes that address i of host responded.
 func (h *hosts) worked(host string, i int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

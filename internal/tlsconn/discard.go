@@ -166,7 +166,7 @@ func (c *Conn) foresee(size, payload int) int {
 // rest returns how much payload is still to come after the record that is being dropped.
 func (c *Conn) rest() int64 { return c.left - int64(c.passed) }
 
-// learn notes the length of a decrypted record, which had so much payload.
+// learn notes the length of a decrypted record and of its payload.
 func (c *Conn) learn(size, payload int) {
 	switch {
 	case size != payload+c.overhead():

@@ -1,8 +1,9 @@
 // Package tlsconn provides client connections with TLS 1.2 and 1.3 that can discard payload without decrypting it.
 //
-// Package crypto/tls performs the handshake. After that a Conn reads and writes the records itself, with the keys that the
-// handshake has agreed on: Config.KeyLogWriter yields them. Nothing of crypto/tls remains in memory. Conn.Discard decrypts
-// only the records that it needs to know the content of, and has the kernel drop the others.
+// Package crypto/tls performs the handshake. After that a Conn reads and writes the records itself,
+// with the keys that the handshake has agreed on: Config.KeyLogWriter yields them. Nothing of
+// crypto/tls remains in memory. Conn.Discard decrypts only the records whose content it needs, and
+// has the kernel drop the others.
 //
 // With any cipher suite other than AES-GCM and ChaCha20-Poly1305 all goes through crypto/tls, and Discard decrypts everything.
 //
@@ -115,7 +116,7 @@ func Client(conn *tcp.Conn, conf *tls.Config, pool *Pool) (*Conn, error) {
 // Resumed reports whether the handshake resumed an earlier TLS session.
 func (c *Conn) Resumed() bool { return c.resumed }
 
-// takeOver derives the keys of both directions. It returns false if crypto/tls has to go on.
+// takeOver derives the keys of both directions. It returns false if crypto/tls has to continue.
 func (c *Conn) takeOver(state *tls.ConnectionState, s *secrets) bool {
 	suite := suiteOf(state.CipherSuite)
 	if suite == nil {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxToken = 16 << 10         // bytes of a token that are looked at
+	maxToken = 16 << 10         // largest accepted token in bytes
 	leeway   = 30 * time.Second // by which clocks may differ
 )
 
@@ -91,8 +91,8 @@ func (c *Checker) Add(t Trust) error {
 	return nil
 }
 
-// A reading is the claims of a token as they are read. Times are numbers of any
-// size, which are looked at before they are believed.
+// A reading is the claims of a token as they are read. Times are numbers of any size, which are
+// checked before they are used.
 type reading struct {
 	Issuer    string       `json:"iss"`
 	Subject   string       `json:"sub"`
@@ -248,7 +248,7 @@ type remembered struct {
 
 const (
 	maxKnown   = 4096
-	rememberIn = time.Minute // after which it is looked at anew whether its key still counts
+	rememberIn = time.Minute // after which the token's key is checked again
 )
 
 func (k *known) get(raw string, now time.Time) *Claims {

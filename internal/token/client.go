@@ -28,7 +28,7 @@ type Bearer struct {
 	Issuer   string
 	Scope    string
 	Audience []string
-	Issued   time.Time // zero if the token does not say
+	Issued   time.Time // zero if the token does not contain it
 	Expires  time.Time
 	// Rights is a digest of all claims except the token's times and its id: two tokens with the
 	// same Rights give the same rights.
@@ -67,7 +67,8 @@ func (c *Checker) Inspect(ctx context.Context, raw string) (*Bearer, error) {
 	return b, err
 }
 
-// IssuerOf returns the issuer that a token claims to be of, without any check; "" if it is no JSON Web Token.
+// IssuerOf returns the issuer that a token claims to be of, without any check; "" if it is not a
+// JSON Web Token.
 func IssuerOf(raw string) string {
 	if len(raw) > maxToken {
 		return ""
@@ -80,7 +81,8 @@ func IssuerOf(raw string) string {
 	return claimed.Issuer
 }
 
-// ExpiryOf returns the time at which a token expires, as it claims, without any check; zero if it is no JSON Web Token, or does not expire.
+// ExpiryOf returns the time at which a token expires, as it claims, without any check; zero if it
+// is not a JSON Web Token, or does not expire.
 func ExpiryOf(raw string) time.Time {
 	if len(raw) > maxToken {
 		return time.Time{}
@@ -128,7 +130,7 @@ type Renewed struct {
 	Access  string
 	Refresh string // empty if there is no refresh token, or if the old token stays valid
 	Expires time.Time
-	Until   time.Time // end of the refresh token; zero if the issuer does not say
+	Until   time.Time // end of the refresh token; zero if the issuer does not report it
 	Plain   bool      // the issuer refused to exchange the token for a refresh token
 }
 
@@ -144,7 +146,7 @@ func (e *ClientError) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("the issuer refuses (%d %s): %s", e.Status, cmp.Or(e.Code, http.StatusText(e.Status)), e.Text), ": ")
 }
 
-// Final reports whether the same request would be refused again: the issuer looked at it.
+// Final reports whether the same request would be refused again: the issuer processed it.
 func (e *ClientError) Final() bool {
 	return e.Status >= 400 && e.Status < 500 && e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests
 }
@@ -209,7 +211,7 @@ type tokenAnswer struct {
 	Access  string  `json:"access_token"`
 	Refresh string  `json:"refresh_token"`
 	Life    float64 `json:"expires_in"`
-	Until   float64 `json:"refresh_expires_in"` // of Keycloak; 0 is no end
+	Until   float64 `json:"refresh_expires_in"` // of Keycloak; 0: it does not expire
 	Code    string  `json:"error"`
 	Text    string  `json:"error_description"`
 }

@@ -124,7 +124,7 @@ type Grant struct {
 	Life     time.Duration // from now on
 	Early    time.Duration // before now in which it is good as well: for clocks that are put right
 	ID       string        // a unique name; "": one is made
-	Size     *int64        // most bytes that may be stored with it, see Claims.Most; nil: nothing is said of it
+	Size     *int64        // most bytes that may be stored with it, see Claims.Most; nil: no such claim
 }
 
 // A payload is the claims of a token as they are written.

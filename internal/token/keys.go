@@ -22,7 +22,7 @@ const (
 	fetchTime   = 10 * time.Second // for both documents of an issuer
 	maxDocument = 256 << 10        // bytes of one
 	maxKeys     = 64
-	fresh       = time.Hour       // after which keys are asked for again
+	fresh       = time.Hour       // after which keys are fetched again
 	stale       = 24 * time.Hour  // for which old keys count if the issuer does not answer
 	between     = 1 * time.Minute // two questions at least: tokens with invented keys must not make many
 )
@@ -32,7 +32,7 @@ type keyring struct {
 	trust  Trust
 	client *http.Client
 	now    func() time.Time
-	asking sync.Mutex // held while the issuer is asked: others wait for the same answer
+	asking sync.Mutex // held during a request to the issuer: others wait for the same answer
 	asked  time.Time
 	failed error // the error of the last request, if it failed
 

@@ -136,7 +136,7 @@ func (s scope) allows(op Op, path []string, folder, file bool) bool {
 		return s.right != "poll"
 	case Read:
 		return s.right == "read"
-	case List: // which the profile does not tell
+	case List: // which the profile does not specify
 		return s.right == "read" || s.right == "modify"
 	case Create, Folder:
 		return s.right == "create" || s.right == "modify"

@@ -30,7 +30,7 @@ type Claims struct {
 	Subject  string // who holds it, unique with the issuer
 	ID       string // unique with the issuer; may be written into logs
 	Audience []string
-	Issued   time.Time // zero if the token does not say
+	Issued   time.Time // zero if the token does not contain it
 	Expires  time.Time
 	Groups   []string // wlcg.groups
 	scopes   []scope

@@ -26,9 +26,9 @@ type Target struct {
 	Token string // bearer token, a secret; may be empty
 	Pin   string // SHA-256 of the endpoint's certificate in hex, if that is self-made; "": authorities decide
 
-	// Servers are others that may see Token, Cert and Header where the URL's server
-	// redirects, such as the data servers of its cluster; written as in Guard.Hosts.
-	// All others that a redirect leads to are asked without.
+	// Servers are others that may see Token, Cert and Header where the URL's server redirects, such
+	// as the data servers of its cluster; written as in Guard.Hosts. Requests to all other servers
+	// that a redirect leads to are sent without it.
 	Servers []string
 
 	Cert   *tls.Certificate // client certificate, for https only, or nil. It is sent to the same servers as Token
@@ -57,7 +57,7 @@ type Client struct {
 	nearest map[Area]*Guard // of redirects, by where they come from
 	mu      sync.Mutex
 	ways    map[way]*http.Transport
-	silent  map[string]silence // endpoints that tell no checksums, by HOST:PORT
+	silent  map[string]silence // endpoints that report no checksums, by HOST:PORT
 	sums    Sums
 	kinds   Kinds
 }
@@ -72,7 +72,7 @@ type way struct {
 	near  *Guard // of redirects
 }
 
-// mostWays bounds the ways that are kept: clients of a COPY may say any pin.
+// mostWays bounds the ways that are kept: clients of a COPY may send any pin.
 const mostWays = 1000
 
 // New returns a Client.
@@ -142,9 +142,9 @@ func (c *Client) way(to way) *http.Transport {
 		DialContext: dialer.DialContext, TLSClientConfig: conf, TLSHandshakeTimeout: dialTime, Protocols: only1,
 		MaxIdleConnsPerHost: 32, IdleConnTimeout: 30 * time.Second, ExpectContinueTimeout: 10 * time.Second,
 		DisableCompression: true, DisableKeepAlives: to.once, MaxResponseHeaderBytes: 64 << 10,
-		// no proxy: it would be asked in the place of the address that the guard has seen
+		// no proxy: it would be contacted instead of the address that the guard has checked
 	}
-	w.ReadBufferSize = 1 << 10 // thousands of copies wait for their answers at once
+	w.ReadBufferSize = 1 << 10 // thousands of copies wait for their responses at once
 	if to.bulk {
 		w.WriteBufferSize, w.ReadBufferSize = 256<<10, 256<<10
 	}
@@ -332,7 +332,7 @@ func (c *Client) once(ctx context.Context, r Request, at *url.URL) (res *http.Re
 		}
 	}
 	if twice(r.Method) {
-		req.Header["Idempotency-Key"] = nil // the transport may ask again; it is not sent
+		req.Header["Idempotency-Key"] = nil // the transport may repeat the request; it is not sent
 	}
 	pin := r.Target.Pin
 	if known := c.o.Pins[hostPort(at)]; known != "" {

@@ -22,9 +22,9 @@ type Order struct {
 	// an existing file is replaced. Some endpoints, such as XRootD, replace it anyway after MOVE,
 	// but never after COPY
 	Overwrite bool
-	Verify    bool          // the endpoint is to compare checksums, and to fail if it cannot; XRootD does not know this
+	Verify    bool          // the endpoint is to compare checksums, and to fail if it cannot; XRootD does not support this
 	Streams   int           // connections for the bytes; 0 leaves it to the endpoint
-	Stall     time.Duration // for so long no byte may move, from the question on; 0 is 5 min
+	Stall     time.Duration // longest time, from the request on, in which no byte moves
 }
 
 // StallTime is the Stall that is good for most: XRootD gives up after 2 min itself.
@@ -89,7 +89,7 @@ func (c *Client) copy(ctx context.Context, o Order, tell func(int64)) error {
 }
 
 // unknown is the message with which XRootD's redirectors refuse to have a file pulled that is not
-// in their cache yet (400, since version 6 with 403): by then they have asked their data servers,
+// in their cache yet (400, since version 6 with 403): by then they have queried their data servers,
 // so that the next try succeeds.
 const unknown = "Failed to open local resource"
 
@@ -121,7 +121,7 @@ func (c *Client) begin(ctx context.Context, o Order) (*http.Response, error) {
 			}
 			return nil, verdict
 		case e.Status == http.StatusNotFound && !o.Push, e.Status == http.StatusBadGateway && o.Push:
-			e.Kind = Unsupported // RFC 4918 of a server that does not know Source (Apache), or does not copy to others
+			e.Kind = Unsupported // RFC 4918 of a server that does not support Source (Apache), or does not copy to others
 		case e.Status == http.StatusBadRequest:
 			e.Kind = Unsupported // the response of XRootD without its plugin, which is the same for every attempt
 		}

@@ -17,8 +17,8 @@ import (
 
 // Info is an endpoint's report on a file.
 type Info struct {
-	Size  int64  // -1 if it does not tell
-	Adler string // 8 hex digits, or a checksum of another algorithm as digest.Short has it; "" if it was not asked for or is unknown
+	Size  int64  // -1 if it is not reported
+	Adler string // 8 hex digits, or a checksum of another algorithm as digest.Short has it; "" if it was not requested or is unknown
 	ETag  string
 }
 
@@ -29,7 +29,7 @@ const (
 	longAnswer  = time.Hour
 )
 
-// firstAsk is the wait before a checksum is asked for again; it doubles.
+// firstAsk is the wait before a checksum is requested again; it doubles.
 const firstAsk = 500 * time.Millisecond
 
 // Stat requests the properties of a file with HEAD.
@@ -107,7 +107,7 @@ func (c *Client) checksum(ctx context.Context, t Target, w Wish, alone bool) (In
 		}
 		sum := kind.Kept(kind.InHeader(res.Header))
 		if sum == "" && res.StatusCode == http.StatusOK && res.ContentLength == 0 {
-			sum = emptySum(kind) // XRootD does not tell it
+			sum = emptySum(kind) // XRootD does not report it
 		}
 		last := until
 		if brief := began.Add(w.Brief >> c.silence(at)); w.Brief > 0 && res.StatusCode != http.StatusAccepted && brief.Before(last) {
@@ -139,7 +139,7 @@ func emptySum(kind digest.Algorithm) string {
 // length requests a file's length with GET; -1 if the response has no length either.
 func (c *Client) length(ctx context.Context, t Target) (int64, error) {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // its bytes are not wanted
+	defer stop() // its bytes are not needed
 	res, err := c.Do(ctx, Request{Method: http.MethodGet, Target: t})
 	if err != nil {
 		return -1, err
@@ -167,8 +167,8 @@ func (c *Client) silence(at string) int {
 	return c.silent[at].times
 }
 
-// heard notes whether an endpoint reported a checksum that was requested at began.
-// Questions that were asked side by side count once.
+// heard notes whether an endpoint reported a checksum that was requested at began. Concurrent
+// requests count once.
 func (c *Client) heard(at string, reported bool, began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -337,8 +337,8 @@ func (c *Client) Ask(ctx context.Context, t Target) (Abilities, error) {
 	return a, nil
 }
 
-// askDigest sets the headers that ask an endpoint for a checksum: RFC 3230's, which all
-// storage servers know, and RFC 9530's.
+// askDigest sets the headers that request a checksum: the header of RFC 3230, which all storage
+// servers support, and the header of RFC 9530.
 func askDigest(h http.Header, a digest.Algorithm) {
 	h.Set("Want-Digest", a.RFC3230)
 	h.Set("Want-Repr-Digest", a.RFC9530+"=5")

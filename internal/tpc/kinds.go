@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Kinds lets requests for a checksum of a file wait while another kind is requested of the same file: XRootD 5, which computes one at
-// that moment, answers them with its value, and over HTTP under the wrong name. The zero value is ready, for many goroutines.
+// Kinds lets requests for a checksum of a file wait while another kind is requested of the same
+// file: XRootD 5, which computes a checksum at that moment, responds with its value, and over HTTP
+// under the wrong name. The zero value is ready, for many goroutines.
 type Kinds struct {
 	mu    sync.Mutex
 	files map[string]*kindsOf

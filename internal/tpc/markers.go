@@ -157,7 +157,8 @@ func judge(line string) (done bool, verdict error) {
 	return false, nil
 }
 
-// httpStatus matches an HTTP status in a text: three digits that are no port and no part of an address.
+// httpStatus matches an HTTP status in a text: three digits that are neither a port nor part of an
+// address.
 var httpStatus = regexp.MustCompile(`(?:^|[^:.\w-])([45]\d\d)(?:[^\w.:]|[.:](?:\s|$)|$)`)
 
 // failure returns the error for an endpoint's failure message. Endpoints have no codes for

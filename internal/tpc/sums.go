@@ -22,7 +22,7 @@ const (
 	firstSums = 4
 	mostSums  = 256
 
-	provenSums = 100              // answers in time, while questions wait for their turn, before the limit doubles
+	provenSums = 100              // responses in time, while requests wait for their turn, before the limit doubles
 	heldSums   = 2                // questions held, less one for each provenSums in time, before a limit that was not raised falls
 	raiseSums  = 10 * time.Minute // after a fall, before the limit rises again
 
@@ -34,7 +34,7 @@ const (
 type sums struct {
 	limit, out int
 	waiting    []chan struct{} // closed when their turn comes
-	proven     int             // answers in time since the limit changed, while others waited
+	proven     int             // responses in time since the limit changed, while others waited
 	held       float64
 	raised     bool // the limit was doubled, and is on trial
 	changes    int  // of the limit

@@ -1,5 +1,5 @@
-// Package tpc speaks HTTP third-party copy: a client has one storage endpoint
-// copy a file from or to another one, and the bytes never pass the client.
+// Package tpc implements HTTP third-party copy: a client has one storage endpoint copy a file from
+// or to another one, and the bytes never pass the client.
 //
 // The client sends COPY to the active endpoint: with the header Source that endpoint pulls with
 // GET, with Destination it pushes with PUT. It responds at once that it has begun, then writes
@@ -50,7 +50,7 @@ type Error struct {
 	Remote int           // status that the passive endpoint returned to the active endpoint, if the latter reports it: then Kind refers to it
 	Begun  bool          // status that the passive endpoint returned to the active endpoint, if it reports it: then Kind refers to it
 	After  time.Duration // Busy: when to retry, 0 if unknown
-	Text   string        // for people: one line, no secret of ours
+	Text   string        // for people: one line without secrets
 	Err    error         // cause, may be nil
 }
 
@@ -99,7 +99,7 @@ func Answered(what string, res *http.Response) *Error {
 	return e
 }
 
-// answered is Answered, and the line that the answer's body begins with.
+// answered is Answered, and also returns the first line of the response's body.
 func answered(what string, res *http.Response) (e *Error, text string) {
 	text = FirstLine(readSome(res.Body))
 	e = &Error{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode}

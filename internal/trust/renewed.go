@@ -21,7 +21,7 @@ type Renewed struct {
 	log       *slog.Logger
 
 	mu      sync.Mutex
-	looked  time.Time // when the files were looked at
+	looked  time.Time // time of the last check of the files
 	read    [2]stamp  // their state when they were read
 	current *tls.Certificate
 }
@@ -63,7 +63,8 @@ func (r *Renewed) load(found [2]stamp) error {
 	return err
 }
 
-// stamps looks at both files. That of a file that cannot be looked at is the zero value.
+// stamps reads the state of both files. The stamp of a file that cannot be accessed is the zero
+// value.
 func (r *Renewed) stamps() (found [2]stamp) {
 	for i, file := range []string{r.cert, r.key} {
 		if info, err := os.Stat(file); err == nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Bodies limits the bytes of the bodies that a server has read for requests in progress: they are in memory. 0 is no limit.
+// Bodies limits the bytes of the bodies that a server has read for requests in progress: they are
+// in memory. 0 means no limit.
 type Bodies struct {
 	Most int64 // of all users
 	User int64 // of one user; who has no body in progress may send one up to Most

@@ -32,7 +32,7 @@ const (
 type Client struct {
 	urls  []string
 	token string
-	best  atomic.Int32 // index of the URL that answered last
+	best  atomic.Int32 // index of the URL that responded last
 	http  http.Client
 }
 
@@ -67,8 +67,8 @@ func Pinned(pin string) *tls.Config {
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Ask sends in to path as JSON and decodes the response into out. If in is nil it sends a GET request. The error is
-// an *Error if the server answered with one.
+// Ask sends in to path as JSON and decodes the response into out. If in is nil it sends a GET
+// request. The error is an *Error if the server responded with an error.
 func (c *Client) Ask(ctx context.Context, path string, in, out any) error {
 	var body []byte
 	if in != nil {
@@ -146,7 +146,7 @@ func (c *Client) Insist(ctx context.Context, path string, in, out any, limit tim
 		if time.Since(begin) > limit {
 			return fmt.Errorf("no answer for %v: %w", limit, err)
 		}
-		if !pause.For(ctx, wait/2+rand.N(wait)) { // clients must not ask at the same moment
+		if !pause.For(ctx, wait/2+rand.N(wait)) { // clients must not send at the same moment
 			return err
 		}
 	}

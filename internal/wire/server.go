@@ -57,10 +57,10 @@ type Server struct {
 // A Config configures how a server authenticates itself and its clients.
 type Config struct {
 	TLS *tls.Config // nil: plain HTTP, for addresses of this machine only
-	// Check authenticates a request. It returns the context of the request, or an *Error (any other error is
-	// answered with 401).
+	// Check authenticates a request. It returns the context of the request, or an *Error (for any
+	// other error the status is 401).
 	Check   func(*http.Request) (context.Context, error)
-	Refused func(from string) // is called for each request that was answered with 401; may be nil
+	Refused func(from string) // called for each request with response 401; may be nil
 
 	Bodies Bodies                       // limits of bodies in progress
 	User   func(context.Context) string // whose request it is, of the context that Check returned; nil: all are of one user
@@ -179,7 +179,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// serve answers requests that are public or pass the check. The body of any other request is not read.
+// serve handles requests that are public or pass the check. The body of any other request is not
+// read.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowest)) // always supported here; streams move it
 	w.Header().Set("X-Content-Type-Options", "nosniff")                         // for browsers
@@ -235,8 +236,9 @@ func (s *Server) tree(r *http.Request) (_ tree, ok bool) {
 // Mount adds a handler for authenticated requests. pattern is that of http.ServeMux.
 func (s *Server) Mount(pattern string, h http.Handler) { s.mux.Handle(pattern, h) }
 
-// MountTree adds a handler for all authenticated requests at and below a path. Unlike that of Mount it gets paths as they were sent: a
-// client that writes // is not redirected. refuse answers the requests that do not pass the check.
+// MountTree adds a handler for all authenticated requests at and below a path. Unlike that of Mount
+// it gets paths as they were sent: a client that writes // is not redirected. refuse responds to
+// the requests that do not pass the check.
 func (s *Server) MountTree(path string, h http.Handler, refuse func(w http.ResponseWriter, status int, err error)) {
 	s.trees[path] = tree{h, refuse}
 }
@@ -244,8 +246,9 @@ func (s *Server) MountTree(path string, h http.Handler, refuse func(w http.Respo
 // Public adds a handler for all requests. Connections without a token are closed after ten seconds.
 func (s *Server) Public(pattern string, h http.Handler) { s.public.Handle(pattern, h) }
 
-// Handle adds f as the handler of POST requests at path, with JSON bodies of at most most bytes. f may run many
-// times at once; ctx ends when the client disconnects. An error that is not an *Error is answered with status 500.
+// Handle adds f as the handler of POST requests at path, with JSON bodies of at most most bytes. f
+// may run many times at once; ctx ends when the client disconnects. The response to an error that
+// is not an *Error has status 500.
 func Handle[In, Out any](s *Server, path string, most int64, f func(ctx context.Context, in *In) (*Out, error)) {
 	handle(s, "POST "+path, most, false, func(r *http.Request, in *In) (*Out, error) { return f(r.Context(), in) })
 }
@@ -336,7 +339,7 @@ func SetRetryAfter(w http.ResponseWriter, err error) {
 	}
 }
 
-// fail answers with an error; status 0 is 500.
+// fail sends an error as the response; status 0 is 500.
 func fail(w http.ResponseWriter, status int, err error) {
 	SetRetryAfter(w, err)
 	status = cmp.Or(status, http.StatusInternalServerError)

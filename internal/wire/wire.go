@@ -2,7 +2,7 @@
 //
 // The server has a self-signed certificate, and clients have its fingerprint, so no authority is
 // needed, and impersonation of the server is impossible. Server and clients share a token. Requests
-// are small, may be answered late (long polls) and can be repeated until they are answered; the
+// are small, may have a late response (long polls) and can be repeated until they succeed; the
 // caller must know that repeating is harmless. A peer without the token can neither exhaust the
 // server's memory nor block it.
 package wire
@@ -34,7 +34,7 @@ type Error struct {
 	Status int           // of HTTP
 	Code   string        // stable, for programs; "" is that of the status
 	Text   string        // the server's error message
-	After  time.Duration // when to ask again (Retry-After); 0 if the server does not say
+	After  time.Duration // when to repeat the request (Retry-After); 0 if the server does not specify it
 }
 
 // Error implements error.
@@ -57,10 +57,10 @@ const (
 	CodeTooLarge     = "body_too_large"    // 413
 	CodeTooMany      = "too_many_requests" // 429
 	CodeInternal     = "internal_error"    // 500
-	CodeUnavailable  = "unavailable"       // 503: the same request may be answered later
+	CodeUnavailable  = "unavailable"       // 503: the same request may succeed later
 )
 
-// code returns the code of an error that is answered with a status.
+// code returns the code of an error for a status.
 func code(status int, err error) string {
 	if e, ok := errors.AsType[*Error](err); ok && e.Code != "" {
 		return e.Code
