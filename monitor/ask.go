@@ -23,7 +23,7 @@ type Reporter interface {
 
 const (
 	listAgain   = 30 * time.Second // between two questions which servers there are
-	mostServers = 512              // that are asked
+	mostServers = 512              // servers that are polled
 	mostBackoff = 30 * time.Second // between two questions to a server that does not answer
 	reportFresh = 3 * time.Second  // a report so old is as good as an answer
 )
@@ -128,8 +128,8 @@ func (a *asked) sample(now *statistics, at moment) *Sample {
 	return s
 }
 
-// ask finds the servers of the service and has each asked, until the watch stops. Servers that turn up later are
-// asked from then on.
+// ask lists the servers of the service and starts a probe for each, until the watch stops. Servers
+// that appear later get a probe as well.
 func (w *Watch) ask(ctx context.Context, o Options, clock func() moment) {
 	warned := false // of too many servers
 	var tries backoff

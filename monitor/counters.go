@@ -229,8 +229,8 @@ func roseWrapped(r *rises, now, before, most float64) float64 {
 	return rose(r, now, before, most)
 }
 
-// If a device is found faster than its speed in so many consecutive samples, the speed is wrong:
-// virtual devices report arbitrary speeds.
+// If a device is found faster than its speed in this number of consecutive samples, the speed is
+// wrong: virtual devices report arbitrary speeds.
 const fasterThanSpeed = 3
 
 // netsSince leaves out interfaces that never carried a byte.

@@ -34,7 +34,7 @@ type Environment struct {
 	CongestionControl string   `json:"tcp_congestion_control"`
 	ReceiveMemory     [3]int64 `json:"tcp_rmem_bytes"` // least, at start, most
 	SendMemory        [3]int64 `json:"tcp_wmem_bytes"`
-	ReceiveMost       int64    `json:"rmem_max_bytes"` // that a program may ask for
+	ReceiveMost       int64    `json:"rmem_max_bytes"` // upper limit for a program's setting
 	SendMost          int64    `json:"wmem_max_bytes"`
 	Backlog           int64    `json:"somaxconn"`
 	PortLow           int64    `json:"ephemeral_port_low"`

@@ -166,7 +166,7 @@ func (f *procFS) countFiles(pid, before, look int) int {
 // parent that waits for it.
 type family struct {
 	live    map[*entry]*member
-	retired usage // of members that ended and whose parent is no member
+	retired usage // of ended members whose parent is not a member
 	highest usage // the largest sum so far, up to which usage has been reported
 }
 

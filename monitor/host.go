@@ -16,7 +16,7 @@ const (
 	RoleOther  Role = "other"  // neither
 )
 
-// A Host is a machine that is watched while the run goes on.
+// A Host is a machine that is watched during the run.
 type Host struct {
 	Name         string   `json:"name" doc:"Name of the host."`
 	Role         Role     `json:"role" enum:"client,server,both,other" doc:"Role of the host in the test."`

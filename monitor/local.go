@@ -57,7 +57,7 @@ func newLocal(h Host, o Options, targets []netip.AddrPort, clock func() moment) 
 	return l
 }
 
-// configured returns the groups that a host's settings ask for, the most exact rules first.
+// configured returns the groups in a host's settings, the most exact rules first.
 func configured(h Host) []*group {
 	role := RoleServer // the named processes belong to the service, on the client's machine as well
 	if h.Role == RoleOther {
@@ -186,7 +186,8 @@ func (l *local) count() (problems []string) {
 	return problems
 }
 
-// setSpeeds fills in the interfaces' speeds. A driver may take long to tell, so each is asked once a minute.
+// setSpeeds fills in the interfaces' speeds. A driver may respond slowly, so each is queried once a
+// minute.
 func (l *local) setSpeeds(c *counters) {
 	if l.table.look%60 == 0 {
 		clear(l.speeds)
@@ -196,7 +197,7 @@ func (l *local) setSpeeds(c *counters) {
 		speed, ok := l.speeds[name]
 		if !ok {
 			mbit, good := number([]byte(l.fs.word(l.fs.sys + "/class/net/" + name + "/speed")))
-			if good && mbit < 1<<30 { // some say 4294967295 or -1 for unknown
+			if good && mbit < 1<<30 { // some drivers report 4294967295 or -1 for unknown
 				speed = float64(mbit) * 1e6
 			}
 			l.speeds[name] = speed

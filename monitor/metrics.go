@@ -51,7 +51,7 @@ func (m *metrics) query() string {
 	return q.Encode()
 }
 
-// wanted reports whether a line of a page is of a metric that parse takes.
+// wanted reports whether a line of a page has a metric that parse uses.
 func wanted(line []byte) bool {
 	if rest, ok := bytes.CutPrefix(line, []byte("# TYPE ")); ok {
 		line = rest

@@ -100,8 +100,8 @@ func (p *page) procName() string {
 	return p.url.Host
 }
 
-// fetch gets the page. A node_exporter that does not know a collector it was asked for is asked for the whole page
-// from then on.
+// fetch gets the page. A node_exporter that does not support a requested collector is queried for
+// the whole page from then on.
 func (p *page) fetch(ctx context.Context) error {
 	err := p.get(ctx, p.collect)
 	var refused *statusError
@@ -112,7 +112,7 @@ func (p *page) fetch(ctx context.Context) error {
 	return err
 }
 
-// A statusError is an answer of HTTP that is no page.
+// A statusError is an HTTP response without a page.
 type statusError struct {
 	code int
 	text string

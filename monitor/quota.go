@@ -12,7 +12,7 @@ import (
 type Quota struct {
 	Cores     float64 `json:"cores"`             // of the smallest quota, in CPU seconds a second
 	Group     string  `json:"group"`             // that has it
-	Periods   int64   `json:"periods"`           // of the span, in which a process of that group wanted to run
+	Periods   int64   `json:"periods"`           // of the span, in which a process of that group was runnable
 	Throttled int64   `json:"throttled_periods"` // of these: the quota was used up before their end
 	Lost      float64 `json:"throttled_seconds"` // summed over the cores on which processes then waited
 }

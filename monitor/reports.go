@@ -25,7 +25,7 @@ type reports struct {
 	faults  throttle
 }
 
-// A sender is one server, as far as its packets tell.
+// A sender is one server, as far as its packets identify it.
 type sender struct {
 	from                    netip.Addr
 	name, program, instance string

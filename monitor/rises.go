@@ -100,7 +100,7 @@ func (r *rises) leftOut(s *Sample, what string) bool {
 	return r.bad()
 }
 
-// Nothing reports whether all that s could say is left out.
+// Nothing reports whether all fields of s are left out.
 func (s *Sample) Nothing() bool {
 	return slices.Equal(s.LeftOut, []string{LeftOutService}) || slices.Equal(s.LeftOut, []string{LeftOutBalancer})
 }

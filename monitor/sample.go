@@ -63,7 +63,8 @@ type CPU struct {
 	Idle   float64 `json:"idle"`
 }
 
-// Busy returns the share of time in which cores did work, ours or the hypervisor's other guests'.
+// Busy returns the share of time in which cores were busy, for this machine or for other guests of
+// the hypervisor.
 func (c *CPU) Busy() float64 { return c.User + c.System + c.IRQ + c.Steal }
 
 // Memory has sizes in bytes.
@@ -154,7 +155,7 @@ type Service struct {
 	Refused   int64            `json:"refused_logins"` // authentications that failed
 	Redirects int64            `json:"redirects"`
 	Errors    int64            `json:"errors"`
-	Waits     int64            `json:"waits"`                   // answers that tell the client to wait
+	Waits     int64            `json:"waits"`                   // responses that make the client wait
 	Async     int64            `json:"async_operations"`        // of the file system
 	Segments  int64            `json:"vector_segments"`         // in vector reads and writes
 	Ops       map[string]int64 `json:"operations_by,omitempty"` // requests by kind; only kinds with requests

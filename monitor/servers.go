@@ -51,8 +51,8 @@ func (s *servers) place(addr netip.AddrPort) *place {
 	return p
 }
 
-// isNew notes a server, and reports whether it is the first time that it is named or, with asked, is to be asked. full reports
-// that there are too many.
+// isNew notes a server, and reports whether it is new, or with asked, whether it has no probe yet.
+// full reports that there are too many.
 func (s *servers) isNew(server string, asked bool) (isNew, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -70,7 +70,8 @@ func (s *statistics) kind() string {
 	return ""
 }
 
-// roseOn is rose for counters of which many have 32 bits and a sign: they go on at the lowest number after the highest.
+// roseOn is rose for counters of which many have 32 bits and a sign: they continue at the lowest
+// number after the highest.
 func roseOn(r *rises, now, before int64, most float64) int64 {
 	if now-before < -1<<31 && before < 1<<31 {
 		now += 1 << 32

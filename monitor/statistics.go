@@ -131,7 +131,7 @@ func label(tag []byte, name string) string {
 }
 
 // whole parses an integer; 0 if b is not an integer. Servers print some counters with a sign
-// although they only grow, so that they go on below zero.
+// although they only grow, so that they continue below zero.
 func whole(b []byte) int64 {
 	n, err := strconv.ParseInt(string(b), 10, 64)
 	if err != nil {

@@ -40,11 +40,11 @@ type thread struct {
 type threadFigure struct {
 	measured int   // threads whose CPU time in the span is known
 	busiest  int64 // CPU time of the busiest of them, microseconds
-	rest     int64 // CPU time of the process that is no measured thread's
+	rest     int64 // CPU time of the process outside the measured threads
 }
 
-// threads reads the CPU time of e's busiest threads. The process used gain microseconds since the last look, and cpu
-// in all. It returns the zero value where nothing can be said.
+// threads reads the CPU time of e's busiest threads. The process used gain microseconds since the
+// last look, and cpu in all. It returns the zero value if nothing is known.
 func (t *table) threads(e *entry, cpu, gain int64) threadFigure {
 	if e.threads == 1 {
 		e.tasks = nil

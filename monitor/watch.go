@@ -17,7 +17,7 @@ type Sink interface {
 	Sample(*Sample) error
 }
 
-// Options say how hosts are watched. The zero value is fine.
+// Options configure how hosts are watched. The zero value is fine.
 type Options struct {
 	// Target is the service's URL or host:port. If that is on this machine, the processes that listen there are
 	// watched as the server.
