@@ -162,7 +162,7 @@ func (c *checker) time(key string, d unit.Duration) {
 	}
 }
 
-// room refuses a link on which more is under way than we want to keep.
+// room refuses a link with more bytes on their way than the emulation can store.
 func (c *checker) room(s Spec) {
 	fast := max(s.Rate, s.Up)
 	way := time.Duration(s.RTT/2 + s.Jitter + s.Queue)

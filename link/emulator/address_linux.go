@@ -64,8 +64,8 @@ func (b block) free(used []netip.Prefix) bool {
 	return true
 }
 
-// usedNetworks returns all IPv4 networks that this machine has an address in or a route to, but for the default
-// route.
+// usedNetworks returns all IPv4 networks that this machine has an address in or a route to, except
+// the default route.
 func usedNetworks() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)

@@ -156,8 +156,8 @@ func threadTime() int64 {
 
 func (b *beat) now() int64 { return monotonic() - b.base }
 
-// aim sets next to the next whole second of the wall clock, or to the one after it, if that is so near that we have
-// just been woken for it.
+// aim sets next to the next whole second of the wall clock, or to the second after it if the next
+// is so near that the thread has just woken for it.
 func (b *beat) aim(now int64) {
 	left := int64(time.Second) - time.Now().UnixNano()%int64(time.Second)
 	if left < int64(100*time.Millisecond) {
@@ -172,7 +172,7 @@ func (c *cable) run() error {
 	defer runtime.UnlockOSThread()
 	defer close(c.samps)
 	defer func() { _ = unix.Close(c.stop) }()
-	// Of itself a thread wakes up to 50 us late, which the kernel calls its slack.
+	// By default a thread wakes up to 50 us late, which the kernel calls its slack.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0); err != nil {
 		return err
 	}

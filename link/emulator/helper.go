@@ -159,7 +159,8 @@ func (h *helper) Err() error {
 	return h.err
 }
 
-// Gone is closed when the links are gone before Close. Programs at the sites go on until their input ends, as at Close.
+// Gone is closed when the links are gone before Close. Programs at the sites continue until their
+// input ends, as at Close.
 func (h *helper) Gone() <-chan struct{} { return h.gone }
 
 // close ends the process and waits until it has ended. Before its input is closed, it calls first.
@@ -175,15 +176,15 @@ func (h *helper) close(first func()) {
 	}
 }
 
-// calls are requests that wait for their answers, by number. The zero value is ready for use.
+// calls are requests that wait for their responses, by number. The zero value is ready for use.
 type calls[T any] struct {
 	mu      sync.Mutex
 	last    int
 	waiting map[int]chan T
-	over    error // why no more answers come
+	over    error // reason for which no more responses arrive
 }
 
-// ask sends a request and waits for its answer.
+// ask sends a request and waits for its response.
 func (c *calls[T]) ask(ctx context.Context, send func(id int) error) (answer T, err error) {
 	c.mu.Lock()
 	if c.over != nil {

@@ -226,7 +226,7 @@ func (d *HostDialer) Listen(ctx context.Context) (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// ask returns a socket that who is outside opens.
+// ask returns a socket that the process outside opens.
 func (d *HostDialer) ask(ctx context.Context, what string) (*os.File, error) {
 	a, err := d.asked.ask(ctx, func(id int) error {
 		_, err := d.conn.Write([]byte(strconv.Itoa(id) + " " + what))

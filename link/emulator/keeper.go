@@ -82,7 +82,7 @@ type keeping struct {
 	dialer *HostDialer
 	net    *Network
 	posts  []*exec.Cmd
-	group  sync.WaitGroup // answers
+	group  sync.WaitGroup // pending responses
 }
 
 // begin makes the links and starts the processes at their sites.
@@ -134,7 +134,7 @@ func (k *keeping) watch(ctx context.Context) {
 	}
 }
 
-// serve answers requests until the other end is closed.
+// serve handles requests until the other end is closed.
 func (k *keeping) serve(ctx context.Context, dec *json.Decoder) error {
 	for {
 		var r request

@@ -29,7 +29,7 @@ type Stay struct {
 	Out io.ReadCloser  // its standard output
 }
 
-// KeptOptions say how links are made by a keeper.
+// KeptOptions configure the links of a keeper.
 type KeptOptions struct {
 	Keeper   []string // a program and its arguments that calls Keep
 	Isolated bool     // as Choice.Isolated

@@ -27,7 +27,7 @@ type listeners struct {
 // A listener leads to one address.
 type listener struct {
 	net.Listener
-	used atomic.Int64 // when it was asked for, or took a connection, last: seconds
+	used atomic.Int64 // time of the last request for it or connection to it
 }
 
 func (n *listener) use() { n.used.Store(time.Now().Unix()) }
@@ -78,7 +78,7 @@ func (l *listeners) open(ctx context.Context, address string) (string, error) {
 	return n.Addr().String(), nil
 }
 
-// tidy closes listeners that were not used since before; their connections stay.
+// tidy closes listeners that have been unused since before; their connections stay.
 func (l *listeners) tidy(before int64) {
 	for address, n := range l.all {
 		if n.used.Load() < before {

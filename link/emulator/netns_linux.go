@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A space is a network namespace without a name: it lives as long as somebody has its file open, runs in it, or has a
-// device there.
+// A space is a network namespace without a name: it exists as long as a process has its file open
+// or runs in it, or a device is in it.
 type space struct{ file *os.File }
 
 // onThread calls f in a thread of its own, which f unlocks if it leaves it as it was; otherwise the thread ends. It
@@ -36,7 +36,7 @@ func newSpace() (*space, error) {
 		err error
 	}
 	done := make(chan made)
-	onThread(func() { // the thread has left our namespace
+	onThread(func() { // the thread has left the process's namespace
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			done <- made{nil, os.NewSyscallError("unshare", err)}
 			return

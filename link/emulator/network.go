@@ -25,7 +25,7 @@ import (
 	"weir/link"
 )
 
-// Options say how links are made.
+// Options configure how links are made.
 type Options struct {
 	// Mover is a program and its arguments that calls Move: this program, usually.
 	Mover []string
@@ -61,7 +61,7 @@ type Network struct {
 	// all its addresses, over their links.
 	Service string
 
-	pids  []int           // of the processes that the emulation consists of, but for this
+	pids  []int           // of the processes of the emulation, except this process
 	over  <-chan struct{} // closed when the emulation has ended by itself; nil where that cannot be
 	fail  func() error    // error that ended the emulation, if it has ended
 	close func() error    // called once
@@ -77,7 +77,7 @@ func (n *Network) Site(name string) *Site {
 	return nil
 }
 
-// Err returns why the emulation has ended before Close, nil while it goes on.
+// Err returns the reason if the emulation has ended before Close, nil while it runs.
 func (n *Network) Err() error { return n.fail() }
 
 // Close removes the links and returns when all their resources are released, except resources of

@@ -53,7 +53,7 @@ func probeWith(device string) string {
 		return reason(err, "the capability CAP_SYS_ADMIN, as root has")
 	}
 	defer s.close()
-	// The service's end is made where we are.
+	// The service's end is made in this process's namespace.
 	t, err := newTun(device)
 	if err == nil {
 		err = errors.Join(t.file.Close(), s.in(func() error {

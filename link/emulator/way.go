@@ -1,7 +1,7 @@
 package emulator
 
-// A way is one direction of a link or trunk: packets that come from a device or another way and go on to the next. One
-// goroutine at a time.
+// A way is one direction of a link or trunk: packets that come from a device or another way and
+// continue to the next. One goroutine at a time.
 type way struct {
 	meter
 	ring    *ring
