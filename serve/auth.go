@@ -38,7 +38,7 @@ func (allRights) Most() (string, int64, bool) { return "", 0, false }
 // ErrCredentials means that a request needs credentials.
 var ErrCredentials = errors.New("credentials are needed")
 
-// guarded reports whether any credentials are asked for.
+// guarded reports whether clients need credentials.
 func (c *Config) guarded() bool {
 	return c.User != "" || c.Token != "" || c.ClientCA != "" || c.Authenticate != nil
 }
@@ -76,7 +76,8 @@ func same(a, b string) int {
 	return subtle.ConstantTimeCompare(x[:], y[:])
 }
 
-// unauthorized answers a request that is not admitted, at once: its body is not read, and its connection ends.
+// unauthorized responds to a request that is not admitted, at once: its body is not read, and its
+// connection ends.
 func (s *Server) unauthorized(r *Request, err error) {
 	h := r.w.Header()
 	h.Set("Connection", "close")

@@ -20,7 +20,7 @@ func parentless(err error) error {
 	return err
 }
 
-// remove answers DELETE, of a file or an empty folder.
+// remove handles DELETE, of a file or an empty folder.
 func (s *Server) remove(r *Request) {
 	if r.Name == "." {
 		r.Fail(http.StatusForbidden, "the top folder stays")
@@ -41,7 +41,7 @@ func (s *Server) remove(r *Request) {
 	r.w.WriteHeader(http.StatusNoContent)
 }
 
-// mkcol answers MKCOL.
+// mkcol handles MKCOL.
 func (s *Server) mkcol(r *Request) {
 	if n, _ := io.ReadFull(r.Body, make([]byte, 1)); n > 0 {
 		r.Fail(http.StatusUnsupportedMediaType, "MKCOL has no body")
@@ -78,7 +78,7 @@ func destination(header, host string) (string, error) {
 	return name, nil
 }
 
-// moveOrCopy answers MOVE and COPY.
+// moveOrCopy handles MOVE and COPY.
 func (s *Server) moveOrCopy(r *Request) {
 	to, err := destination(r.Header.Get("Destination"), r.Host)
 	if err != nil {

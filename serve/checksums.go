@@ -23,7 +23,7 @@ type digestName struct {
 	name string // as in the header, lower case
 }
 
-// maxDigests bounds the members of a header that are looked at.
+// maxDigests limits the members of a header that are parsed.
 const maxDigests = 32
 
 // members splits the values of a header at commas.
@@ -85,8 +85,7 @@ func requestedSums(h http.Header) (instance, repr digestName) {
 	return instance, repr
 }
 
-// setDigests writes the digest headers that were asked for; sum returns a
-// checksum in package content's form.
+// setDigests writes the requested digest headers; sum returns a checksum in package content's form.
 func setDigests(h http.Header, instance, repr digestName, sum func(alg string) (string, error)) error {
 	for _, one := range []struct {
 		header string
@@ -136,8 +135,8 @@ func Stated(h http.Header) map[string]string {
 	return sums
 }
 
-// sums remembers checksums as long as size and time of a file stay, and
-// computes each once, however many ask at the same time.
+// sums caches checksums as long as size and time of a file stay, and computes each once, for any
+// number of concurrent requests.
 type sums struct {
 	turns chan struct{} // one for each that may compute at a time
 	mu    sync.Mutex
@@ -277,7 +276,7 @@ func (w untilDone) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// addDigests answers Want-Digest and Want-Repr-Digest about f.
+// addDigests adds the headers that Want-Digest and Want-Repr-Digest request for f.
 func (s *Server) addDigests(r *Request, f *file) error {
 	instance, repr := requestedSums(r.Header)
 	return setDigests(r.w.Header(), instance, repr, func(alg string) (string, error) {

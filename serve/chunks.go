@@ -54,7 +54,7 @@ func (r *Request) SendChunks() {
 	r.s.getChunks(r, f)
 }
 
-// getChunks answers with the checksums of f's chunks.
+// getChunks sends the checksums of f's chunks.
 func (s *Server) getChunks(r *Request, f *file) {
 	step, err := strconv.ParseInt(r.URL.Query().Get("size"), 10, 64)
 	if err != nil || step < minChunk {

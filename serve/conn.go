@@ -69,7 +69,7 @@ func (q *silence) end() {
 type conn struct {
 	net.Conn
 	s        *Server
-	raw      syscall.RawConn // nil if the kernel cannot be asked directly
+	raw      syscall.RawConn // nil if the kernel cannot be called directly
 	up, down *pacer          // to the server, to the client
 	wrote    time.Time       // when the write deadline was last set
 	holding  bool            // the next Write waits for the data after it

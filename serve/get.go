@@ -8,8 +8,8 @@ import (
 	"weir/internal/token"
 )
 
-// get answers GET and HEAD of a file, a folder, or the checksums of a file's chunks.
-// Ranges and preconditions are net/http's.
+// get handles GET and HEAD of a file, a folder, or the checksums of a file's chunks. Ranges and
+// preconditions are net/http's.
 func (s *Server) get(r *Request, chunks bool) {
 	need := token.Stat
 	if r.Method == http.MethodGet && !chunks { // checksums are only for clients that may read the file

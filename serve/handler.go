@@ -118,7 +118,7 @@ func (b *body) Read(p []byte) (int, error) {
 // rest, called after the handler, limits the rest, which net/http reads if the handler has not.
 func boundBody(a *answer, r *http.Request, stall time.Duration) (_ *http.Request, rest func()) {
 	b := &body{ReadCloser: r.Body, deadline: http.NewResponseController(a)}
-	own := *r // net/http looks at the type of the body in its own
+	own := *r // net/http examines the type of the body in its own
 	own.Body = b
 	_ = b.deadline.SetReadDeadline(time.Now().Add(stall)) // without connections, as in tests, there is no deadline
 	return &own, func() {

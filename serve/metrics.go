@@ -79,7 +79,7 @@ func (m *metrics) count(method string, code int, d time.Duration) {
 	m.durations[i].add(d)
 }
 
-// serveMetrics answers GET /metrics in Prometheus' text format.
+// serveMetrics handles GET /metrics in Prometheus' text format.
 func (s *Server) serveMetrics(r *Request) {
 	var b bytes.Buffer
 	s.metrics.write(&b)

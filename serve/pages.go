@@ -32,8 +32,8 @@ type pageThreads struct {
 	served, waiting atomic.Int64 // pages
 }
 
-// newPageThreads starts n threads. Go gets as many cores more until close: threads that
-// compute all the time would hold up answers to other connections.
+// newPageThreads starts n threads. Go gets as many cores more until close: threads that compute all
+// the time would delay responses to other connections.
 func newPageThreads(cost time.Duration, size int64, n int) *pageThreads {
 	p := &pageThreads{cost: cost, size: size, queue: make(chan chan struct{}), stop: make(chan struct{}), cores: runtime.GOMAXPROCS(0)}
 	runtime.GOMAXPROCS(p.cores + n)

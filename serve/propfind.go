@@ -20,7 +20,7 @@ import (
 const (
 	dav         = "DAV:"
 	maxPropfind = 64 << 10 // bytes of a request's body
-	maxProps    = 64       // properties asked for
+	maxProps    = 64       // requested properties
 )
 
 // A props has the properties that a PROPFIND requests.
@@ -30,7 +30,7 @@ type props struct {
 	asked []xml.Name // or these
 }
 
-// depthOf reads a Depth header: only 0 and 1 are answered.
+// depthOf reads a Depth header: only 0 and 1 are supported.
 func depthOf(header string) (depth int, finite bool, err error) {
 	switch strings.ToLower(strings.TrimSpace(header)) {
 	case "0":

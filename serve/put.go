@@ -12,8 +12,7 @@ import (
 	"weir/internal/token"
 )
 
-// put answers PUT: the file appears when it is whole, and not at all
-// otherwise.
+// put handles PUT: the file appears when it is whole, and not at all otherwise.
 func (s *Server) put(r *Request) {
 	switch {
 	case r.Folder:
@@ -131,7 +130,7 @@ func (e *StoreError) Unwrap() error { return e.Err }
 func (r *Request) NotReceived(err error) {
 	var store *StoreError
 	var refusal *Refusal
-	r.w.Header().Set("Connection", "close") // the rest of the body is not wanted
+	r.w.Header().Set("Connection", "close") // the rest of the body is not read
 	switch {
 	case errors.As(err, &store), errors.As(err, &refusal):
 		r.FailWith(err)

@@ -54,16 +54,16 @@ type Config struct {
 	Clients        []string                            // common names, DNS names or whole subjects of their certificates; all rights
 	Authenticate   func(*http.Request) (Rights, error) // tokens with rights of their own, see transfer/endpoint
 
-	Extensions []Extension // are asked in this order; they end with the Server
+	Extensions []Extension // called in this order; they end with the Server
 
 	ReadOnly bool  // refuse all requests that change files
 	MaxFile  int64 // largest size of a file in bytes, unless a token has a limit; 0: unlimited
-	Sync     bool  // put an upload, and a new name, on stable storage before it is answered
+	Sync     bool  // put an upload, and a new name, on stable storage before the response
 	Memory   int64 // synthetic: bytes of uploads that are not package content, kept in memory; 0 is 64 MiB
 	MaxFiles int   // synthetic: uploads and folders remembered; 0 is 1,000,000
 
-	Rate      int64         // bytes/s of one connection, each way; 0 is no limit
-	TotalRate int64         // bytes/s of all connections together, each way; 0 is no limit
+	Rate      int64         // bytes/s of one connection, each way; 0: unlimited
+	TotalRate int64         // bytes/s of all connections together, each way; 0: unlimited
 	Delay     time.Duration // pause before each answer
 
 	PageCPU time.Duration // CPU time that each page that is read costs, see pages.go; may be 0
@@ -77,7 +77,7 @@ type Config struct {
 	HeaderTimeout time.Duration // from the first byte of a request to the end of its head, and for the TLS handshake; 0 is 10 s
 	IdleTimeout   time.Duration // between two requests of a connection; 0 is 5 min
 	StallTimeout  time.Duration // within a body without any byte moved; 0 is 60 s
-	Grace         time.Duration // for requests under way when the server is told to end; 0 is 5 s
+	Grace         time.Duration // for running requests when the server is stopped; 0 is 5 s
 
 	Log *slog.Logger // nil is silence
 }

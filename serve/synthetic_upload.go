@@ -46,7 +46,7 @@ func (u *memUpload) Write(p []byte) (int, error) {
 		u.kept = make([]byte, u.size)
 		content.Fill(u.kept, u.seed, 0)
 		u.made = false
-	case u.size+int64(len(p)) < content.HeadSize: // too little to tell, and too little to count
+	case u.size+int64(len(p)) < content.HeadSize: // too short to recognize, and too short to count
 		u.kept = append(u.kept, p...)
 		u.size += int64(len(p))
 		return len(p), nil
