@@ -33,8 +33,8 @@ func dial(ctx context.Context, address string, from net.Addr) (net.Conn, error) 
 	return conn, conn.SetDeadline(deadline)
 }
 
-// askListener returns a question that is answered when something listens at all of these addresses: paths of Unix
-// sockets or host:port.
+// askListener returns a question that succeeds when a server listens at all of these addresses:
+// paths of Unix sockets or host:port.
 func askListener(addresses ...string) question {
 	return func(ctx context.Context) error {
 		for _, address := range addresses {
@@ -54,8 +54,8 @@ func askListener(addresses ...string) question {
 	}
 }
 
-// askGreeting returns a question that is answered when the server at address greets with a line that begins with
-// prefix. It leaves with the words of goodbye.
+// askGreeting returns a question that succeeds when the server at address greets with a line that
+// begins with prefix. It leaves with the words of goodbye.
 func askGreeting(address, prefix, goodbye string) question {
 	return func(ctx context.Context) error {
 		conn, err := dial(ctx, address, nil)
@@ -96,8 +96,8 @@ func listens(path string) error {
 // unixAccepts is a flag in /proc/net/unix: __SO_ACCEPTCON of linux/net.h.
 const unixAccepts = 1 << 16
 
-// askXRootD returns a question that is answered when the server at address completes the initial handshake of the
-// XRootD protocol.
+// askXRootD returns a question that succeeds when the server at address completes the initial
+// handshake of the XRootD protocol.
 func askXRootD(address string) question {
 	return func(ctx context.Context) error {
 		conn, err := dial(ctx, address, nil)
@@ -149,7 +149,7 @@ func dataServers(conn net.Conn) (map[string]bool, error) {
 	if err := greet(conn); err != nil {
 		return nil, err
 	}
-	able := [16]byte{2: 0x05, 3: 0x11, 4: 0x02 | 0x04, 5: 0x03} // version 5.1.1, TLS is wanted, a login follows
+	able := [16]byte{2: 0x05, 3: 0x11, 4: 0x02 | 0x04, 5: 0x03} // version 5.1.1, TLS is supported, a login follows
 	said, err := xrdRequest(conn, xrdProtocol, able, "")
 	if err != nil {
 		return nil, err

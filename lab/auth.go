@@ -117,7 +117,8 @@ func admitByName(s *System, v *xrootdValues) {
 	v.Authorization = "ofs.authorize\nacc.authdb " + s.file("authdb", []byte("u "+s.User+" /data a\n")) + "\n"
 }
 
-// makePrivate makes a folder of Dir that is ours, for files that only clients read.
+// makePrivate makes a folder of Dir that belongs to this process's user, for files that only
+// clients read.
 func makePrivate(s *System, name string) {
 	if err := os.Mkdir(filepath.Join(s.Dir, name), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		s.fail(err)

@@ -104,12 +104,13 @@ func canWire() bool {
 	return os.Geteuid() == 0 && tryWire() == nil
 }
 
-// A wire is a pair of virtual interfaces between this machine and a process in a network of its own. When that
-// process dies the network stays until the next one comes, so that its address refuses connections instead of leading
-// to another process; when we die, however we do, it vanishes.
+// A wire is a pair of virtual interfaces between this machine and a process in a network of its
+// own. When that process dies the network stays until the next one comes, so that its address
+// refuses connections instead of leading to another process; it vanishes at any end of this
+// process.
 type wire struct {
-	name  string         // of our end
-	ours  netip.Addr     // address of our end
+	name  string         // of this machine's end
+	ours  netip.Addr     // address of this machine's end
 	their netip.Addr     // address of the other end, eth0
 	space netns.NsHandle // the network at the other end; 0 before there is one
 }

@@ -125,7 +125,7 @@ func poolReady(s *System, slots int) question {
 	}
 }
 
-// askFiles returns a question that is answered when all of these files are there.
+// askFiles returns a question that succeeds when all of these files exist.
 func askFiles(paths ...string) question {
 	return func(context.Context) error {
 		for _, p := range paths {
@@ -204,7 +204,7 @@ func (c SlurmConfig) build(s *System, slurmctld string) {
 	s.part("slurm", askSlurm(s, found["sinfo"]), argv...).apart = true
 }
 
-// askSlurm returns a question that is answered when the machine takes jobs.
+// askSlurm returns a question that succeeds when the machine accepts jobs.
 func askSlurm(s *System, sinfo string) question {
 	return func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, sinfo, "--noheader", "--format=%t")

@@ -58,7 +58,7 @@ func (c PostgreSQLConfig) build(ctx context.Context, s *System, program string) 
 	server := s.part("postgres", func(ctx context.Context) error {
 		return exec.CommandContext(ctx, ready, "-q", "-h", "127.0.0.1", "-p", p.String()).Run()
 	}, argv...)
-	// Asked to end by SIGINT it ends its sessions; by SIGTERM it waits for them.
+	// After SIGINT it ends its sessions; by SIGTERM it waits for them.
 	server.end = syscall.SIGINT
 	if s.err == nil {
 		home, err := filepath.EvalSymlinks(data)

@@ -61,7 +61,7 @@ func ignoredDirectives(s *System, settings []string) string {
 	for _, p := range s.parts {
 		log, err := os.ReadFile(p.log)
 		if err != nil {
-			continue // a part without a log has said nothing
+			continue // a part without a log has printed nothing
 		}
 		for line := range strings.Lines(string(log)) {
 			_, what, found := strings.Cut(line, "ignoring ")

@@ -128,8 +128,9 @@ func (d *disks) mount(server, image, at string) error {
 // cache may take.
 const dirtySeconds = 5
 
-// limitDirty has writers wait while so many bytes are to be written to a device. Kernels before 6.2 cannot do that: there writers wait for
-// the page cache of the machine or of the control group.
+// limitDirty makes writers wait while the given number of bytes is to be written to a device.
+// Kernels before 6.2 cannot do that: there writers wait for the page cache of the machine or of the
+// control group.
 func limitDirty(device string, bytes int64) {
 	folder := filepath.Join("/sys/class/bdi", device)
 	for _, each := range [][2]string{{"strict_limit", "1"}, {"max_bytes", strconv.FormatInt(bytes, 10)}} {

@@ -114,7 +114,7 @@ func gridUsers(s *System) {
 		"GRIDMAP="+filepath.Join(s.Dir, "grid-mapfile"))
 }
 
-// askFTP returns a question that is answered when the server at address greets with 220.
+// askFTP returns a question that succeeds when the server at address greets with 220.
 func askFTP(address string) question { return askGreeting(address, "220", "QUIT\r\n") }
 
 // ProFTPDConfig configures a plain FTP server; its zero value is a valid configuration.

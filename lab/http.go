@@ -23,7 +23,7 @@ type NginxConfig struct {
 	Config
 	Workers        int    // processes that serve; 0 means 1
 	Connections    int    // that each worker can hold; 0 means 4096
-	User, Password string // when User is set, /data and /slow ask for them (basic)
+	User, Password string // if User is set, /data and /slow require them (basic)
 	SlowRate       int    // bytes/s of each answer below /slow; 0 means 1 MiB/s
 	Extra          string // lines for the server block, in nginx's own language
 	HTTP           string // lines for the http block around it
@@ -83,7 +83,8 @@ type nginxValues struct {
 	Codes                                                 []int
 }
 
-// askHTTP returns a question that is answered when a GET of url gives 200 and a body that contains word.
+// askHTTP returns a question that succeeds when a GET of url returns 200 and a body that contains
+// word.
 func askHTTP(url, word string) question {
 	return askHTTPBy(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, url, word)
 }

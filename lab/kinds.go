@@ -212,7 +212,7 @@ func Install(list []*MissingError) string {
 	return strings.Join(commands, " && ")
 }
 
-// Options say how a Kind is started.
+// Options configure how a Kind is started.
 type Options struct {
 	Servers int           // data servers or machines; 0: one alone
 	Slots   int           // jobs that run at once; 0: the kind's own number

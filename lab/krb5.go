@@ -107,7 +107,7 @@ func (s *System) tool(ctx context.Context, user int, env []string, argv ...strin
 	}
 }
 
-// runTool runs a program that ends by itself, as a user or, with -1, as we are.
+// runTool runs a program that ends by itself, as a user or, with -1, as this process's user.
 func (s *System) runTool(ctx context.Context, user int, env []string, argv ...string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = s.Dir

@@ -38,7 +38,7 @@ type KubernetesConfig struct {
 const KubernetesImage = "weir.test/weir:lab"
 
 const (
-	kubernetesNode = "127.0.0.1" // its name: its address, so that no name server is asked
+	kubernetesNode = "127.0.0.1" // its name: its address, so that no name server is queried
 	pauseImage     = "weir.test/pause:1"
 	labPods        = 100
 )
@@ -235,7 +235,7 @@ func askKube(s *System, api *port, path string) question {
 	}
 }
 
-// kubernetesReady returns a question that is answered when pods can be made and a node runs them.
+// kubernetesReady returns a question that succeeds when pods can be made and a node runs them.
 func kubernetesReady(s *System, api *port) question {
 	return func(ctx context.Context) error {
 		if _, err := getKube(ctx, s, api, "/api/v1/namespaces/default/serviceaccounts/default"); err != nil {

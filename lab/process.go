@@ -27,12 +27,12 @@ type process struct {
 	env    []string
 	dir    string         // working folder
 	log    string         // file for standard output and standard error
-	user   int            // user and group id, -1 for our own
+	user   int            // user and group id, -1 for the ids of this process
 	server string         // name of the System's Server it belongs to, if any
 	stale  string         // file that the program makes, or that reports its network to it: removed before it starts
 	apart  bool           // in namespaces of its own (mounts, processes, host name): all that it started ends with it
 	home   string         // folder in which only it and its children work, if these leave its group
-	end    syscall.Signal // how it is asked to end; 0 is SIGTERM
+	end    syscall.Signal // signal that requests its end; 0 is SIGTERM
 	wire   *wire          // to a network of its own, only for separated processes
 	groups []string       // folders of the control groups in which it runs
 	ask    question
@@ -41,7 +41,7 @@ type process struct {
 	pid    int
 	done   chan struct{} // closed when the process and its group are gone
 	exit   error         // valid after done
-	wanted atomic.Bool   // it has answered and has not been stopped since
+	wanted atomic.Bool   // it has responded and has not been stopped since
 }
 
 func (p *process) running() bool {

@@ -92,7 +92,7 @@ func linesOf(text, prefix string) string {
 // redirectorKnowsAll is nil when the redirector lists all data servers that run.
 func redirectorKnowsAll(ctx context.Context, s *System) error {
 	if len(s.Pids(Redirector)) < 2 {
-		return nil // it has been killed: there is no redirector that could know them
+		return nil // it has been killed: there is no redirector to manage them
 	}
 	known, err := locate(ctx, s.Servers[0].Address)
 	if err != nil {

@@ -28,8 +28,9 @@ type SSHConfig struct {
 
 // Start starts machines to log in to as the user that started them: this machine under the names
 // node1, node2..., each with its own sshd, host name and home folder. Processes on a node end with
-// it (KillPart, Stop). Env has the PATH on which ssh, scp and sftp know these nodes and no other
-// machine's keys. With Config.Disk each node has a scratch disk, which is TMPDIR of its sessions.
+// it (KillPart, Stop). Env has the PATH with ssh, scp and sftp configured for these nodes and for
+// no other machine's keys. With Config.Disk each node has a scratch disk, which is TMPDIR of its
+// sessions.
 func (c SSHConfig) Start(ctx context.Context) (*System, error) {
 	if c.Nodes < 0 || c.Nodes > MaxServers {
 		return nil, fmt.Errorf("lab: ssh: %d nodes: use 1 to %d", c.Nodes, MaxServers)

@@ -37,8 +37,8 @@ type XRootDConfig struct {
 	Auth string
 	// Delegation has servers with gsi fetch files from others with the proxies that clients delegate (third-party copies of root://).
 	Delegation bool
-	// Copies has each server copy files from and to other HTTP servers when it is asked to (COPY, HTTP-TPC). XRootD
-	// does so only with TLS, which this adds; plain http works as well.
+	// Copies has each server copy files from and to other HTTP servers on request (COPY, HTTP-TPC).
+	// XRootD does so only with TLS, which this adds; plain http works as well.
 	Copies bool
 	// Authority is a system with TLS whose authority signs the certificates, so that both trust each other; nil makes
 	// an authority for this system alone.

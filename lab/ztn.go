@@ -27,7 +27,7 @@ const (
 // An issuer signs tokens.
 type issuer struct{ key *rsa.PrivateKey }
 
-// ztn makes an issuer of tokens whose key the servers know already: they need no request.
+// ztn makes an issuer of tokens whose key the servers have already: they need no request.
 func (c XRootDConfig) ztn(ctx context.Context, s *System, v *xrootdValues) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

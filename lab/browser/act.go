@@ -54,7 +54,7 @@ func (p *Page) Wait(js string) {
 	}
 }
 
-// waitFor reports whether js came true in so long.
+// waitFor reports whether js became true within the given time.
 func (p *Page) waitFor(js string, long time.Duration) bool {
 	p.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -133,8 +133,8 @@ func (p *Page) Press(selector string) {
 
 func (p *Page) press(b *Box) { p.Click(b.X+b.Width/2, b.Y+b.Height/2, 1) }
 
-// PressFor presses an element, as Press does, until a JavaScript expression is true: a page that is drawn anew in
-// that moment misses a press, as it would a person's.
+// PressFor presses an element, as Press does, until a JavaScript expression is true: a page that is
+// redrawn in that moment misses a press, as it would miss a person's.
 func (p *Page) PressFor(selector, js string) {
 	p.t.Helper()
 	for range 5 {

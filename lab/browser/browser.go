@@ -40,7 +40,7 @@ type Page struct {
 // An Option changes how a page is displayed; see Dark, Still and Printed.
 type Option func(ctx context.Context) error
 
-// Dark shows the page to somebody who prefers dark pages.
+// Dark shows the page as to a user who prefers dark pages.
 func Dark() Option { return media("", "dark") }
 
 // Printed shows the page as on paper.

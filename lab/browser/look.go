@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Silent fails the test if the page has complained, but for complaints with one of these texts in them.
+// Silent fails the test if the page has logged errors, except errors that contain one of these
+// texts.
 func (p *Page) Silent(but ...string) {
 	p.t.Helper()
 	for _, e := range p.Errors() {

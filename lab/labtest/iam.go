@@ -128,7 +128,8 @@ func (i *IAM) Down(is bool) {
 	i.down = is
 }
 
-// Asked returns how many requests its token endpoint had, by "GRANT SCOPE", such as "refresh_token storage.read:/".
+// Asked returns the number of requests to its token endpoint, by "GRANT SCOPE", such as
+// "refresh_token storage.read:/".
 func (i *IAM) Asked() map[string]int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -237,7 +238,7 @@ type iamRefusal struct {
 
 func (e *iamRefusal) Error() string { return e.text }
 
-// grant answers a request for a token.
+// grant handles a request for a token.
 func (i *IAM) grant(r *http.Request) (int, map[string]any) {
 	scope := strings.Fields(r.PostFormValue("scope"))
 	asked := slices.DeleteFunc(slices.Clone(scope), func(s string) bool { return s == "offline_access" })
