@@ -18,7 +18,7 @@ var (
 	ErrBusy     = errors.New("service is busy")            // 429, 503, kXR_wait beyond its limit
 	ErrServer   = errors.New("server error")               // the service failed: 5xx without a meaning of its own
 	ErrChecksum = errors.New("checksum differs")           // payload differs from the expected payload
-	ErrShort    = errors.New("fewer bytes than announced") // cut off, or shorter than asked for
+	ErrShort    = errors.New("fewer bytes than announced") // cut off, or shorter than requested
 	// the service's size of a file is not that of the list or the listing
 	ErrSize       = errors.New("file size differs")
 	ErrScratch    = errors.New("disk of this machine failed")                // full, or broken: the service is not to blame
@@ -28,7 +28,7 @@ var (
 	ErrRedirected = errors.New("the target redirects to another server")
 	ErrNeedsTLS   = errors.New("the server needs TLS")                // and the target's scheme has no TLS
 	ErrNoTLS      = errors.New("the server has no TLS")               // and the target's scheme needs it
-	ErrProtocol   = errors.New("answer does not follow the protocol") // malformed, oversized or unasked-for answers
+	ErrProtocol   = errors.New("answer does not follow the protocol") // malformed, oversized or unexpected responses
 )
 
 // An OpError records an error with the operation and the place that caused it, like fs.PathError.

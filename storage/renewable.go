@@ -18,7 +18,7 @@ type Renewable[T any] struct {
 	files   []string // empty: the credential is never renewed
 	current atomic.Pointer[T]
 	made    time.Time
-	next    atomic.Int64 // when the files are looked at again, in ns since made
+	next    atomic.Int64 // time of the next check of the files, in ns since made
 	count   atomic.Int64 // renewals that Renewals has not returned yet
 
 	mu       sync.Mutex
@@ -37,7 +37,7 @@ func NewRenewable[T any](parse func(contents []string) (T, error), files ...stri
 	return r, nil
 }
 
-// Current returns the credential. It looks at the files if the last look was a second ago.
+// Current returns the credential. It checks the files if the last check was a second ago.
 func (r *Renewable[T]) Current() T {
 	if len(r.files) > 0 && int64(time.Since(r.made)) >= r.next.Load() && r.mu.TryLock() {
 		r.next.Store(int64(time.Since(r.made) + lookEvery))

@@ -91,10 +91,10 @@ type Result struct {
 	Encoding   string        // Stat, Read without Op.Size: HTTP content encoding that was not requested: the content may not be the file's
 	Servers    []string      // Locate: host:port of the servers with the file
 	Discarded  int64         // payload bytes that were counted but dropped before they reached memory
-	Wire       int64         // bytes read and written on connections, protocol included; 0 where the driver cannot know
-	Waits      int           // how often the service told the client to wait and ask again
+	Wire       int64         // bytes read and written on connections, protocol included; 0 if the driver cannot determine it
+	Waits      int           // how often the service made the client wait and repeat the request
 	Waited     time.Duration // how long the client did so
-	Signed     int           // requests that the service wanted to be signed, and that were
+	Signed     int           // requests that the service required to be signed, and that were
 	Reopened   int           // how often a file was opened again because its data server was lost
 	Renewed    int           // credentials that were read again since the last operation of any client, because they were renewed
 	Handshake  time.Duration // duration of the first TLS handshake; 0 without TLS
@@ -245,12 +245,12 @@ const (
 	List                 // names in a folder
 	Mkdir                // create a folder
 	Remove               // remove a file or an empty folder
-	Checksum             // ask the service for a file's checksum
+	Checksum             // request a file's checksum from the service
 	Copy                 // have the service fetch a file from Op.Source
 	Login                // connect and authenticate, nothing else
 	Move                 // give a file or folder another name
 	Locate               // which servers have a file
-	Ping                 // ask whether the service is there, on the session as it is
+	Ping                 // check whether the service is there, on the session as it is
 	Run                  // run a program of the user on a file
 	Kinds                // how many kinds there are
 )

@@ -137,7 +137,7 @@ func (c *client) value(op *storage.Op, part storage.Range, dest, source string) 
 	}
 }
 
-// ask runs the kinds that bring an answer instead of payload.
+// ask runs the kinds that return a result instead of payload.
 func (c *client) ask(ctx context.Context, op *storage.Op) (storage.Result, error) {
 	res := storage.Result{Size: -1}
 	if op.Kind == storage.Checksum {

@@ -159,7 +159,7 @@ func (s *service) Close() error {
 // leave removes the service's folder.
 func (s *service) leave() error { return errors.Join(os.RemoveAll(s.dir), s.manifest.Close()) }
 
-// known remembers the size of a file, so that it is asked for only once.
+// known caches the size of a file, so that it is requested only once.
 func (s *service) known(path string) (int64, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

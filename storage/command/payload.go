@@ -141,8 +141,9 @@ func (c *client) size(ctx context.Context, op *storage.Op, part *storage.Range) 
 	return nil
 }
 
-// sink returns where payload disappears. A link of our own stands in for the device wherever a program takes one:
-// some remove a destination before they write it, and as root they can remove the device itself.
+// sink returns where payload disappears. A link of weir's own replaces the device if a program
+// accepts a link: some remove a destination before they write it, and as root they can remove the
+// device itself.
 func (c *client) sink() (string, error) {
 	if c.tool.sink != "link" {
 		return c.tool.sink, nil
@@ -185,7 +186,7 @@ func (f fetch) bound(n int64) int64 {
 	return n
 }
 
-// brought counts the bytes of a read that has ended. known is false if there is no way to tell.
+// brought counts the bytes of a read that has ended. known is false if it cannot be determined.
 func (c *client) brought(f fetch, r result, written int64, good bool) (n int64, known bool) {
 	if f.keep {
 		info, err := os.Stat(f.dest)
@@ -198,7 +199,7 @@ func (c *client) brought(f fetch, r result, written int64, good bool) (n int64, 
 		return 0, false // the bytes counted while it ran have been reported
 	}
 	if n, ok := c.said(r); ok {
-		if written >= 0 { // it may have said so before it began
+		if written >= 0 { // it may have reported it before it began
 			n = min(n, written)
 		}
 		return n, true

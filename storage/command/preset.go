@@ -48,7 +48,7 @@ type tool struct {
 	// The program is one process that reads {source} with read and writes {dest} with write, so the
 	// kernel's counters show its progress.
 	counted bool
-	env     []string // set where the environment does not say otherwise
+	env     []string // set unless the environment has them
 
 	said  func(stdout []byte) (int64, bool)                    // bytes that a read brought, or is going to bring
 	stat  func(stdout []byte) (int64, error)                   // size of a file

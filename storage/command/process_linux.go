@@ -113,16 +113,16 @@ func (p *process) reap() error {
 // memory at that moment counts (exec_mmap in Linux' fs/exec.c).
 type peak struct {
 	ours int64 // bytes, at least weir's memory when the program was started
-	seen int64 // bytes of the largest process that was looked at
+	seen int64 // bytes of the largest sampled process
 }
 
 // newPeak is called after the program was started.
 func newPeak() *peak { return &peak{ours: highWater("self")} }
 
-// mostSeen bounds the processes of a program that are looked at.
+// mostSeen limits the processes of a program that are sampled.
 const mostSeen = 64
 
-// look looks at a running program and its descendants.
+// look samples a running program and its descendants.
 func (p *peak) look(pid int) {
 	for all := []string{strconv.Itoa(pid)}; len(all) > 0 && len(all) < mostSeen; all = all[1:] {
 		p.seen = max(p.seen, highWater(all[0]))

@@ -79,8 +79,8 @@ func (s *service) run(ctx context.Context, l line, argv []string, everything boo
 	return r, ended
 }
 
-// An unclassed error is one of this machine, not of the service: its words stay, but "no such file" and "permission
-// denied" must not count as answers.
+// An unclassed error is one of this machine, not of the service: its output is kept, but "no such
+// file" and "permission denied" must not count as results.
 type unclassed struct{ err error }
 
 func (u unclassed) Error() string { return u.err.Error() }
@@ -258,8 +258,8 @@ func (o *output) keep(b []byte) {
 	}
 }
 
-// tidy makes the end of a program's words fit for one line of an error: control characters and empty lines away,
-// secrets blackened, bounded.
+// tidy formats the end of a program's output for one line of an error: control characters and empty
+// lines away, secrets blackened, bounded.
 func tidy(text []byte, secrets []string) string {
 	const most = 500
 	var lines []string

@@ -39,7 +39,7 @@ func makeFolder() (dir string, manifest *os.File, err error) {
 func clearLeftovers(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // making a folder there will say why
+		return // making a folder there will report the reason
 	}
 	for _, e := range entries {
 		dir := filepath.Join(parent, e.Name())

@@ -20,7 +20,7 @@ func placeholders() []string {
 // presetPlaceholders returns the placeholders that presets need in addition.
 func presetPlaceholders() []string {
 	return append(placeholders(),
-		"last",     // last byte of the part wanted
+		"last",     // last byte of the requested part
 		"server",   // URL of the server alone
 		"fullpath", // path on the server, unescaped
 		"sum",      // checksum algorithm

@@ -28,9 +28,9 @@ type Kind string
 
 // The kinds of diagnoses.
 const (
-	SpeaksTLS     Kind = "tls"            // a target without TLS names a port that speaks TLS
+	SpeaksTLS     Kind = "tls"            // a target without TLS names a port with TLS
 	SpeaksNoTLS   Kind = "no tls"         // a target with TLS names a port that does not
-	OtherProtocol Kind = "other protocol" // the port speaks another protocol than the target's
+	OtherProtocol Kind = "other protocol" // the port has another protocol than the target
 	Silent        Kind = "silent"         // the server takes the connection and does not answer
 	UnknownCA     Kind = "unknown ca"
 	Expired       Kind = "expired certificate"
@@ -47,7 +47,7 @@ const (
 	Refused       Kind = "refused"       // the connection
 	UnknownHost   Kind = "host name"     // it has no address
 	Unreachable   Kind = "unreachable"   // no route to the host
-	Unconnected   Kind = "no connection" // nothing answers the request to connect
+	Unconnected   Kind = "no connection" // no response to the request to connect
 	LocalFile     Kind = "local file"    // of this machine: not there, or with no right to it
 	NoSpace       Kind = "no space"      // on the target's disk or on one of this machine
 	NotYetValid   Kind = "certificate not yet valid"
@@ -97,7 +97,7 @@ func Of(ctx context.Context, target *url.URL, auth storage.Auth, err error, c Ca
 	return d, d.Kind != ""
 }
 
-// known returns the kind that the types of err tell; "" if they do not.
+// known returns the kind that follows from the types of err; "" if they do not.
 func (d *Diagnosis) known(err error, c Caller) Kind {
 	var redirect *storage.RedirectError
 	var dns *net.DNSError
@@ -142,7 +142,7 @@ func ofConnection(err error) Kind {
 	return ""
 }
 
-// answered returns the kind of an error that the server has answered, or "".
+// answered returns the kind of an error that is a response of the server, or "".
 func (d *Diagnosis) answered(err error) Kind {
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):

@@ -68,7 +68,7 @@ func (d *Diagnosis) probe(ctx context.Context, address string) (right bool) {
 	return d.Kind == "" && (encrypted || said != "")
 }
 
-// speaksRoot reports whether a port answers the handshake of XRootD.
+// speaksRoot reports whether a port completes the handshake of XRootD.
 func speaksRoot(ctx context.Context, address string) bool {
 	conn, err := connect(ctx, address)
 	if err != nil {

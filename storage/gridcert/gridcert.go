@@ -8,7 +8,7 @@ import (
 	"io/fs"
 )
 
-// A refusal is a reason why there is no login, on our side or on theirs.
+// A refusal is a reason for which the login failed, on the client's or on the server's side.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }

@@ -77,7 +77,8 @@ func newIdentity(all []*x509.Certificate, key *rsa.PrivateKey) (*Identity, error
 	return id, nil
 }
 
-// order returns the certificates from the key's to the last that is no authority, each signed by the next.
+// order returns the certificates from the key's certificate to the last that is not an authority,
+// each signed by the next.
 func order(all []*x509.Certificate, key *rsa.PrivateKey) ([]*x509.Certificate, error) {
 	i := slices.IndexFunc(all, func(c *x509.Certificate) bool { return key.PublicKey.Equal(c.PublicKey) })
 	if i < 0 {
@@ -156,7 +157,7 @@ func parseKeyBlock(block *pem.Block) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-// A proxy that we make lives as long as the reference's, and is replaced before it ends.
+// A proxy made by weir has the lifetime of the reference's proxies, and is replaced before it ends.
 const (
 	proxyLife  = 12 * time.Hour
 	proxySpare = time.Hour

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Names decides whether a certificate belongs to the server that was asked for, by the rules of Globus and
+// Names decides whether a certificate belongs to the requested server, by the rules of Globus and
 // XRootD. It is safe for concurrent use.
 type Names struct {
 	DNS bool // may the address's name in the DNS be the server's? Set before use
@@ -24,8 +24,8 @@ type Names struct {
 	known map[string]*resolved
 }
 
-// resolved is the answer for one address, whose mutex is held while it is asked for: clients of other addresses do
-// not wait.
+// resolved is the result for one address, whose mutex is held during the lookup: clients of other
+// addresses do not wait.
 type resolved struct {
 	mutex sync.Mutex
 	names []string
@@ -42,8 +42,9 @@ func NewNames(allowed, hint string, dns bool) *Names {
 	}
 }
 
-// Check returns an error unless the certificate has the server's name, its address, a name that was allowed, or,
-// where the DNS may be asked, the name that its address has there: redirectors name data servers by address.
+// Check returns an error unless the certificate has the server's name, its address, an allowed
+// name, or, if DNS lookups are allowed, the name that its address has there: redirectors name data
+// servers by address.
 func (n *Names) Check(cert *x509.Certificate, host, address string, now time.Time) error {
 	if n.Fits(cert, host) {
 		return nil

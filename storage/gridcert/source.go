@@ -24,10 +24,10 @@ type Source struct {
 	memory            *tls.Certificate // instead of files
 
 	mutex  sync.Mutex
-	looked time.Time   // when the files were looked at
+	looked time.Time   // time of the last check of the files
 	seen   fingerprint // how they looked when they were read
 	id     *Identity
-	made   bool  // we made the proxy and have to replace it
+	made   bool  // weir made the proxy and has to replace it
 	err    error // why the files could not be read last time
 
 	count atomic.Int64 // renewals that Renewals has not returned yet
@@ -61,8 +61,8 @@ func NewSource(from storage.Auth) *Source {
 // SourceOf returns the source of a proxy in memory, or of a certificate of which one is made.
 func SourceOf(cert *tls.Certificate) *Source { return &Source{memory: cert} }
 
-// Current returns the identity. At most once a second it looks whether the files have changed; an identity that was
-// read serves on while new files are no good, for as long as it lasts.
+// Current returns the identity. At most once a second it looks whether the files have changed; the
+// last identity remains in use while new files are invalid, for as long as it is valid.
 func (s *Source) Current(now time.Time) (*Identity, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

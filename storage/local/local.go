@@ -90,7 +90,7 @@ const (
 	MaxChunk     = 16 << 20
 )
 
-// buffer returns a buffer of the wanted length; free takes it back.
+// buffer returns a buffer of the requested length; free takes it back.
 func (s *service) buffer(chunk int) *[]byte {
 	if chunk <= 0 {
 		chunk = DefaultChunk
@@ -170,8 +170,8 @@ func changes(k storage.Kind) bool {
 	return k == storage.Write || k == storage.Mkdir || k == storage.Remove || k == storage.Move
 }
 
-// file opens a regular file for reading; anything else is refused, and a pipe without a writer does not block
-// us up.
+// file opens a regular file for reading; anything else is refused, so that a pipe without a writer
+// does not block the client.
 func (s *service) file(path string) (*os.File, int64, error) {
 	f, err := s.root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

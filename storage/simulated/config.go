@@ -27,7 +27,7 @@ type Config struct {
 	Sigma     float64       // sigma=0.02: contention, instead of servers
 	Kappa     float64       // kappa=0.0001: coherency, instead of servers
 	Collapse  int           // collapse=500x20%: with more operations than that, and 0 never,
-	Left      float64       // so much of the capacity is left
+	Left      float64       // the share of the capacity that is left
 	Noise     float64       // noise=3%: the capacity's spread from opening to opening
 	Files     int           // files=100x1MiB: how many
 	Size      int64         // and their size

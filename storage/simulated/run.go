@@ -136,7 +136,7 @@ func (r *run) connect() error {
 	return nil
 }
 
-// tell limits how often payload is reported while a server works.
+// tell limits the rate of progress reports while a server works.
 const tell = 100 * time.Millisecond
 
 // serve passes the servers and the link.

@@ -19,10 +19,10 @@
 //
 //	n/S / (1 + sigma(n-1) + kappa n(n-1))
 //
-// of the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007), which has its maximum at n =
-// sqrt((1-sigma)/kappa). Any of them is the next to end. With collapse=500x20%, only so much of the rate is left
-// while more than so many operations are there. Both need exponential times, and payload without a link moves all
-// at once.
+// of the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007), which has its
+// maximum at n = sqrt((1-sigma)/kappa). Any of them is the next to end. With collapse=500x20%, only
+// 20% of the rate is left while more than 500 operations are present. Both need exponential times,
+// and payload without a link moves all at once.
 //
 // With noise=3% the capacity, of the link too, is multiplied by a factor drawn whenever the service
 // is opened: exp of a normal number with that standard deviation. With a seed in the URL a process

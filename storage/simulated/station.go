@@ -109,8 +109,8 @@ func (s *station) unlink(w *waiter) {
 }
 
 // A contended station serves all present operations at once, at a rate that depends on their
-// number. It has no memory: with n operations there, the time to the next end is exponential with
-// mean 1/rate(n), and so it is drawn anew whenever n changes, which is exact. The operation that
+// number. It has no memory: with n operations present, the time to the next end is exponential with
+// mean 1/rate(n), and so it is drawn again whenever n changes, which is exact. The operation that
 // ends is drawn as well: any of the front operations that have been there longest, or any of all.
 //
 // Times are since the simulation's begin. Ends are planned: when a timer or a client is late,

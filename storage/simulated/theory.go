@@ -15,7 +15,7 @@ type Theory struct {
 	// Sigma and Kappa are contention and coherency, if any is above 0; then Servers mean nothing.
 	Sigma, Kappa float64
 	Collapse     int     // with more operations than that, and 0 never,
-	Left         float64 // so much of the rate is left
+	Left         float64 // the share of the rate that is left
 }
 
 // Theory returns the theory of c's service under clients that pause for think between operations.

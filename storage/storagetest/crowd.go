@@ -39,7 +39,7 @@ func Crowd(t *testing.T, s storage.Service, path string, usual int, most int64) 
 	before, begin := Resident(t), time.Now()
 	for i := range clients {
 		clients[i] = s.Client()
-		defer func() { _ = clients[i].Close() }() // the suite looks at its errors
+		defer func() { _ = clients[i].Close() }() // the suite checks its errors
 	}
 	for round := range 3 {
 		var all sync.WaitGroup

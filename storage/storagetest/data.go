@@ -137,7 +137,7 @@ func (s *suite) testRanges(t *testing.T) {
 				op := storage.Op{Kind: storage.Read, Path: p, Size: size, Ranges: tt.ranges, Sum: sum}
 				want := tt.ranges
 				if want != nil && len(want) == 0 {
-					continue // an empty list may mean the whole file or nothing: not asked
+					continue // an empty list may mean the whole file or nothing: not requested
 				}
 				s.checkPayload(t, &op, s.must(t, c, op), seed, want)
 			}
@@ -205,7 +205,7 @@ func (s *suite) testWrite(t *testing.T) {
 	}
 }
 
-// roundTrip writes a file, looks at it in every way, and removes it.
+// roundTrip writes a file, reads it in every way, and removes it.
 func (s *suite) roundTrip(t *testing.T, c storage.Client, name string, size int64) {
 	t.Helper()
 	seed := uint64(size)*3 + 1

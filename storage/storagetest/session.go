@@ -64,7 +64,7 @@ func (s *suite) testLogin(t *testing.T) {
 	}
 }
 
-// testSession keeps one, closes it, and goes on.
+// testSession keeps a session, closes it, and continues.
 func (s *suite) testSession(t *testing.T) {
 	s.need(t, storage.Read)
 	c := s.client(t)
@@ -173,7 +173,7 @@ func (s *suite) testNetwork(t *testing.T) {
 	}
 	t.Run("no listener", func(t *testing.T) {
 		host := listen(t, nil)
-		// A program that is started for each operation may be late to say so.
+		// A program that is started for each operation may report it late.
 		s.failsAs(t, host, s.o.Bound*2/3, storage.Refused)
 	})
 	t.Run("silent", func(t *testing.T) {

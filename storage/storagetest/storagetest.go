@@ -54,8 +54,8 @@ type Options struct {
 	Bound   time.Duration // in which every single operation must end; 0 is 30 s
 	// Put makes a file of package content behind the driver's back; needed if the driver reads and does not write.
 	Put func(t *testing.T, path string, seed uint64, size int64)
-	// Summed has the service compute a file's checksum behind the driver's back, where it has to know it before it
-	// is asked; nil is nothing.
+	// Summed has the service compute a file's checksum outside the driver, if the service must have
+	// it before the first request; nil is nothing.
 	Summed func(t *testing.T, path string)
 }
 

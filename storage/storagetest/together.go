@@ -64,8 +64,8 @@ func (s *suite) shared(ctx context.Context, c storage.Client, p string, size int
 	return nil
 }
 
-// free reads a file that has just been written: on a busy machine XRootD lets go of it a moment after it has
-// answered the close, and until then denies it as busy.
+// free reads a file that has just been written: on a busy machine XRootD releases it a moment after
+// its response to the close, and until then denies it as busy.
 func (s *suite) free(ctx context.Context, c storage.Client, op storage.Op) (res storage.Result, heard *listener, err error) {
 	for try := time.Duration(1); ; try++ {
 		heard = &listener{}

@@ -104,7 +104,8 @@ func (c *Call) ToDest(read func() error) (err error) {
 	return c.Dest.Close(read())
 }
 
-// Fetch is ToDest for a read that passes its payload through a hash, which is nil if no checksum is wanted.
+// Fetch is ToDest for a read that passes its payload through a hash, which is nil if no checksum is
+// requested.
 func (c *Call) Fetch(read func(hash.Hash) error) error {
 	return c.ToDest(func() (err error) {
 		c.Result.Sum, err = content.Summed(c.Op.Sum, read)

@@ -119,7 +119,8 @@ func SignProxy(t testing.TB, by *x509.Certificate, signer crypto.Signer, key cry
 	return cert
 }
 
-// ProxyInfo returns the extension of proxies with a policy, that allows so many proxies below it; -1: any number.
+// ProxyInfo returns the extension of proxies with a policy, which allows the given number of
+// proxies below it; -1: any number.
 func ProxyInfo(t testing.TB, pathLength int, policy asn1.ObjectIdentifier) pkix.Extension {
 	t.Helper()
 	type language struct{ Language asn1.ObjectIdentifier }
