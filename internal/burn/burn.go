@@ -13,9 +13,9 @@ type Burner struct {
 	spent uint64 // result of the computation, so that the compiler keeps it
 }
 
-// For computes until the calling thread has used d of CPU time, and returns how much it used: some
-// microseconds more than d. Time in which the thread does not run does not count. Other systems
-// than Linux do not report a thread's CPU time; there it is the time on the clock.
+// For computes until the calling thread has used d of CPU time, and returns the time that it used:
+// some microseconds more than d. Time in which the thread does not run does not count. Other
+// systems than Linux do not report a thread's CPU time; there it is the time on the clock.
 func (b *Burner) For(d time.Duration) time.Duration {
 	runtime.LockOSThread() // whose clock is read
 	defer runtime.UnlockOSThread()

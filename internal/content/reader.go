@@ -152,5 +152,5 @@ func (c *Cursor) Next() []byte {
 	return p
 }
 
-// Left returns how many bytes the pieces have that Next did not return yet.
+// Left returns the number of bytes of the pieces that Next did not return yet.
 func (c *Cursor) Left() int64 { return c.n }

@@ -91,7 +91,7 @@ func (d *DB) newClaim(name, who string) *Claim {
 	}
 	c.config = p.pool.Config().ConnConfig.Copy()
 	c.config.RuntimeParams["application_name"] = who
-	// A machine that is gone is missed within a minute, and not after two hours.
+	// The loss of a machine is detected within a minute, and not after two hours.
 	for key, value := range map[string]string{"tcp_keepalives_idle": "20", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3"} {
 		c.config.RuntimeParams[key] = value
 	}

@@ -72,7 +72,7 @@ type table struct {
 	key     []string // the columns of its primary key
 }
 
-// sameTables are the tables of two databases, which are to be the same.
+// sameTables returns the tables of two databases, which must be the same.
 func sameTables(src, dst *Tx) (all []table, err error) {
 	const files = "SELECT package || ' ' || file || ' ' || sha256 FROM schema_files ORDER BY package, place"
 	was, err := Column[string](src, files)

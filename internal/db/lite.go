@@ -186,7 +186,7 @@ const (
 
 // fold returns the function that the writer calls after a commit. SQLite folds the log into the
 // file by itself, but restarts it only at a moment without readers: if there is always a reader,
-// the log would grow without limit. So when it is long, readers are held up for a moment.
+// the log would grow without limit. So when it is long, readers wait for a moment.
 func (l *lite) fold(log string) func(*liteConn) {
 	long := int64(longLog)
 	return func(c *liteConn) {

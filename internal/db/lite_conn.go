@@ -106,9 +106,9 @@ func (c *liteConn) close() error {
 	return errors.Join(append(errs, c.conn.Close())...)
 }
 
-// An uninterrupted is the writer's connection. SQLite takes back the whole transaction when a
-// statement that writes is interrupted, others' parts with it: so the end of a context is only
-// detected between statements.
+// An uninterrupted is the writer's connection. SQLite rolls back the whole transaction when a
+// statement that writes is interrupted, including the parts of other callers: so the end of a
+// context is only detected between statements.
 type uninterrupted struct{ *liteConn }
 
 func (u uninterrupted) exec(ctx context.Context, query string, args []any) (int64, error) {

@@ -110,7 +110,7 @@ func (w *writer) group(a *asking) {
 	w.after(w.conn)
 }
 
-// next returns the next of the group, or nil: it is to be committed.
+// next returns the next of the group, or nil: it must be committed.
 func (w *writer) next(n int, until time.Time) *asking {
 	if n >= groupSize || !time.Now().Before(until) {
 		return nil
@@ -123,9 +123,8 @@ func (w *writer) next(n int, until time.Time) *asking {
 	}
 }
 
-// serve runs one function in the group's transaction and reports whether it is to
-// be committed. Its error means that SQLite has taken back the whole transaction,
-// as it does when the disk is full.
+// serve runs one function in the group's transaction and reports whether it must be committed. Its
+// error means that SQLite has taken back the whole transaction, as it does when the disk is full.
 func (w *writer) serve(ctx context.Context, a *asking) (in bool, lost error) {
 	if _, err := w.conn.exec(ctx, "SAVEPOINT one", nil); err != nil {
 		a.done <- err

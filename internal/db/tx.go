@@ -36,7 +36,7 @@ func (t *Tx) Context() context.Context { return t.ctx }
 // Dialect returns the dialect of the database.
 func (t *Tx) Dialect() Dialect { return t.texts.dialect }
 
-// Exec runs a statement and returns how many rows it changed.
+// Exec runs a statement and returns the number of rows that it changed.
 func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	if err := t.ready(query); err != nil {
 		return 0, err
@@ -101,7 +101,7 @@ func (t *Tx) Row(query string, args ...any) Row {
 	return Row{rows, err}
 }
 
-// run runs f in the transaction and returns why it is not to be committed.
+// run runs f in the transaction and returns the reason if it must not be committed.
 func (t *Tx) run(f func(*Tx) error) error {
 	defer func() {
 		if t.open != nil {

@@ -12,7 +12,7 @@ import (
 // A Mistake describes one error in a file: its place, the problem and a correct value.
 type Mistake struct {
 	File   string // its path, as given
-	Line   int    // from 1; 0 if the mistake stands in no line
+	Line   int    // from 1; 0 for a mistake without a line
 	Column int    // from 1, in characters
 	Set    string // path of the --set that brought it in, instead of a position
 	Text   string

@@ -288,7 +288,7 @@ func (t *Reader) Copy(n *Node) *Node {
 	return &out
 }
 
-// Within reports whether a mistake stands in n.
+// Within reports whether a mistake lies in n.
 func (n *Node) Within(m *Mistake) bool {
 	return n.At.Is(m) || slices.ContainsFunc(n.Items, func(i *Node) bool { return i.Within(m) }) ||
 		slices.ContainsFunc(n.Entries, func(e Entry) bool { return e.At.Is(m) || e.Value.Within(m) })

@@ -63,8 +63,8 @@ func SyncFolder(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// link is RenameNew where no system call does it in one step: by a link, which
-// never replaces.
+// link implements RenameNew on systems without a system call that does it in one step: by a link,
+// which never replaces.
 func link(root *os.Root, from, to string) error {
 	if err := root.Link(from, to); err != nil {
 		return err

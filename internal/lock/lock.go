@@ -1,6 +1,5 @@
-// Package lock has the kernel keep two processes from using one file or folder
-// at once. A lock is given back when its file is closed, also by the end of the
-// process, however that ends.
+// Package lock has the kernel keep two processes from using one file or folder at once. A lock is
+// released when its file is closed, also by any end of the process.
 package lock
 
 import (
@@ -49,10 +48,10 @@ func Shared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 // TryShared is Shared without waiting; it returns the same errors as Alone.
 func TryShared(f *os.File) error { return try(f, unix.LOCK_SH) }
 
-// Close releases the lock of f and closes it. Closing alone releases it only after the programs that were started at the same
-// moment, and have f until they are loaded, let go of it.
+// Close releases the lock of f and closes it. Closing alone releases it only after the programs
+// that were started at the same moment, and have f until they are loaded, have closed it.
 func Close(f *os.File) error {
-	_ = flock(f, unix.LOCK_UN) // where there are locks
+	_ = flock(f, unix.LOCK_UN) // if there are locks
 	return f.Close()
 }
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Mark stands where a secret was.
+// Mark replaces a secret.
 const Mark = "REDACTED"
 
 // Has reports whether a secret was removed from text.

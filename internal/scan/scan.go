@@ -270,9 +270,9 @@ func (l *Line) Bytes() []byte {
 	return nil
 }
 
-// plain returns how many of b's first bytes, a multiple of eight, are from ' ' to '~' and neither
-// quotes nor backslashes. Eight are examined together (H. S. Warren, Hacker's Delight, 2nd edition,
-// section 6-1).
+// plain returns the number of b's first bytes, a multiple of eight, that are from ' ' to '~' and
+// neither quotes nor backslashes. Eight are examined together (H. S. Warren, Hacker's Delight, 2nd
+// edition, section 6-1).
 func plain(b []byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	i := 0

@@ -39,7 +39,7 @@ const Unknown = -1
 // A Progress is the content of a progress bar's row.
 type Progress struct {
 	Where  string        // the activity
-	Detail string        // more about it, where there is room
+	Detail string        // more about it, if there is room
 	Pad    int           // columns of Where and Detail, if there is room, so that the bar does not jump
 	Share  float64       // done, 0 to 1, or Unknown
 	Left   time.Duration // or Unknown

@@ -60,7 +60,7 @@ func (s *Screen) Look() Look {
 	return Look{Color: s.Moves() && Colored(), Blocks: s.Moves() && Blocks()}
 }
 
-// Colored reports whether the user wants colors where they can be shown:
+// Colored reports whether the user wants colors, if the terminal supports them:
 // https://no-color.org.
 func Colored() bool { return os.Getenv("NO_COLOR") == "" }
 
@@ -139,10 +139,10 @@ func (s *Screen) Write(p []byte) (int, error) {
 // refreshEvery is the time between two drawings of the rows that move.
 const refreshEvery = 250 * time.Millisecond
 
-// Animate shows the rows that draw returns for a number of columns until stop is called,
-// which removes them. One goroutine calls draw, four times a second and when the size
-// of the terminal changes; it must not write to the screen. Nothing is drawn where no
-// row can move, or while the process is in the background of its terminal.
+// Animate shows the rows that draw returns for a number of columns until stop is called, which
+// removes them. One goroutine calls draw, four times a second and when the size of the terminal
+// changes; it must not write to the screen. Nothing is drawn if no row can move, or while the
+// process is in the background of its terminal.
 func (s *Screen) Animate(draw func(columns int) []string) (stop func()) {
 	if s.term == nil {
 		return func() {}

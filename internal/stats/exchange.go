@@ -12,7 +12,7 @@ import (
 // of sums, one walk through the two lists counts the pairs below a limit.
 type exchanges struct {
 	fromA, fromB [][]float64 // sums of all choices of k numbers, sorted
-	all          int         // how many, without the actual assignment
+	all          int         // number, without the actual assignment
 	tie          float64     // differences as small as this are rounding errors
 }
 
@@ -59,7 +59,7 @@ func choicesUpTo(n, k int) float64 {
 	return all
 }
 
-// atMost returns how many values are at most s, or within slack above it.
+// atMost returns the number of values that are at most s, or within slack above it.
 func (e *exchanges) atMost(s, slack float64) int {
 	count := 0
 	for k := 1; k < len(e.fromA); k++ {

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Holm returns the p values corrected for looking at all of them: an adjusted value below 0.05 bounds the chance that
-// anything is called different where nothing is by 5% (Holm, Scandinavian Journal of Statistics 6, 1979). It needs no
-// independence. NaN stays NaN and does not count.
+// Holm returns the p values corrected for looking at all of them: an adjusted value below 0.05
+// limits to 5% the chance that anything is called different although nothing is (Holm, Scandinavian
+// Journal of Statistics 6, 1979). It needs no independence. NaN stays NaN and does not count.
 func Holm(p []float64) []float64 {
 	order := make([]int, 0, len(p))
 	adjusted := make([]float64, len(p))

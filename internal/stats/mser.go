@@ -2,7 +2,7 @@ package stats
 
 import "math"
 
-// Bounds of MSER: fewer batches than leastMSER are not sufficient, and the last few batches alone
+// Limits of MSER: fewer batches than leastMSER are not sufficient, and the last few batches alone
 // are left out as a steady part, since a handful of numbers can be alike by chance.
 const (
 	leastMSER = 10
@@ -12,10 +12,10 @@ const (
 // A Truncation is the result of MSER for the beginning of a series.
 type Truncation struct {
 	Cut    int  // numbers to leave out at the beginning
-	Steady bool // false: the least is in the second half, so the series was still warming up; Cut is there all the same
+	Steady bool // false: the least is in the second half, so the series was still warming up; Cut is still set
 }
 
-// MSER finds how much of the beginning of a series to leave out because it was still warming up:
+// MSER finds the length of the beginning of a series to leave out because it was still warming up:
 // batches of the given size (5: MSER-5) are averaged to Z, and the cut d minimizes
 //
 //	1/(k-d)^2 * sum over i > d of (Z_i - mean of these)^2

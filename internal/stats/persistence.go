@@ -2,7 +2,7 @@ package stats
 
 import "math"
 
-// Bounds of Persistence.
+// Limits of Persistence.
 const (
 	seldom          = 1.645 // standard errors that a correlation must have: it is seen in 5% of independent series
 	mostPersistence = 0.8

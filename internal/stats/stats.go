@@ -1,8 +1,8 @@
 // Package stats holds the statistics that analysis stands on: means with intervals, truncation, trends and tests, on
 // plain slices of numbers.
 //
-// All functions are pure: they leave their arguments as they are, and the same arguments give the
-// same result, also where random permutations are drawn. Too few numbers, or numbers that are not
+// All functions are pure: they leave their arguments unchanged, and the same arguments give the
+// same result, also if random permutations are drawn. Too few numbers, or numbers that are not
 // finite, give no result: ok is false then, and no function panics.
 package stats
 
@@ -108,8 +108,8 @@ func Welch(a, b Error, pairs int) float64 {
 	return studentPoint(1-0.025/float64(pairs), max(1, degrees)) * math.Sqrt(both)
 }
 
-// StudentP returns the two-sided p of t with degrees of freedom (they need not be whole), NaN where that makes no
-// sense.
+// StudentP returns the two-sided p of t with degrees of freedom (they need not be integers), NaN
+// for invalid arguments.
 func StudentP(t, degrees float64) float64 {
 	if !(degrees > 0) || math.IsNaN(t) {
 		return math.NaN()
@@ -117,8 +117,8 @@ func StudentP(t, degrees float64) float64 {
 	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: degrees}.CDF(-math.Abs(t)))
 }
 
-// FisherP returns the chance that a ratio of two mean squares with these degrees of freedom is f or more where both
-// estimate the same variance; 1 where that makes no sense.
+// FisherP returns the chance that a ratio of two mean squares with these degrees of freedom is f or
+// more where both estimate the same variance; 1 for invalid arguments.
 func FisherP(f, above, below float64) float64 {
 	if !(above > 0 && below > 0) || math.IsNaN(f) || f <= 0 {
 		return 1
@@ -129,8 +129,8 @@ func FisherP(f, above, below float64) float64 {
 	return distuv.F{D1: above, D2: below}.Survival(f)
 }
 
-// Lag1 returns the autocorrelation of lag 1: how much neighbors in a series resemble each other, -1 to 1. It is 0 for
-// series that are constant or shorter than three.
+// Lag1 returns the autocorrelation of lag 1: the degree to which neighbors in a series resemble
+// each other, -1 to 1. It is 0 for series that are constant or shorter than three.
 func Lag1(x []float64) float64 {
 	if len(x) < 3 || !Finite(x...) {
 		return 0

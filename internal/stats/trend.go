@@ -8,7 +8,7 @@ const mostCorrelation = 0.6
 // A Trend is the straight line through a series, against its own noise.
 type Trend struct {
 	Change      float64 // from the series' start to its end, in the unit of its values
-	Ratio       float64 // the same, over the series' mean; 0 where the mean is 0
+	Ratio       float64 // the same, over the series' mean; 0 if the mean is 0
 	P           float64 // of a change that large or larger in a series without one, two-sided
 	Correlation float64 // of neighbors, around the line; 0 if negative
 }
@@ -23,7 +23,7 @@ const LeastSlope = 5
 // Neighbors that resemble each other are fewer observations than they seem: with r the
 // autocorrelation of lag 1 around the line, n points count as n (1-r)/(1+r) in the standard error
 // and in the degrees of freedom (Santer and others, Journal of Geophysical Research 105, 2000). A
-// negative r counts as 0, one beyond 0.6 as 0.6: noise that outlasts two of twenty batches is a
+// negative r counts as 0, an r beyond 0.6 as 0.6: noise that outlasts two of twenty batches is a
 // drift to anyone who needs a steady mean, and a warm-up, whose curve leaves such residuals around
 // a line, must not excuse itself. ok is false below LeastSlope points and if a value is not finite.
 func Slope(series []Point) (Trend, bool) {

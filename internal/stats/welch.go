@@ -48,7 +48,7 @@ func studentTest(shift, size, degrees, tie float64) Test {
 
 // Cautious tests whether a and b have the same mean by Permutation and by Welch: P is the larger of
 // the two, and the interval holds the two intervals, so P and interval never contradict each other.
-// Permutation alone calls groups of the same mean different in up to a quarter of cases where the
+// Permutation alone calls groups of the same mean different in up to a quarter of cases if the
 // smaller group spreads more; Welch alone relies on normal numbers. There is no interval if one of
 // the tests has no interval.
 func Cautious(a, b []float64) (t Test, ok bool) {

@@ -77,7 +77,7 @@ func Discover(ctx context.Context, c *tpc.Client, t tpc.Target) (API, error) {
 // A File is a file that is to be brought online.
 type File struct {
 	Path     string
-	Lifetime time.Duration   // how long it is needed on disk; 0: the tape system decides
+	Lifetime time.Duration   // time for which it is needed on disk; 0: the tape system decides
 	Metadata json.RawMessage // for the tape system, by its name; may be nil
 }
 

@@ -19,7 +19,7 @@ const (
 // asking is the history of requests on a connection.
 type asking struct {
 	first bool  // the next read looks for a response for the first time
-	late  int   // how many responses in sequence were not there then
+	late  int   // number of consecutive responses that had not arrived then
 	since int64 // when the first of them was not there, on the clock
 	until int64 // the period ends when a timer with this time fires
 }

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// discard runs the wait of Discard until all is gone.
+// discard runs the wait of Discard until all bytes are dropped.
 func (c *Conn) discard() error {
 	s := &c.sock
 	for c.long.left > 0 {
@@ -45,8 +45,8 @@ func (c *Conn) unmarked() error {
 }
 
 // discardSome drops the bytes that have arrived: with MSG_TRUNC, TCP counts bytes without copying
-// them. It returns true when there is nothing to wait for: all is gone, the other side has closed,
-// or the connection broke.
+// them. It returns true when there is nothing to wait for: all bytes are dropped, the other side
+// has closed, or the connection broke.
 //
 // Before it waits it sets the mark for a wake-up to a gulp, but never to more than the remaining
 // bytes: the tail of the body would wake no reader. The first byte is waited for alone, because its
@@ -156,7 +156,7 @@ func (s *socket) framesSome(fd uintptr) bool {
 	}
 }
 
-// sendBulk runs the wait of Send until all is gone.
+// sendBulk runs the wait of Send until all bytes are sent.
 func (c *Conn) sendBulk() error {
 	s := &c.sock
 	for c.long.left > 0 {

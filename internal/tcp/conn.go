@@ -151,10 +151,10 @@ func (c *Conn) write(p []byte, more bool) (int, error) {
 // closed by the other side, or is out of step, and must not carry another request.
 func (c *Conn) Quiet() bool { return c.sock.quiet() }
 
-// In returns how many bytes have come in since the connection was made.
+// In returns the number of bytes received since the connection was made.
 func (c *Conn) In() int64 { return c.in }
 
-// Out returns how many bytes have gone out since the connection was made.
+// Out returns the number of bytes sent since the connection was made.
 func (c *Conn) Out() int64 { return c.out }
 
 // Close closes the connection.
@@ -209,9 +209,9 @@ type bulk struct {
 	bytes []byte // to be sent; the last left of them still are
 }
 
-// Discard takes the next n bytes from the connection without bringing them into memory, where the system can do
-// that. It reports them as they come and returns how many came; fewer than n only with an error
-// (io.ErrUnexpectedEOF when the other side has closed).
+// Discard takes the next n bytes from the connection without bringing them into memory, if the
+// system supports that. It reports them as they come and returns their number; fewer than n only
+// with an error (io.ErrUnexpectedEOF when the other side has closed).
 func (c *Conn) Discard(n int64, moved func(int)) (int64, error) {
 	c.long = bulk{left: n, moved: moved}
 	c.watch.discarding.Add(1)
@@ -222,9 +222,9 @@ func (c *Conn) Discard(n int64, moved func(int)) (int64, error) {
 	return done, err
 }
 
-// Send sends all of p, as Write does, and reports the bytes as they go. It returns how many went;
-// fewer than all only with an error. If the other side has responded before it took everything,
-// Send stops with ErrAnswered.
+// Send sends all of p, as Write does, and reports the bytes as they go. It returns the number of
+// sent bytes; fewer than all only with an error. If the other side has responded before it took
+// everything, Send stops with ErrAnswered.
 func (c *Conn) Send(p []byte, moved func(int)) (int, error) {
 	c.long = bulk{left: int64(len(p)), moved: moved, bytes: p}
 	err := c.sendBulk()
@@ -233,7 +233,7 @@ func (c *Conn) Send(p []byte, moved func(int)) (int, error) {
 	return done, err
 }
 
-// share returns how many bytes one of the clients that discard may leave to gather.
+// share returns the number of bytes that may gather for one of the discarding clients.
 func (w *watch) share() int64 {
 	return min(gulp, max(small, gathered/max(w.discarding.Load(), 1)))
 }

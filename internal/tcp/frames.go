@@ -4,9 +4,10 @@ package tcp
 // five bytes, as the records of TLS do.
 type Frames struct {
 	Head [5]byte // of the frame that comes next
-	Have int     // how many bytes of Head have been read
+	Have int     // number of bytes of Head that have been read
 	Drop int64   // bytes that are dropped before Head is read
-	// Next is called with each complete Head. It returns how many bytes to drop until the next head, or false to end.
+	// Next is called with each complete Head. It returns the number of bytes to drop until the next
+	// head, or false to end.
 	Next func() (drop int64, ok bool)
 	// Rest returns a lower bound of the number of bytes that follow after Drop. The connection
 	// waits for no more.
@@ -25,9 +26,10 @@ func (f *Frames) headRead() bool {
 	return ok
 }
 
-// DiscardFrames takes frames from the connection without bringing them into memory, where the system can do that. It
-// reads only their heads, and returns as soon as f.Next has returned false; the frame behind that head is still to be
-// read then. If the other side has closed, the error is io.ErrUnexpectedEOF.
+// DiscardFrames takes frames from the connection without bringing them into memory, if the system
+// supports that. It reads only their heads, and returns as soon as f.Next has returned false; the
+// frame behind that head is still to be read then. If the other side has closed, the error is
+// io.ErrUnexpectedEOF.
 func (c *Conn) DiscardFrames(f *Frames) error {
 	c.frames = f
 	c.watch.discarding.Add(1)

@@ -36,7 +36,7 @@ type name struct {
 	addrs   []netip.Addr
 	err     error
 	expires int64
-	turn    int  // where the next client starts
+	turn    int  // index at which the next client starts
 	sticky  bool // stay with the address that worked:
 }
 

@@ -56,7 +56,7 @@ func bindAndListen(fd int, to syscall.Sockaddr) (syscall.Sockaddr, error) {
 func (l *listening) port() uint16 { return l.at.Port() }
 
 func (l *listening) setDeadline(t time.Time) {
-	_ = l.file.SetDeadline(t) // fails only on a closed socket, where it means nothing
+	_ = l.file.SetDeadline(t) // fails only on a closed socket, which has no deadline
 }
 
 func (l *listening) close() error { return l.file.Close() }

@@ -279,7 +279,7 @@ func (s *socket) look(fd uintptr) {
 }
 
 func (s *socket) setDeadline(t time.Time) {
-	_ = s.file.SetDeadline(t) // fails only on a closed socket, where it means nothing
+	_ = s.file.SetDeadline(t) // fails only on a closed socket, which has no deadline
 }
 
 func (s *socket) close() error { return s.file.Close() }

@@ -63,7 +63,7 @@ func (s *socket) setDeadline(t time.Time) {
 	defer s.mu.Unlock()
 	s.deadline = t
 	if s.conn != nil {
-		_ = s.conn.SetDeadline(t) // fails only on a closed connection, where it means nothing
+		_ = s.conn.SetDeadline(t) // fails only on a closed connection, which has no deadline
 	}
 }
 
@@ -141,7 +141,7 @@ func (l *listening) open(on netip.Addr) (err error) {
 func (l *listening) port() uint16 { return l.tcp.Addr().(*net.TCPAddr).AddrPort().Port() }
 
 func (l *listening) setDeadline(t time.Time) {
-	_ = l.tcp.SetDeadline(t) // fails only on a closed socket, where it means nothing
+	_ = l.tcp.SetDeadline(t) // fails only on a closed socket, which has no deadline
 }
 
 func (l *listening) close() error { return l.tcp.Close() }

@@ -10,9 +10,9 @@ import (
 // TLS 1.3 they may contain something else than payload.
 const minDropped = 4 << 10
 
-// Discard takes the next n bytes of payload without keeping them, and returns how many came; fewer
-// than n only with an error (io.ErrUnexpectedEOF if the server has closed). moved counts decrypted
-// payload, dropped the payload of records that were not decrypted.
+// Discard takes the next n bytes of payload without keeping them, and returns the number of bytes
+// that came; fewer than n only with an error (io.ErrUnexpectedEOF if the server has closed). moved
+// counts decrypted payload, dropped the payload of records that were not decrypted.
 //
 // The last record is always decrypted: its checksum proves that no record was lost, added or
 // repeated since the last decrypted record. In TLS 1.2 all other records of 4 KiB or more are
@@ -154,8 +154,8 @@ const (
 	maxForeseen = 1 << 22
 )
 
-// foresee returns how many records to drop at once: the record whose head was read, and the similar
-// records that are expected after it. One more at least is left for the next check.
+// foresee returns the number of records to drop at once: the record whose head was read, and the
+// similar records that are expected after it. One more at least is left for the next check.
 func (c *Conn) foresee(size, payload int) int {
 	if size != c.size || c.in.seq > maxForeseen || c.pool.checked.Load() < regular || c.pool.irregular.Load() {
 		return 1
@@ -163,7 +163,8 @@ func (c *Conn) foresee(size, payload int) int {
 	return int(max(1, min(batch, (c.left-1)/int64(payload))))
 }
 
-// rest returns how much payload is still to come after the record that is being dropped.
+// rest returns the number of payload bytes that are still to come after the record that is being
+// dropped.
 func (c *Conn) rest() int64 { return c.left - int64(c.passed) }
 
 // learn notes the length of a decrypted record and of its payload.

@@ -138,7 +138,8 @@ func unpad(data []byte) (typ byte, content []byte, err error) {
 	return 0, nil, wrong(alertUnexpectedMessage, "a record of padding alone")
 }
 
-// overhead returns how many bytes a record of payload has in addition to it, without head and padding.
+// overhead returns the number of bytes that a record of payload has in addition to it, without head
+// and padding.
 func (c *Conn) overhead() int {
 	n := c.in.explicit + c.in.aead.Overhead()
 	if c.is13() {

@@ -72,8 +72,8 @@ type Conn struct {
 	useless  int    // records and messages without payload since the last payload
 	err      error  // why nothing more can be read
 
-	need     int    // how many bytes of records buf has to have
-	ahead    int    // how many it may have, if more have come
+	need     int    // number of bytes of records that buf must have
+	ahead    int    // number that it may have, if more have come
 	units    [4]int // lengths of records that contain payload without padding, as far as known
 	recent   int    // the last of units to be set
 	padded   bool   // a padded record was seen
@@ -137,7 +137,7 @@ func (c *Conn) takeOver(state *tls.ConnectionState, s *secrets) bool {
 	default:
 		return false
 	}
-	if err != nil { // a cipher that this system does not allow by itself
+	if err != nil { // a cipher that this system does not allow by default
 		return false
 	}
 	c.drop.Next, c.drop.Rest = c.nextFrame, c.rest

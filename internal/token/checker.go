@@ -27,7 +27,7 @@ func algorithms() []jose.SignatureAlgorithm { return []jose.SignatureAlgorithm{j
 
 // A Trust is an issuer whose tokens count.
 type Trust struct {
-	Issuer string // as it is called in its tokens, character by character
+	Issuer string // its name in its tokens, character by character
 	Keys   []byte // its JSON Web Key Set; nil: fetched from the issuer, which is an https URL then
 	Base   string // the folder that its paths begin at; "" is the top
 	Roles  bool   // it may give roles of weir (scopes that begin with "weir.")
@@ -169,7 +169,7 @@ func (c *Checker) remember(raw string, claims *Claims, by *keyring) {
 	}
 }
 
-// accept checks claims whose signature is good.
+// accept checks claims whose signature is valid.
 func (c *Checker) accept(r reading, t Trust) (*Claims, error) {
 	expires, err := c.times(&r)
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *Checker) accept(r reading, t Trust) (*Claims, error) {
 		scopes: scopes, words: words, base: t.Base, roles: t.Roles, size: r.Size, Groups: r.Groups}, nil
 }
 
-// times returns until when a token is good, which has to be so now.
+// times returns the end of a token's validity, which must include the present.
 func (c *Checker) times(r *reading) (expires time.Time, err error) {
 	now := c.o.Now()
 	expires, ok := moment(r.Expires)

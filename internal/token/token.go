@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Errors of Check. An error is one of them, with a sentence behind it that has
-// nothing of the token but, where it helps, the name of its issuer.
+// Errors of Check. An error is one of them, with a sentence behind it that contains nothing of the
+// token except, if it helps, the name of its issuer.
 var (
 	ErrInvalid = errors.New("the token is not valid") // the response has status 401
 	ErrKeys    = errors.New("the issuer's keys could not be read")

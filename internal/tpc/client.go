@@ -26,9 +26,9 @@ type Target struct {
 	Token string // bearer token, a secret; may be empty
 	Pin   string // SHA-256 of the endpoint's certificate in hex, if that is self-made; "": authorities decide
 
-	// Servers are others that may see Token, Cert and Header where the URL's server redirects, such
-	// as the data servers of its cluster; written as in Guard.Hosts. Requests to all other servers
-	// that a redirect leads to are sent without it.
+	// Servers are others that may receive Token, Cert and Header if the URL's server redirects,
+	// such as the data servers of its cluster; written as in Guard.Hosts. Requests to all other
+	// servers that a redirect leads to are sent without it.
 	Servers []string
 
 	Cert   *tls.Certificate // client certificate, for https only, or nil. It is sent to the same servers as Token
@@ -54,7 +54,7 @@ type Options struct {
 // ends it.
 type Client struct {
 	o       Options
-	nearest map[Area]*Guard // of redirects, by where they come from
+	nearest map[Area]*Guard // of redirects, by the area of their source
 	mu      sync.Mutex
 	ways    map[way]*http.Transport
 	silent  map[string]silence // endpoints that report no checksums, by HOST:PORT
@@ -133,7 +133,7 @@ func (c *Client) way(to way) *http.Transport {
 	if pin != "" {
 		trust.Pin(conf, pin)
 	}
-	if to.cert != nil { // also where the server does not list its authority, as some do
+	if to.cert != nil { // even if the server does not list its authority, as some do not
 		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return to.cert, nil }
 	}
 	only1 := new(http.Protocols)
@@ -156,7 +156,7 @@ func (c *Client) way(to way) *http.Transport {
 type Request struct {
 	Method string
 	Target Target
-	Header http.Header                   // written as it is here, in this case; may be nil
+	Header http.Header                   // sent with this spelling
 	Body   func() (io.ReadCloser, error) // called again after a redirect; may be nil
 	Length int64                         // of Body
 

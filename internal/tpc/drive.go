@@ -27,7 +27,7 @@ type Order struct {
 	Stall     time.Duration // longest time, from the request on, in which no byte moves
 }
 
-// StallTime is the Stall that is good for most: XRootD gives up after 2 min itself.
+// StallTime is a suitable Stall for most transfers: XRootD gives up after 2 min itself.
 const StallTime = 5 * time.Minute
 
 // Stall returns the error of a copy of which no byte has moved for StallTime.

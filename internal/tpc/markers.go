@@ -134,7 +134,7 @@ func sum(stripes map[int]int64) (all int64) {
 }
 
 // readLine returns a line without its end; of a line that is too long, it returns the start. The
-// last line may have no end: then there is an error beside it.
+// last line may have no end: then the error is not nil.
 func readLine(r *bufio.Reader) (string, error) {
 	part, err := r.ReadSlice('\n')
 	line := string(part)

@@ -76,8 +76,8 @@ func plain(name string) string {
 	return strings.TrimSuffix(name, "s") + "/s"
 }
 
-// String returns r per second, or per minute or hour where that is much shorter.
-// ParseRate reads it back.
+// String returns r per second, or per minute or hour if that is much shorter. ParseRate reads it
+// back.
 func (r Rate) String() string {
 	best, name := decimal(float64(r), 0), "/s"
 	if len(best) < 7 || !(r > 0) || math.IsInf(float64(r), 0) {

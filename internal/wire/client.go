@@ -21,7 +21,7 @@ import (
 
 const (
 	maxResponse = 1 << 30     // bytes of a response that are read
-	maxSilence  = time.Minute // how long a stream may send nothing; servers send something more often
+	maxSilence  = time.Minute // longest time without data of a stream
 	// The delays with which Insist repeats a request: the first delay, which doubles each time, and
 	// the longest.
 	firstWait   = 50 * time.Millisecond
