@@ -11,7 +11,7 @@ func (s *coreSet) join(o *coreSet) {
 	}
 }
 
-// allowedCores returns on which cores a process may run; ok is false where that is not known.
+// allowedCores returns on which cores a process may run; ok is false if it is unknown.
 func (f *procFS) allowedCores(pid int) (set coreSet, ok bool) {
 	if !f.real() {
 		return set, false

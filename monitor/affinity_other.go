@@ -7,8 +7,8 @@ type coreSet struct{}
 
 func (*coreSet) join(*coreSet) {}
 
-// Count returns how many cores are in the set.
+// Count returns the number of cores in the set.
 func (*coreSet) Count() int { return 0 }
 
-// allowedCores returns on which cores a process may run; ok is false where that is not known.
+// allowedCores returns on which cores a process may run; ok is false if it is unknown.
 func (*procFS) allowedCores(int) (coreSet, bool) { return coreSet{}, false }

@@ -94,7 +94,7 @@ func (b *balancing) since(p *balancing, seconds float64) *Balancer {
 // mostCounted is the largest figure that readers of a run directory accept.
 const mostCounted = 1 << 50
 
-// find returns the same server among others, first where it is likely.
+// find returns the same server among others, first searched at the likely index.
 func find(all []Balanced, s *Balanced, likely int) *Balanced {
 	return findNear(all, likely, func(o *Balanced) bool { return o.Name == s.Name && o.Service == s.Service })
 }

@@ -109,7 +109,8 @@ func (c *counters) secondsSince(p *counters) float64 {
 	return here
 }
 
-// cpuSince sets the shares of all cores together and the busy share of each; nil where nothing was counted.
+// cpuSince sets the shares of all cores together and the busy share of each; nil if nothing was
+// counted.
 func (s *Sample) cpuSince(now, before []coreTime) {
 	if len(now) == 0 {
 		return

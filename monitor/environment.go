@@ -196,8 +196,8 @@ func RaiseOpenFiles() (soft, hard uint64, err error) {
 	if err != nil {
 		return soft, hard, err
 	}
-	// Setting is worth it even if the two are equal: Go's runtime raises the soft limit by itself, and takes that
-	// back in programs that it starts unless it was set explicitly.
+	// Setting is worth it even if the two are equal: Go's runtime raises the soft limit by itself,
+	// and restores it in programs that it starts unless it was set explicitly.
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: hard, Max: hard}); err != nil {
 		return soft, hard, os.NewSyscallError("setrlimit", err)
 	}

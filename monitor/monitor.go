@@ -64,8 +64,8 @@ func newClock() func() moment {
 // give two samples for one second.
 const tooSoon = 50 * time.Millisecond
 
-// untilNext returns how long it is to the next whole second of the wall clock. It is never longer than a second and a
-// bit, wherever the clock jumps to meanwhile.
+// untilNext returns the time to the next whole second of the wall clock. It is never longer than a
+// second and a bit, wherever the clock jumps to meanwhile.
 func untilNext(now time.Time) time.Duration {
 	wait := now.Truncate(time.Second).Add(time.Second).Sub(now.Round(0))
 	if wait < tooSoon {

@@ -149,8 +149,8 @@ func emulated(name []byte) bool {
 	return ours && numbered
 }
 
-// parseTable reads one counter from /proc/net/snmp or /proc/net/netstat, where a line of names stands above a line of
-// numbers.
+// parseTable reads one counter from /proc/net/snmp or /proc/net/netstat, which have a line of names
+// above a line of numbers.
 func parseTable(b []byte, group, name string) (int64, error) {
 	for len(b) > 0 {
 		var names, line []byte
@@ -259,7 +259,7 @@ func number(field []byte) (int64, bool) {
 	return n, true
 }
 
-// numbers reads as many numbers as there are places to put them and returns how many it found.
+// numbers reads as many numbers as there are places for them and returns their number.
 func numbers(line []byte, to ...*int64) int {
 	for i, p := range to {
 		n, rest, ok := cutNumber(line)

@@ -168,7 +168,7 @@ const (
 	ClusterManager = "cluster manager" // cmsd, which sends the locations of files to the redirector
 )
 
-// Operations returns how many requests of all kinds there were.
+// Operations returns the number of requests of all kinds.
 func (s *Service) Operations() int64 {
 	sum := int64(0)
 	for _, n := range s.Ops {
@@ -184,7 +184,7 @@ type Link struct {
 	Down        bool         `json:"down,omitempty"` // at the end of the span
 	ToClients   link.Traffic `json:"to_clients"`
 	FromClients link.Traffic `json:"from_clients"`
-	Cost        float64      `json:"emulation_cpu_seconds"` // CPU time that the emulation took; 0 where the kernel does it
+	Cost        float64      `json:"emulation_cpu_seconds"` // CPU time that the emulation took; 0 if the kernel runs the service
 }
 
 // Interfaces of a link's sample.

@@ -134,7 +134,7 @@ func (s *servers) leave(id identity) {
 }
 
 const (
-	searchAgain = 2  // looks until a service that is gone is searched for again
+	searchAgain = 2  // looks until a service that has ended is searched for again
 	hiddenAgain = 30 // samples until the next search for processes that are hidden
 )
 

@@ -121,8 +121,8 @@ func (t *table) due(e *entry) bool {
 	return isYoung || e.used > 0 || (t.look+e.pid)%often == 0
 }
 
-// removeEnded ends the processes that this look did not see. Children go before their parents where both went, or else the
-// parent could not inherit.
+// removeEnded ends the processes that this look did not see. Children are removed before their
+// parents if the two ended together, or else the parent could not inherit.
 func (t *table) removeEnded() {
 	var gone []*entry
 	for _, e := range t.known {
@@ -261,7 +261,7 @@ func (t *table) measure(e *entry, s *procStat) {
 		ownCPU(m, g.follow)
 	}
 	if e.dead {
-		return // its files and bytes are gone already
+		return // its files and bytes cannot be read any more
 	}
 	if g.role == RoleServer {
 		cpu := m.self.user + m.self.system

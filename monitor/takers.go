@@ -2,7 +2,7 @@ package monitor
 
 import "sync"
 
-// A taker puts one value of a metric where it belongs.
+// A taker stores one value of a metric in its field.
 type taker func(m *metrics, l labels, v float64)
 
 // takers returns the takers of the metrics that are known, by name. Counters that may come several times, with labels

@@ -38,8 +38,8 @@ const (
 	mostOfLog    = 16 << 20           // bytes of a log that are read in one look
 )
 
-// transferLog follows the log that globus-gridftp-server -log-transfer writes, as tail -F does: from its end on, over
-// rotations, and from its beginning where it comes later.
+// transferLog follows the log that globus-gridftp-server -log-transfer writes, as tail -F does:
+// from its end on, over rotations, and from its beginning if it is created later.
 type transferLog struct {
 	path   string
 	file   *os.File // nil: it is not there yet

@@ -36,8 +36,8 @@ type Options struct {
 	// Scratch returns the block device of this machine with the jobs' copies of files, "" if it is
 	// unknown. It is called at each look. It may be nil.
 	Scratch func() string
-	// Timeout bounds one look at a host; 0 means 3 s. A look that takes longer than a second makes for fewer and
-	// longer samples.
+	// Timeout bounds one look at a host; 0 means 3 s. A look that takes longer than a second leads
+	// to fewer and longer samples.
 	Timeout time.Duration
 
 	// Reporter, if it is not nil, is called every second for the statistics of each server of the
@@ -75,7 +75,7 @@ type Watch struct {
 // At every whole second of the wall clock each host gives a sample of the time since its last one.
 // Hosts that cannot be reached or do not respond in time give samples with an Error instead: three
 // in a row, then one a minute. Start fails only if the settings are wrong. When ctx ends, watching
-// ends without a final sample; [Watch.Stop] has to be called all the same.
+// ends without a final sample; [Watch.Stop] must be called nevertheless.
 func Start(ctx context.Context, hosts []Host, o Options, sink Sink) (*Watch, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = 3 * time.Second
