@@ -143,7 +143,7 @@ type Traffic struct {
 	Lost    int64 `json:"lost"`    // according to the link's loss
 	Cut     int64 `json:"cut"`     // because the link was down
 
-	// Busy is the share of the time in which the wire was sending; 0 where it has no rate.
+	// Busy is the share of the time in which the wire was sending; 0 if it has no rate.
 	Busy float64   `json:"busy"`
 	Wait Quantiles `json:"wait_seconds"` // of packets for the wire
 	// Late is the delay of packets beyond their intended arrival: the emulation's own fault.

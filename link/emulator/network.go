@@ -1,9 +1,10 @@
 // Package emulator makes the links that package link describes, for as long as a run lasts, and takes them away
 // again, also when the run is killed.
 //
-// The clients of a link live in a network namespace, a site, which has nothing but the link. Packets pass through a process
-// that keeps them as long as the link takes, and the kernel's TCP runs at both ends. [Best] finds where that is possible: in
-// this process, in one with a network of its own, or nowhere.
+// The clients of a link live in a network namespace, a site, which has nothing but the link.
+// Packets pass through a process that keeps them as long as the link takes, and the kernel's TCP
+// runs at both ends. [Best] determines the possibility: in this process, in one with a network of
+// its own, or nowhere.
 //
 // Nothing that was there before is changed: no interface, route, setting or queue that this package did not make.
 // Everything it creates is bound to open files of processes that end with the run, so nothing needs to be found and removed
@@ -62,7 +63,7 @@ type Network struct {
 	Service string
 
 	pids  []int           // of the processes of the emulation, except this process
-	over  <-chan struct{} // closed when the emulation has ended by itself; nil where that cannot be
+	over  <-chan struct{} // closed when the emulation has ended by itself; nil if that is impossible
 	fail  func() error    // error that ended the emulation, if it has ended
 	close func() error    // called once
 	once  sync.Once
@@ -173,8 +174,8 @@ func (l *Line) Spec() link.Spec {
 	return l.now.Spec
 }
 
-// Change changes the properties of the link to spec, from now on; MTU, Congestion and Trunk stay as
-// they are. Packets on their way arrive as before.
+// Change changes the properties of the link to spec, from now on; MTU, Congestion and Trunk stay
+// unchanged. Packets on their way arrive as before.
 func (l *Line) Change(spec link.Spec) error {
 	spec.Trunk = ""
 	if err := link.Check([]link.Named{{Name: l.Name, Spec: spec}}); err != nil {
@@ -186,7 +187,8 @@ func (l *Line) Change(spec link.Spec) error {
 	})
 }
 
-// SetDown cuts the link, with all that is under way on it, or mends it. A trunk takes with it all links over it.
+// SetDown cuts the link, with all packets on it, or restores it. A trunk takes with it all links
+// over it.
 func (l *Line) SetDown(down bool) error {
 	return l.set(func(now *setting) { now.Down = down })
 }

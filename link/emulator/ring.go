@@ -1,17 +1,17 @@
 package emulator
 
-// A ring keeps the packets that are under way in one direction, in their order, in memory of fixed size. It allocates
-// nothing.
+// A ring keeps the packets on their way in one direction, in their order, in memory of fixed size.
+// It allocates nothing.
 type ring struct {
 	bytes []byte
 	slots []slot
 	first int // oldest slot
 	count int
-	tail  int // where the next packet begins
+	tail  int // index of the next packet
 	large int // most bytes of one packet
 }
 
-// A slot is one packet under way.
+// A slot is one packet on its way.
 type slot struct {
 	at       int64 // when it arrives
 	off, len int32

@@ -26,7 +26,8 @@ func (w *way) set(p params) {
 	w.ring = w.ring.grown(holds(p))
 }
 
-// buffer returns where the next packet is to be read to. If the ring is full it goes where it will be dropped from.
+// buffer returns the memory for the next packet. If the ring is full it returns memory from which
+// the packet will be dropped.
 func (w *way) buffer() (b []byte, full bool) {
 	if b = w.ring.next(); b != nil {
 		return b, false
