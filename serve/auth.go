@@ -21,7 +21,7 @@ import (
 // implements it.
 type Rights interface {
 	May(op token.Op, path string) bool
-	// Most returns how many bytes a client, known by a unique text, may store in a
+	// Most returns the number of bytes that a client, identified by a unique text, may store in a
 	// file, and in all files that are being stored at a time; ok is false if there is no limit.
 	Most() (who string, bytes int64, ok bool)
 }

@@ -147,7 +147,7 @@ func (s *Server) moveTo(r *Request, source entry, to string, replace bool) {
 		code = http.StatusCreated
 	}
 	r.w.WriteHeader(code)
-	_ = s.copied(r.Text()) // the client may be gone
+	_ = s.copied(r.Text()) // the client may have disconnected
 }
 
 // copy copies the file of r to the file to.

@@ -87,7 +87,7 @@ func (t *dirTree) list(name string, each func(entry) error) error {
 			}
 			e, err := t.stat(path.Join(name, d.Name())) // follows links, as open does
 			if err != nil || !e.dir && !regular(d) {
-				continue // gone, leads outside, or cannot be read anyway
+				continue // removed, leads outside, or cannot be read anyway
 			}
 			e.name = d.Name()
 			if err := each(e); err != nil {

@@ -43,7 +43,7 @@ func (s *Server) get(r *Request, chunks bool) {
 		return
 	}
 	h := r.w.Header()
-	h["Content-Type"] = []string{"application/octet-stream"} // nothing is to be guessed from content
+	h["Content-Type"] = []string{"application/octet-stream"} // browsers must not guess it from the content
 	h["Etag"] = []string{f.etag()}
 	if err := s.addDigests(r, f); err != nil {
 		r.FailWith(err)

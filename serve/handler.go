@@ -247,7 +247,7 @@ func (r *Request) Fail(code int, message string) {
 	}
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	r.w.WriteHeader(code)
-	_, _ = io.WriteString(r.w.ResponseWriter, message+"\n") // the client may be gone
+	_, _ = io.WriteString(r.w.ResponseWriter, message+"\n") // the client may have disconnected
 }
 
 // FailWith responds with the status of err. The text of an error that is not a Refusal is logged

@@ -160,7 +160,7 @@ func (s *Server) Addr() net.Addr {
 	return s.addr
 }
 
-// URL returns where the top folder is, "" before Listen or Serve.
+// URL returns the URL of the top folder, "" before Listen or Serve.
 func (s *Server) URL() string {
 	a := s.Addr()
 	if a == nil {

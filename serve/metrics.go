@@ -162,7 +162,7 @@ func (m *metrics) writeDurations(b *bytes.Buffer) {
 	}
 }
 
-// Payload returns how many bytes of files the server has taken and given so far,
+// Payload returns the number of bytes of files that the server has received and sent so far,
 // without headers and listings.
 func (s *Server) Payload() (in, out int64) {
 	return s.metrics.payloadIn.Load(), s.metrics.payloadOut.Load()

@@ -22,7 +22,7 @@ func newPacer(rate int64) *pacer {
 	return &pacer{rate: float64(rate)}
 }
 
-// take books n bytes at now and returns how long to wait before they move.
+// take books n bytes at now and returns the wait before they move.
 func (p *pacer) take(now time.Time, n int) time.Duration {
 	if p == nil {
 		return 0
@@ -37,8 +37,8 @@ func (p *pacer) take(now time.Time, n int) time.Duration {
 	return wait
 }
 
-// quantum returns how many of n bytes may move at once, so that a slow
-// connection trickles instead of jerking: about 1/20 s worth.
+// quantum returns the number of bytes, of n, that may move at once, so that a slow connection
+// trickles instead of jerking: about 1/20 s worth.
 func (p *pacer) quantum(n int) int {
 	if p == nil {
 		return n

@@ -44,7 +44,7 @@ type Config struct {
 	Public bool   // allow an address beyond loopback without TLS and credentials
 
 	CertFile, KeyFile string           // PEM; with them the server uses TLS only; set both files or neither
-	Certificate       *tls.Certificate // in the place of the files
+	Certificate       *tls.Certificate // instead of the files
 
 	// Accepted credentials: clients need one of the following. Without any, every client is
 	// accepted.

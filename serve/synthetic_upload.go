@@ -16,7 +16,7 @@ type memUpload struct {
 	seed uint64
 	made bool   // all bytes so far are content of seed
 	kept []byte // all bytes so far, unless made
-	held int64  // how many of them t.bytes has
+	held int64  // number of them in t.bytes
 }
 
 func (t *synthetic) create(name string) (upload, error) {

@@ -73,7 +73,7 @@ type Refusal struct {
 func (e *Refusal) Error() string { return e.Reason }
 
 var (
-	// ErrIsFolder refuses a folder in the place of a file.
+	// ErrIsFolder refuses a folder in place of a file.
 	ErrIsFolder = &Refusal{http.StatusMethodNotAllowed, "is a folder"}
 	// ErrExists refuses to replace a file.
 	ErrExists = &Refusal{http.StatusPreconditionFailed, "exists already"}
