@@ -104,7 +104,7 @@ type PrometheusConfig struct {
 	Config
 	Scrape []string      // host:port of pages at /metrics that it fetches
 	Token  string        // bearer token for the pages; may be empty
-	Every  time.Duration // how often; 0 means 1 s
+	Every  time.Duration // interval; 0 means 1 s
 	Blocks string        // folder of initial blocks, which are copied; may be empty
 }
 

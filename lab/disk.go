@@ -238,7 +238,7 @@ func (d *disks) remove() error {
 		errs = append(errs, retry(func() error { _, err := output("umount", at); return err }))
 	}
 	for _, folder := range d.groups {
-		errs = append(errs, retry(func() error { return os.Remove(folder) })) // the last of its processes may not be gone
+		errs = append(errs, retry(func() error { return os.Remove(folder) })) // the last of its processes may still exist
 	}
 	d.mounts, d.groups, d.numbers = nil, nil, nil
 	return errors.Join(errs...)
@@ -260,13 +260,13 @@ func removeGroups(prefix string) error {
 				if err == nil && d.IsDir() {
 					all = append(all, path)
 				}
-				return nil // or it is gone
+				return nil // or it has ended
 			})
 		}
 	}
 	var errs []error
 	for _, folder := range slices.Backward(all) {
-		errs = append(errs, retry(func() error { // the last of its processes may not be gone
+		errs = append(errs, retry(func() error { // the last of its processes may still exist
 			if err := os.Remove(folder); !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

@@ -92,7 +92,7 @@ type Config struct {
 
 	ours    bool // the system runs as the user that starts it, even as root
 	grouped bool // it has control groups
-	as      int  // user that runs it where root starts it; 0 is plainUser
+	as      int  // user that runs it if root starts it;
 }
 
 // plainUser runs servers when root starts them. It needs no entry in passwd.
@@ -188,8 +188,8 @@ func signalAll(parts []*process, sig syscall.Signal) error {
 	return err
 }
 
-// Kill ends all processes at once, as a crash does, and returns when they are gone. The ports stay reserved:
-// connections are refused until Restart.
+// Kill ends all processes at once, as a crash does, and returns when they have ended. The ports
+// stay reserved: connections are refused until Restart.
 func (s *System) Kill() { stopAll(s.parts, 0) }
 
 // stopAll ends processes, the last first, each with that much patience.
@@ -242,8 +242,8 @@ func (s *System) run(ctx context.Context, parts []*process) (err error) {
 	return nil
 }
 
-// Stop ends all processes, gently first, and removes the system's files. It returns when they are
-// gone. A second Stop does nothing.
+// Stop ends all processes, gently first, and removes the system's files. It returns when they have
+// ended. A second Stop does nothing.
 func (s *System) Stop() error {
 	stopAll(s.parts, 3*time.Second)
 	for _, p := range s.ports {

@@ -39,7 +39,7 @@ type process struct {
 	lost   func(name string, why error) // called when the process ends by itself after it has responded; may be nil
 
 	pid    int
-	done   chan struct{} // closed when the process and its group are gone
+	done   chan struct{} // closed when the process and its group have ended
 	exit   error         // valid after done
 	wanted atomic.Bool   // it has responded and has not been stopped since
 }
@@ -169,7 +169,7 @@ func (p *process) orphans() (found bool) {
 		if at, err := os.Readlink(d); err == nil && at == p.home {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(d)))
 			found = true
-			_ = syscall.Kill(pid, syscall.SIGKILL) // or it is gone
+			_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended
 		}
 	}
 	return found
@@ -185,7 +185,7 @@ func alive(pgid int) bool {
 	for _, f := range stats {
 		b, err := os.ReadFile(f)
 		if err != nil {
-			continue // it is gone
+			continue // it has ended
 		}
 		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // state, parent, group
 		if len(fields) > 2 && fields[2] == strconv.Itoa(pgid) && fields[0] != "Z" {
@@ -209,7 +209,8 @@ func (p *process) signal(sig syscall.Signal) error {
 // endSignal returns the signal that requests the end of the process.
 func (p *process) endSignal() syscall.Signal { return cmp.Or(p.end, syscall.SIGTERM) }
 
-// stop ends the process: with its signal and that much patience, then with SIGKILL. It returns when it is gone.
+// stop ends the process: with its signal and that much patience, then with SIGKILL. It returns when
+// it has ended.
 func (p *process) stop(patience time.Duration) {
 	p.wanted.Store(false)
 	if !p.running() {

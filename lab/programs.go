@@ -42,7 +42,7 @@ func packageOf(program string) string {
 type MissingError struct {
 	Program string
 	Package string // Debian package that brings it, "" if unknown
-	How     string // command that brings it where no package does
+	How     string // command that installs it if no package does
 	Why     string // sentence on requirements that no command installs
 }
 
@@ -115,8 +115,8 @@ func (c Config) programs(names []string) (map[string]string, error) {
 	return found, err
 }
 
-// Find looks for a program in PATH, then where daemons lie, which the PATH of an ordinary user often leaves out; for
-// a name that ends in .so, where libraries lie.
+// Find looks for a program in PATH, then where daemons lie, which the PATH of an ordinary user
+// often leaves out; for a name that ends in .so, the folders of libraries.
 func Find(name string) (string, error) {
 	if in, pattern := inBuild(name); in != "" {
 		return findBuilt(in, pattern)

@@ -146,7 +146,7 @@ func roleOf(s *System, name string) string {
 }
 
 // KillPart ends all processes of one server at once, as the crash of its host does, and returns
-// when they are gone. Its ports stay reserved: connections are refused until RestartPart. During
+// when they have ended. Its ports stay reserved: connections are refused until RestartPart. During
 // that time XRootD's redirector makes clients wait that request an unknown file, such as a new
 // file: a dead data server might have it. (Extra with "cms.delay drop 3s" makes it forget the dead
 // after 3 s instead of 10 minutes.)
