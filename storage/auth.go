@@ -60,7 +60,7 @@ type Auth struct {
 	Insecure         bool        `json:"insecure,omitempty" doc:"Trust any server certificate, and let tokens and passwords go over plain http."`
 }
 
-// Files returns where a has the names of files and folders, by their keys.
+// Files returns the fields of a with the names of files and folders, by their keys.
 func (a *Auth) Files() map[string]*string {
 	return map[string]*string{
 		"password_file": &a.PasswordFile, "token_file": &a.TokenFile, "cert_file": &a.CertFile, "key_file": &a.KeyFile,
@@ -88,7 +88,8 @@ func (c *Credentials) Bearer() *Renewable[string] { return renewable(c.token, c.
 // Secret returns the password, which is renewed if it came from a file.
 func (c *Credentials) Secret() *Renewable[string] { return renewable(c.password, c.Password) }
 
-// Renewals returns how often the token, the password and the client certificate of TLS were renewed since the last call.
+// Renewals returns the number of renewals of the token, the password and the client certificate of
+// TLS since the last call.
 func (c *Credentials) Renewals() (n int) {
 	for _, r := range []*Renewable[string]{c.password, c.token} {
 		if r != nil {
@@ -101,7 +102,7 @@ func (c *Credentials) Renewals() (n int) {
 	return n
 }
 
-// renewable returns r, or a credential that stays as it is.
+// renewable returns r, or a credential that never changes.
 func renewable(r *Renewable[string], value string) *Renewable[string] {
 	if r == nil {
 		r, _ = NewRenewable(func([]string) (string, error) { return value, nil }) // it cannot fail

@@ -66,7 +66,7 @@ func (c *endpointClient) Do(ctx context.Context, op *Op, p Progress) (Result, er
 	return c.Client.Do(ctx, op, &c.progress)
 }
 
-// An endpointProgress names the endpoint where a driver does not report the data server.
+// An endpointProgress names the endpoint if a driver does not report the data server.
 type endpointProgress struct {
 	Progress
 	name string

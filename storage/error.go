@@ -80,7 +80,7 @@ const (
 	Scratch            // the disk of this machine that was to take the payload is full or broken
 	Other              // everything else; the first few are kept whole
 	Canceled           // the run ended first; not a failure of the service
-	Classes            // how many classes there are
+	Classes            // number of classes
 )
 
 func classNames() [Classes]string {

@@ -81,7 +81,7 @@ func (r *Renewable[T]) read(seen []os.FileInfo) error {
 	return nil
 }
 
-// Renewals returns how often the credential was renewed since the last call.
+// Renewals returns the number of renewals since the last call.
 func (r *Renewable[T]) Renewals() int {
 	if r.count.Load() == 0 {
 		return 0

@@ -92,10 +92,10 @@ type Result struct {
 	Servers    []string      // Locate: host:port of the servers with the file
 	Discarded  int64         // payload bytes that were counted but dropped before they reached memory
 	Wire       int64         // bytes read and written on connections, protocol included; 0 if the driver cannot determine it
-	Waits      int           // how often the service made the client wait and repeat the request
-	Waited     time.Duration // how long the client did so
+	Waits      int           // number of times that the service made the client wait and repeat the request
+	Waited     time.Duration // total time of these waits
 	Signed     int           // requests that the service required to be signed, and that were
-	Reopened   int           // how often a file was opened again because its data server was lost
+	Reopened   int           // number of times that a file was opened again because its data server was lost
 	Renewed    int           // credentials that were read again since the last operation of any client, because they were renewed
 	Handshake  time.Duration // duration of the first TLS handshake; 0 without TLS
 	Handshakes int           // TLS handshakes
@@ -159,9 +159,10 @@ type Target struct {
 	URL     *url.URL
 	Cred    Credentials
 	Command []string // driver command: the program and its arguments, with placeholders
-	Shared  bool     // all clients of the service use the same connection to a server, where the protocol can do that
+	Shared  bool     // all clients of the service use the same connection to a server, if the protocol supports that
 	Reach   Reach    // nil: servers are reached at their own addresses
-	// which TLS sessions the connections of clients resume, where the protocol has TLS and the driver its own connections
+	// TLS sessions that the connections of clients resume, if the protocol has TLS and the driver
+	// its own connections
 	Resume Resumption
 }
 
@@ -207,8 +208,9 @@ type Driver struct {
 	Name    DriverName
 	Schemes []string
 	Kinds   []Kind // the operations of its clients; checked when the plan is made
-	// OpenFiles returns how many open files (connections, pipes, local files) a client with inFlight concurrent
-	// requests needs at most. It is nil if the service is part of this process and clients open nothing.
+	// OpenFiles returns the largest number of open files (connections, pipes, local files) that a
+	// client with inFlight concurrent requests needs. It is nil if the service is part of this
+	// process and clients open nothing.
 	OpenFiles func(inFlight int) int
 	Ports     bool // each session needs a TCP port of this machine
 	External  bool // clients are external programs
@@ -216,7 +218,8 @@ type Driver struct {
 	Open func(ctx context.Context, t Target) (Service, error)
 }
 
-// ClientFiles returns how many open files a client with inFlight concurrent requests needs at most.
+// ClientFiles returns the largest number of open files that a client with inFlight concurrent
+// requests needs.
 func (d *Driver) ClientFiles(inFlight int) int {
 	if d.OpenFiles == nil {
 		return 0
@@ -252,7 +255,7 @@ const (
 	Locate               // which servers have a file
 	Ping                 // check whether the service is there, on the session as it is
 	Run                  // run a program of the user on a file
-	Kinds                // how many kinds there are
+	Kinds                // number of kinds
 )
 
 func kindNames() [Kinds]string {
@@ -301,7 +304,7 @@ const (
 	Redirected                 // another server was named
 	Opened                     // the file is open, or the answer's head is there
 	FirstByte                  // the first payload byte has arrived
-	Phases                     // how many phases there are
+	Phases                     // number of phases
 )
 
 // A PhaseTracker has the bit 1<<Phase set for each phase that an operation has reported. Its zero value belongs to

@@ -44,7 +44,7 @@ type tool struct {
 	part []string // reads one range; nil: cannot
 
 	raw  bool   // URLs of XRootD's schemes are not escaped
-	sink string // where unwanted payload goes: "" a scratch file after all, "link" a link to /dev/null, else that path
+	sink string // destination of unwanted payload:
 	// The program is one process that reads {source} with read and writes {dest} with write, so the
 	// kernel's counters show its progress.
 	counted bool

@@ -85,7 +85,7 @@ func (p *process) pollUntil(ctx context.Context, t time.Time) (bool, error) {
 	return true, nil
 }
 
-// ctxErr is ctx's error, unless the program ended all the same.
+// ctxErr returns ctx's error, or nil if the program has ended.
 func ctxErr(ctx context.Context, gone func() bool) error {
 	if gone() {
 		return nil
@@ -126,7 +126,7 @@ const mostSeen = 64
 func (p *peak) look(pid int) {
 	for all := []string{strconv.Itoa(pid)}; len(all) > 0 && len(all) < mostSeen; all = all[1:] {
 		p.seen = max(p.seen, highWater(all[0]))
-		children, _ := os.ReadFile(fmt.Sprintf("/proc/%s/task/%[1]s/children", all[0])) // gone, or not known to this kernel
+		children, _ := os.ReadFile(fmt.Sprintf("/proc/%s/task/%[1]s/children", all[0])) // ended, or not supported by this kernel
 		all = append(all, strings.Fields(string(children))...)
 	}
 }

@@ -116,7 +116,7 @@ func (p *process) waitExit() (*os.ProcessState, error) {
 		}
 		return p.cmd.ProcessState, nil
 	}
-	go func() { _ = p.reap() }() // it ends when the kernel lets go of the program
+	go func() { _ = p.reap() }() // it ends when the kernel releases the program
 	return nil, errors.New("it was killed 10 s ago and still has not ended")
 }
 

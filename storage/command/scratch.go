@@ -24,7 +24,7 @@ const (
 )
 
 // makeFolder makes a service's folder, after it has removed the folders of killed runs of this
-// user. The manifest is to be closed after the folder is gone.
+// user. The manifest must be closed after the folder is removed.
 func makeFolder() (dir string, manifest *os.File, err error) {
 	clearLeftovers(os.TempDir())
 	if dir, err = os.MkdirTemp("", folderPrefix); err != nil {

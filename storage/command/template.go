@@ -187,8 +187,8 @@ func (p place) check(op *storage.Op) error {
 	return nil
 }
 
-// of returns the URL of a file. XRootD's own clients take the path of their schemes as it is (raw),
-// all other clients need it escaped.
+// of returns the URL of a file. XRootD's own clients take the path of their schemes unchanged
+// (raw), all other clients need it escaped.
 func (p place) of(path string, raw bool) string {
 	if raw && p.xrootd() {
 		return p.server + join(p.plain, path)

@@ -169,7 +169,7 @@ func (d *Diagnosis) with(scheme string) string {
 
 func secured(scheme string) string {
 	switch scheme {
-	case "http", "dav", "root", "xroot": // root:// where the server demands TLS
+	case "http", "dav", "root", "xroot": // root:// if the server demands TLS
 		return scheme + "s"
 	}
 	return "https"

@@ -240,7 +240,7 @@ func signProxy(by *x509.Certificate, signer *rsa.PrivateKey, key *rsa.PublicKey,
 
 // A policy is the extension that makes a certificate a proxy (RFC 3820, 3.8).
 type policy struct {
-	proxies  int // how many proxies may be derived from it, one from the other
+	proxies  int // number of proxies that may be derived from it, one from the other
 	language asn1.ObjectIdentifier
 }
 

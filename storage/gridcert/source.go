@@ -128,7 +128,7 @@ func (s *Source) refresh(now time.Time) {
 	}
 }
 
-// Renewals returns how often other files were read since the last call.
+// Renewals returns the number of times that other files were read since the last call.
 func (s *Source) Renewals() int {
 	if s.count.Load() == 0 {
 		return 0

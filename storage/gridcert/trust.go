@@ -23,7 +23,7 @@ import (
 // they are read again.
 const believed = 10 * time.Minute
 
-// mostCertificates bounds how many certificates of servers are remembered.
+// mostCertificates is the number of certificates of servers that are cached.
 const mostCertificates = 4096
 
 // Trust has authorities and the certificates of servers that they signed. It is safe for concurrent

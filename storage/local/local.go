@@ -74,7 +74,7 @@ type service struct {
 	target  string // name of the file in root that the target is; "": the target is root
 	url     string // without a slash at the end
 	buffers sync.Pool
-	parts   atomic.Uint64 // how many unfinished files were named
+	parts   atomic.Uint64 // number of unfinished files that were named
 }
 
 // Client implements storage.Service.

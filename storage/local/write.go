@@ -56,8 +56,8 @@ func alive(pid int) bool {
 	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// create makes an unfinished file in dir. Its name is new as long as no other process has this one's id; should it
-// be there all the same, the next is tried.
+// create makes an unfinished file in dir. Its name is new as long as no other process has this
+// one's id; if it exists nevertheless, the next is tried.
 func (s *service) create(dir string) (*os.File, string, error) {
 	for {
 		name := filepath.Join(dir, unfinished+strconv.Itoa(os.Getpid())+"-"+strconv.FormatUint(s.parts.Add(1), 10))

@@ -29,7 +29,7 @@ type Config struct {
 	Collapse  int           // collapse=500x20%: with more operations than that, and 0 never,
 	Left      float64       // the share of the capacity that is left
 	Noise     float64       // noise=3%: the capacity's spread from opening to opening
-	Files     int           // files=100x1MiB: how many
+	Files     int           // files=100x1MiB: number
 	Size      int64         // and their size
 	// error=0.1% or error.reset=0.1%: the share of operations that fail, by class; without a class they are busy.
 	Errors [storage.Classes]float64

@@ -25,7 +25,7 @@ type run struct {
 	op      *storage.Op
 	p       storage.Progress
 	res     storage.Result
-	at      time.Duration // how far it is, by plan
+	at      time.Duration // its progress, by plan
 	left    int64         // payload still to move
 	got     bool          // its first byte was reported
 	failure storage.Class

@@ -169,7 +169,7 @@ func (c *client) Close() error {
 
 func (c *client) isConnected() bool { return c.connected || c.shared != nil && c.shared.up.Load() }
 
-// broken notes that the session is gone, for all that share it.
+// broken notes that the session has ended, for all that share it.
 func (c *client) broken() {
 	c.connected = false
 	if c.shared != nil {
@@ -248,7 +248,7 @@ func (c *client) takePlace() {
 	}
 }
 
-// serviceTime draws how long the servers need for the next operation.
+// serviceTime draws the time that the servers need for the next operation.
 func (c *client) serviceTime() time.Duration {
 	mean := float64(c.w.Service) / c.w.capacity()
 	if c.w.Constant {

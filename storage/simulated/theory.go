@@ -76,7 +76,7 @@ func (t Theory) Residence(n int) time.Duration {
 	return time.Duration((float64(n)/t.Rate(n) - t.Think.Seconds()) * float64(time.Second))
 }
 
-// Bounds returns the rates between which that of n clients must lie, for exponential service times and servers:
+// Bounds returns the limits of the rate of n clients, for exponential service times and servers:
 // without any waiting, and with all others always first.
 func (t Theory) Bounds(n int) (low, high float64) {
 	s, z, k := t.Service.Seconds(), t.Think.Seconds(), float64(t.Servers)
@@ -101,8 +101,9 @@ func (t Theory) Best(most int) (n int, rate float64) {
 	return n, rate
 }
 
-// Saturation returns where the line from zero through the rate of one client reaches the best rate of 1 to most
-// clients: N* for a service of servers whose best rate is all that they can do.
+// Saturation returns the number of clients at which the line from zero through the rate of one
+// client reaches the best rate of 1 to most clients: N* for a service of servers whose best rate is
+// all that they can do.
 func (t Theory) Saturation(most int) float64 {
 	_, rate := t.Best(most)
 	return rate / t.Rate(1)

@@ -10,7 +10,7 @@ import (
 	"weir/internal/require"
 )
 
-// elsewhere is set where a test's binary is to be a server.
+// elsewhere is set if a test's binary must become a server.
 const elsewhere = "WEIR_TEST_SERVER"
 
 // Main is TestMain for tests with a server in another process, so that its memory and CPU time are

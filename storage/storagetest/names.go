@@ -32,7 +32,7 @@ func (s *suite) entry(t *testing.T, c storage.Client, p string) (storage.Entry, 
 	return found, seen[base]
 }
 
-// gone fails unless p is not there any more.
+// gone fails if p still exists.
 func (s *suite) gone(t *testing.T, c storage.Client, p string) {
 	t.Helper()
 	if s.offers(storage.Stat) {
@@ -103,7 +103,7 @@ func (s *suite) testRemoveFolder(t *testing.T, c storage.Client, outer, inner st
 	s.gone(t, c, outer)
 }
 
-// mostCopies is on how many servers a folder may be.
+// mostCopies is the largest number of servers with a folder.
 const mostCopies = 8
 
 // testMissing requests missing files with every kind of operation.

@@ -29,7 +29,7 @@ func (s *suite) testDriver(t *testing.T) {
 		}
 	}
 	svc := s.service(t, s.target)
-	for range 3 { // never used: closing is fine all the same
+	for range 3 { // never used: closing must succeed nevertheless
 		if err := svc.Client().Close(); err != nil {
 			t.Errorf("closing an unused client: %v", err)
 		}
@@ -166,7 +166,7 @@ func (s *suite) testTimeout(t *testing.T) {
 	})
 }
 
-// testNetwork puts hosts in the place of the target's that do not behave.
+// testNetwork replaces the target's host by hosts that misbehave.
 func (s *suite) testNetwork(t *testing.T) {
 	if !s.o.Network {
 		t.Skip("declared: the target is not reached over TCP")

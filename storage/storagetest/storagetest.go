@@ -46,7 +46,7 @@ type Options struct {
 	Dir     string        // folder below the target, which exists, to work in; "" is the target itself
 	Lacks   []Lack        // features that are not tested
 	Sum     string        // checksum algorithm to use; "" is adler32
-	Clients int           // how many clients at once; 0 is 100
+	Clients int           // number of concurrent clients; 0 is 100
 	Largest int64         // bytes of the largest file; 0 is 16 MiB
 	Few     bool          // fewer sizes and names, for drivers whose operations take long
 	Shared  bool          // clients can share a session (Target.Shared)

@@ -113,9 +113,9 @@ func (c *Call) Fetch(read func(hash.Hash) error) error {
 	})
 }
 
-// Through reads payload with from, until it returns io.EOF or most bytes have been read, and passes it through sum
-// (if it is not nil) and to Dest. It counts the bytes and returns how many there were. buffers is a pool of
-// *[]byte.
+// Through reads payload with from, until it returns io.EOF or most bytes have been read, and passes
+// it through sum (if it is not nil) and to Dest. It counts the bytes and returns their number.
+// buffers is a pool of *[]byte.
 func (c *Call) Through(buffers *sync.Pool, most int64, sum hash.Hash, from func([]byte) (int, error)) (total int64, err error) {
 	held := buffers.Get().(*[]byte)
 	defer buffers.Put(held)
