@@ -18,8 +18,8 @@ func answer(status uint16, body string) string {
 	return string(binary.BigEndian.AppendUint32(b, uint32(len(body)))) + body
 }
 
-// told returns the result of lab.DataServers for a server that sends these bytes.
-func told(t testing.TB, said string) (map[string]bool, error) {
+// located returns the result of lab.DataServers for a server that sends these bytes.
+func located(t testing.TB, said string) (map[string]bool, error) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	require.NoError(t, ours.SetDeadline(time.Now().Add(10*time.Second)))
@@ -59,7 +59,7 @@ func TestDataServers(t *testing.T) {
 		{"cut off", hello + login[:9], "EOF", 0},
 		{"another protocol", "HTTP/1.1 400 Bad Request\r\n", "answers the XRootD handshake", 0},
 	} {
-		found, err := told(t, c.said)
+		found, err := located(t, c.said)
 		if len(found) != c.ports || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v; want %d ports, %q", c.name, found, err, c.ports, c.want)
 		}
@@ -73,7 +73,7 @@ func FuzzDataServers(f *testing.F) {
 	f.Add(hello + login + "\x00\x01\x00\x00\xff\xff\xff\xff")
 	f.Add("HTTP/1.1 400 Bad Request\r\n\r\n")
 	f.Fuzz(func(t *testing.T, said string) {
-		if found, err := told(t, said); err != nil && found != nil {
+		if found, err := located(t, said); err != nil && found != nil {
 			t.Errorf("%v and %v", found, err)
 		}
 	})

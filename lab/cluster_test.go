@@ -27,17 +27,17 @@ func TestCluster(t *testing.T) {
 	reports, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer reports.Close()
-	var told []string
+	var started []string
 	lost := make(chan string, 8)
 	s := labtest.Start(t, lab.XRootDConfig{
 		Servers: 3, Extra: fmt.Sprintf("xrd.report %s every 1s all\n", reports.LocalAddr()),
-		Config: lab.Config{TLS: true, Progress: func(part string) { told = append(told, part) },
+		Config: lab.Config{TLS: true, Progress: func(part string) { started = append(started, part) },
 			Lost: func(part string, why error) { lost <- part + " " + why.Error() }},
 	})
 	want := []string{
 		"redirector-cmsd", "redirector-xrootd", "ds1-cmsd", "ds1-xrootd", "ds2-cmsd", "ds2-xrootd", "ds3-cmsd", "ds3-xrootd",
 	}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, started); diff != "" {
 		t.Errorf("progress: %s", diff)
 	}
 	t.Run("members", func(t *testing.T) { members(t, s) })
@@ -50,13 +50,13 @@ func TestCluster(t *testing.T) {
 		pids := s.Pids("ds3")
 		require.NoError(t, syscall.Kill(-pids[1], syscall.SIGKILL))
 		if what := <-lost; what != "ds3-xrootd signal: killed" {
-			t.Errorf("told as lost: %s", what)
+			t.Errorf("reported as lost: %s", what)
 		}
 		require.NoError(t, s.RestartPart(t.Context(), "ds3"))
 	})
 	t.Run("stopped", func(t *testing.T) { gone(t, s) })
 	if n := len(lost); n > 0 {
-		t.Errorf("%d parts that were stopped are told as lost: %s", n, <-lost)
+		t.Errorf("%d parts that were stopped are reported as lost: %s", n, <-lost)
 	}
 }
 

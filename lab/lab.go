@@ -92,7 +92,7 @@ type Config struct {
 
 	ours    bool // the system runs as the user that starts it, even as root
 	grouped bool // it has control groups
-	as      int  // user that runs it if root starts it;
+	as      int  // user that runs it if root starts it; 0 is plainUser
 }
 
 // plainUser runs servers when root starts them. It needs no entry in passwd.

@@ -163,7 +163,7 @@ func TestAskRestarted(t *testing.T) {
 	tell := func() int { sum, _, _ := k.services(); return sum[DataServer].Pid }
 	require.Eventually(t, "the server tells", func() bool { return tell() > 0 })
 	s.Kill()
-	require.Eventually(t, "its silence is told", func() bool { _, errs, _ := k.services(); return len(errs) > 0 })
+	require.Eventually(t, "the lack of responses is reported", func() bool { _, errs, _ := k.services(); return len(errs) > 0 })
 	require.NoError(t, s.Restart(t.Context()))
 	before := tell()
 	require.Eventually(t, "it tells again", func() bool { return tell() > before })
@@ -184,7 +184,7 @@ func TestAskStopped(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, "the server tells", func() bool { sum, _, _ := k.services(); return sum[DataServer].Pid > 0 })
 	require.NoError(t, s.Signal(syscall.SIGSTOP))
-	require.Eventually(t, "its silence is told", func() bool { _, errs, _ := k.services(); return len(errs) > 0 })
+	require.Eventually(t, "the lack of responses is reported", func() bool { _, errs, _ := k.services(); return len(errs) > 0 })
 	require.NoError(t, w.Stop())
 	require.NoError(t, s.Signal(syscall.SIGCONT))
 	if _, errs, _ := k.services(); len(errs) > 3 {
@@ -258,9 +258,9 @@ func BenchmarkAsk(b *testing.B) {
 	ask := func() *statistics {
 		text, err := asks.Report(ctx, s.Servers[0].Address)
 		require.NoError(b, err)
-		told, err := parseStatistics(text)
+		stats, err := parseStatistics(text)
 		require.NoError(b, err)
-		return told
+		return stats
 	}
 	first, before := ask(), burn.Process()
 	for b.Loop() {

@@ -124,7 +124,7 @@ func TestPressure(t *testing.T) {
 		t.Errorf("%v", s.Waits)
 	}
 	if s := now.since(&counters{}); s.Waits != nil {
-		t.Errorf("told without a first look: %v", *s.Waits)
+		t.Errorf("reported without a first look: %v", *s.Waits)
 	}
 	for _, text := range []string{"", "some\n", "full total=5\n", "some avg10=0.00 total=\n", "some total=many\n"} {
 		if err := parsePressure([]byte(text), &now); err == nil {

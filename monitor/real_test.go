@@ -192,7 +192,7 @@ func TestOwnCPUWithPrograms(t *testing.T) {
 }
 
 // TestProcessDeath: a watched process is killed in the middle; sums stand,
-// samples go on, the loss is told once.
+// samples go on, the loss is reported once.
 func TestProcessDeath(t *testing.T) {
 	cmd, _, _ := playing(t, "idle")
 	require.Eventually(t, "the process has its program's size", func() bool {
@@ -220,6 +220,6 @@ func TestProcessDeath(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if _, err = look(); err != nil {
-		t.Errorf("told again: %v", err)
+		t.Errorf("reported again: %v", err)
 	}
 }

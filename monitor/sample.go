@@ -118,7 +118,7 @@ type Proc struct {
 	Files   int     `json:"open_files,omitempty"`
 
 	// Of the service's processes only. Of a process with many threads the busiest are read, and the others in turn.
-	MeasuredThreads  int     `json:"measured_threads,omitempty"`              // with a measured CPU time in the span
+	MeasuredThreads  int     `json:"measured_threads,omitempty"`              // with a known CPU time in the span; may be 0
 	BusiestThread    float64 `json:"busiest_thread_cpu_seconds,omitempty"`    // of the span: CPU time of the busiest of these
 	UnmeasuredThread float64 `json:"unmeasured_thread_cpu_seconds,omitempty"` // upper bound for any other thread
 	AllowedCores     int     `json:"allowed_cores,omitempty"`                 // cores on which they may run, by affinity; 0: not known

@@ -13,15 +13,15 @@ import (
 	"weir/internal/require"
 )
 
-// toldBy reads the statistics of a real server.
-func toldBy(t testing.TB, name string) []byte {
+// realStatistics reads the statistics of a real server.
+func realStatistics(t testing.TB, name string) []byte {
 	t.Helper()
 	b := require.File(t, filepath.Join("testdata/xrootd", name))
 	return b
 }
 
 func TestParseStatistics(t *testing.T) {
-	s, err := parseStatistics(toldBy(t, "server.xml"))
+	s, err := parseStatistics(realStatistics(t, "server.xml"))
 	require.NoError(t, err)
 	want := &Service{
 		Name: "host.example.org:32111", Program: "xrootd", Version: "v5.5.3", Kind: DataServer, Pid: 9001,
@@ -36,7 +36,7 @@ func TestParseStatistics(t *testing.T) {
 	}
 	for file, kind := range map[string]string{"redirector.xml": Redirector, "cmsd-manager.xml": ClusterManager,
 		"cmsd-server.xml": ClusterManager} {
-		s, err := parseStatistics(toldBy(t, file))
+		s, err := parseStatistics(realStatistics(t, file))
 		if err != nil {
 			t.Fatal(file, err)
 		}
@@ -126,19 +126,19 @@ func TestFollows(t *testing.T) {
 
 // The number of times that the limit of threads was met is counted as other events are.
 func TestThreadLimit(t *testing.T) {
-	told := func(n string) *statistics {
-		s, err := parseStatistics(bytes.Replace(toldBy(t, "server.xml"), []byte("<tlimr>0</tlimr>"), []byte("<tlimr>"+n+"</tlimr>"), 1))
+	limited := func(n string) *statistics {
+		s, err := parseStatistics(bytes.Replace(realStatistics(t, "server.xml"), []byte("<tlimr>0</tlimr>"), []byte("<tlimr>"+n+"</tlimr>"), 1))
 		require.NoError(t, err)
 		return s
 	}
-	if n := told("1207").since(told("7"), 1).Limited; n != 1200 {
+	if n := limited("1207").since(limited("7"), 1).Limited; n != 1200 {
 		t.Errorf("met %d times, want 1200", n)
 	}
 }
 
 func FuzzStatistics(f *testing.F) {
 	for _, name := range []string{"server.xml", "redirector.xml", "cmsd-manager.xml", "cmsd-server.xml"} {
-		f.Add(toldBy(f, name), toldBy(f, "server.xml"))
+		f.Add(realStatistics(f, name), realStatistics(f, "server.xml"))
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		now, err := parseStatistics(a)
@@ -169,7 +169,7 @@ func FuzzStatistics(f *testing.F) {
 }
 
 func BenchmarkParseStatistics(b *testing.B) {
-	text := toldBy(b, "server.xml")
+	text := realStatistics(b, "server.xml")
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := parseStatistics(text); err != nil {

@@ -123,7 +123,7 @@ func TestFollowingALog(t *testing.T) {
 	write(os.O_TRUNC, "\n")
 	look("emptied", 0)
 	write(os.O_APPEND, "nonsense\n"+one(16))
-	look("odd lines are told of once", 16)
+	look("odd lines are reported once", 16)
 	log.close()
 
 	path = filepath.Join(t.TempDir(), "later")
@@ -133,7 +133,7 @@ func TestFollowingALog(t *testing.T) {
 	if _, err := log.look(t.Context()); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("%v", err)
 	}
-	look("told of once", 0)
+	look("reported once", 0)
 	write(0, one(32))
 	look("it came", 32)
 	log.close()
@@ -158,11 +158,11 @@ func FuzzTransferLog(f *testing.F) {
 		}
 		log.cut(b[:len(b)/2], take)
 		log.cut(b[len(b)/2:], take)
-		told := sums.whole()
-		if _, err := json.Marshal(told); err != nil {
+		transfers := sums.whole()
+		if _, err := json.Marshal(transfers); err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range told.Spans {
+		for _, s := range transfers.Spans {
 			moved -= s.Moved
 			if s.Moved < 0 || s.Running < 0 || s.Seconds <= 0 {
 				t.Fatalf("%+v", s)

@@ -178,7 +178,7 @@ func TestFaultsAreThrottledAndForgotten(t *testing.T) {
 		}
 		// Three at once, two of the two minutes, and three when it fails anew.
 		if faults != firstFaults+2+firstFaults {
-			t.Errorf("%d errors told", faults)
+			t.Errorf("%d errors reported", faults)
 		}
 	})
 }

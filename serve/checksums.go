@@ -183,7 +183,7 @@ func (s *sums) get(ctx context.Context, key sumKey, step int64, f *file) (string
 		}
 		if e.err == nil {
 			return e.text, nil
-		} // else the goroutine that computed it gave up:
+		} // else the goroutine that computed it gave up: try again
 	}
 }
 

@@ -18,9 +18,9 @@ func TestClaim(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Server(t)
 	one, other := connect(t, url), connect(t, url)
-	c, err := one.Claim(t.Context(), "the house", "Ann's process")
+	c, err := one.Claim(t.Context(), "the queue", "Ann's process")
 	require.NoError(t, err)
-	if _, err := other.Claim(t.Context(), "the house", "Bob's process"); !errors.Is(err, db.ErrTaken) ||
+	if _, err := other.Claim(t.Context(), "the queue", "Bob's process"); !errors.Is(err, db.ErrTaken) ||
 		!strings.Contains(err.Error(), "by Ann's process, which came from ") {
 		t.Errorf("it is claimed twice: %v", err)
 	}
@@ -29,7 +29,7 @@ func TestClaim(t *testing.T) {
 	if err := errors.Join(c.Close(), garden.Close(), c.Close()); err != nil {
 		t.Error(err)
 	}
-	if c, err = other.Claim(t.Context(), "the house", "Bob's process"); err != nil {
+	if c, err = other.Claim(t.Context(), "the queue", "Bob's process"); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Close(); err != nil {
@@ -43,7 +43,7 @@ func TestClaimIsKept(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Server(t)
 	one, other := connect(t, url), connect(t, url)
-	c, err := one.Claim(t.Context(), "the house", "Ann's process")
+	c, err := one.Claim(t.Context(), "the queue", "Ann's process")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	kept := make(chan error, 1)
@@ -63,11 +63,11 @@ func TestClaimIsKept(t *testing.T) {
 		t.Error(err)
 	}
 
-	if c, err = one.Claim(t.Context(), "the house", "Ann's process"); err != nil {
+	if c, err = one.Claim(t.Context(), "the queue", "Ann's process"); err != nil {
 		t.Fatal(err)
 	}
 	breakAll(t, other)
-	c2, err := other.Claim(t.Context(), "the house", "Bob's process")
+	c2, err := other.Claim(t.Context(), "the queue", "Bob's process")
 	require.NoError(t, err)
 	if err := c.Keep(t.Context()); !errors.Is(err, db.ErrTaken) || !strings.Contains(err.Error(), "Bob's process") {
 		t.Errorf("another has it: %v", err)
@@ -81,7 +81,7 @@ func TestClaimIsKept(t *testing.T) {
 func TestClaimOfAFile(t *testing.T) {
 	t.Parallel()
 	d := connect(t, dbtest.File(t))
-	c, err := d.Claim(t.Context(), "the house", "Ann's process")
+	c, err := d.Claim(t.Context(), "the queue", "Ann's process")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -132,15 +132,15 @@ func TestAwaitClaim(t *testing.T) {
 	t.Parallel()
 	url := dbtest.Server(t)
 	one, other := connect(t, url), connect(t, url)
-	c, err := one.Claim(t.Context(), "the house", "Ann's process")
+	c, err := one.Claim(t.Context(), "the queue", "Ann's process")
 	require.NoError(t, err)
 	enough := errors.New("enough")
-	if _, err := other.AwaitClaim(t.Context(), "the house", "Bob's process", func(error) error { return enough }); !errors.Is(err, enough) {
+	if _, err := other.AwaitClaim(t.Context(), "the queue", "Bob's process", func(error) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("%v, want that it gives up", err)
 	}
 	waits, got := make(chan error), make(chan error)
 	go func() {
-		second, err := other.AwaitClaim(t.Context(), "the house", "Bob's process", func(reason error) error { waits <- reason; return nil })
+		second, err := other.AwaitClaim(t.Context(), "the queue", "Bob's process", func(reason error) error { waits <- reason; return nil })
 		if err == nil {
 			err = second.Close()
 		}

@@ -24,11 +24,11 @@ func TestCopy(t *testing.T) {
 				from, to := prepared(t, open), prepared(t, func() *db.DB { return opened(t, at) })
 				must(t, from.Write(t.Context(), fillThings))
 				must(t, to.Write(t.Context(), insert("is in the way")))
-				var told []string
-				all, err := db.Copy(t.Context(), from, to, func(table string) { told = append(told, table) })
+				var tables []string
+				all, err := db.Copy(t.Context(), from, to, func(table string) { tables = append(tables, table) })
 				if err != nil || !slices.Equal(all, []db.Copied{{Table: "pair", Rows: 200}, {Table: "thing", Rows: 7}}) ||
-					!slices.Equal(told, []string{"pair", "thing"}) {
-					t.Fatalf("%v %v, %v", all, told, err)
+					!slices.Equal(tables, []string{"pair", "thing"}) {
+					t.Fatalf("%v %v, %v", all, tables, err)
 				}
 				if a, b := things(t, from), things(t, to); a != b {
 					t.Errorf("%s\nis not\n%s", b, a)

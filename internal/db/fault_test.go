@@ -132,7 +132,7 @@ func TestServerLost(t *testing.T) {
 	defer d.Close()
 	require.NoError(t, d.Migrate(t.Context(), "things", files()))
 	var mu sync.Mutex
-	told := map[string]error{}
+	outcomes := map[string]error{}
 	var all sync.WaitGroup
 	stop := make(chan struct{})
 	enough := make(chan struct{}, 1000)
@@ -147,7 +147,7 @@ func TestServerLost(t *testing.T) {
 				name := fmt.Sprint(g, "-", i)
 				err := d.Write(t.Context(), insert(name))
 				mu.Lock()
-				told[name] = err
+				outcomes[name] = err
 				mu.Unlock()
 				select {
 				case enough <- struct{}{}:
@@ -183,7 +183,7 @@ func TestServerLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := map[string]int{}
-	for name, err := range told {
+	for name, err := range outcomes {
 		switch {
 		case err == nil && there[name]:
 			count["written"]++
@@ -192,7 +192,7 @@ func TestServerLost(t *testing.T) {
 		case errors.Is(err, db.ErrBusy) && !there[name]:
 			count["refused"]++
 		default:
-			t.Errorf("%s: told %v, there: %v", name, err, there[name])
+			t.Errorf("%s: reported %v, there: %v", name, err, there[name])
 		}
 	}
 	t.Log(count)

@@ -64,7 +64,8 @@ func (v *Values) Text(text string) string {
 	return text
 }
 
-// telling is the number of bytes of a secret's beginning that are removed as well:
+// telling is the number of bytes of a secret's beginning that are removed as well: texts may be cut
+// off within a secret.
 const telling = 8
 
 // without returns text without a secret, or the part of it that a text has that was cut off.

@@ -37,7 +37,7 @@ type name struct {
 	err     error
 	expires int64
 	turn    int  // index at which the next client starts
-	sticky  bool // stay with the address that worked:
+	sticky  bool // stay with the address that worked: the addresses are one machine
 }
 
 func newHosts(c *clock) *hosts {

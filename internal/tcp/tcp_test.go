@@ -295,7 +295,7 @@ func TestDiscard(t *testing.T) {
 		moved = 0
 		n, err := c.Discard(size, func(n int) { moved += int64(n) })
 		if n != size || err != nil || moved != size {
-			t.Fatalf("%d bytes, %d told, error %v", n, moved, err)
+			t.Fatalf("%d bytes, %d reported, error %v", n, moved, err)
 		}
 		b := make([]byte, 4)
 		if _, err := io.ReadFull(c, b); err != nil || string(b) != "mark" {
@@ -335,7 +335,7 @@ func TestSend(t *testing.T) {
 	moved, calls := 0, 0
 	n, err := c.Send(want, func(n int) { moved += n; calls++ })
 	if n != len(want) || err != nil || moved != n || calls < 2 {
-		t.Fatalf("%d bytes, %d told in %d calls, error %v", n, moved, calls, err)
+		t.Fatalf("%d bytes, %d reported in %d calls, error %v", n, moved, calls, err)
 	}
 	if c.Out() != int64(4+len(want)) {
 		t.Errorf("out %d", c.Out())
@@ -366,9 +366,9 @@ func (l *lender) Lend() []byte {
 func (l *lender) Return() { l.lent-- }
 
 func TestQuiet(t *testing.T) {
-	told := make(chan string)
+	texts := make(chan string)
 	port := server(t, "127.0.0.1:0", func(c *net.TCPConn) {
-		_, _ = c.Write([]byte(<-told))
+		_, _ = c.Write([]byte(<-texts))
 		_ = c.Close()
 	})
 	for _, last := range []string{"", "x"} {
@@ -376,7 +376,7 @@ func TestQuiet(t *testing.T) {
 		if !c.Quiet() {
 			t.Error("a fresh connection is not quiet")
 		}
-		told <- last
+		texts <- last
 		for end := time.Now().Add(10 * time.Second); c.Quiet() && time.Now().Before(end); {
 			runtime.Gosched()
 		}

@@ -156,7 +156,7 @@ func (c *Client) way(to way) *http.Transport {
 type Request struct {
 	Method string
 	Target Target
-	Header http.Header                   // sent with this spelling
+	Header http.Header                   // sent with this spelling; may be nil
 	Body   func() (io.ReadCloser, error) // called again after a redirect; may be nil
 	Length int64                         // of Body
 

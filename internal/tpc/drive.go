@@ -24,7 +24,7 @@ type Order struct {
 	Overwrite bool
 	Verify    bool          // the endpoint is to compare checksums, and to fail if it cannot; XRootD does not support this
 	Streams   int           // connections for the bytes; 0 leaves it to the endpoint
-	Stall     time.Duration // longest time, from the request on, in which no byte moves
+	Stall     time.Duration // longest time, from the request on, in which no byte moves; 0 is 5 min
 }
 
 // StallTime is a suitable Stall for most transfers: XRootD gives up after 2 min itself.

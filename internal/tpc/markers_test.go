@@ -36,7 +36,7 @@ func TestFollow(t *testing.T) {
 			says: "status code 404"},
 		"failure without a reason": {body: "failure:\n", kind: Failed, says: "no reason"},
 		"failed":                   {body: "failed\n", kind: Failed},
-		"aborted":                  {body: "aborted: by door\n", kind: Failed, says: "by door"},
+		"aborted":                  {body: "aborted: by pool\n", kind: Failed, says: "by pool"},
 		"checksums differ":         {body: "failure: Checksum mismatch (adler32)\n", kind: Mismatch},
 		"no space":                 {body: "failure: No space left on device\n", kind: Full},
 		"nothing at all":           {body: "", kind: Broken, says: "without telling"},

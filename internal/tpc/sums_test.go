@@ -40,8 +40,8 @@ func (c *computes) ask(ctx context.Context) error {
 	}
 }
 
-// crowd sends n requests, 200 at a time.
-func crowd(t *testing.T, s *Sums, c *computes, n int) {
+// sendAll sends n requests, 200 at a time.
+func sendAll(t *testing.T, s *Sums, c *computes, n int) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for range 200 {
@@ -66,7 +66,7 @@ func TestLimitIsLearned(t *testing.T) {
 				var s Sums
 				c := &computes{slots: slots}
 				began := time.Now()
-				crowd(t, &s, c, 40_000)
+				sendAll(t, &s, c, 40_000)
 				took := time.Since(began)
 				if limit := s.servers["a:1"].limit; limit > slots || limit < min(slots, 128)/2 {
 					t.Errorf("the limit is %d", limit)

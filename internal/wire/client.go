@@ -21,7 +21,7 @@ import (
 
 const (
 	maxResponse = 1 << 30     // bytes of a response that are read
-	maxSilence  = time.Minute // longest time without data of a stream
+	maxSilence  = time.Minute // longest time without data of a stream; servers send more often
 	// The delays with which Insist repeats a request: the first delay, which doubles each time, and
 	// the longest.
 	firstWait   = 50 * time.Millisecond

@@ -102,7 +102,7 @@ func TestForwardRefusesOthersAndHoldsBack(t *testing.T) {
 
 // An isolated process listens outside of its network.
 func TestListenOutside(t *testing.T) {
-	_, inside := doors(t)
+	_, inside := dialerPair(t)
 	l, err := inside.Listen(t.Context())
 	require.NoError(t, err)
 	defer l.Close()

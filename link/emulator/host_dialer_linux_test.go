@@ -20,8 +20,8 @@ import (
 	"weir/internal/tier"
 )
 
-// doors returns both sides of a door of this process.
-func doors(t *testing.T) (outside, inside *HostDialer) {
+// dialerPair returns the two sides of a HostDialer of this process.
+func dialerPair(t *testing.T) (outside, inside *HostDialer) {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
@@ -36,8 +36,8 @@ func doors(t *testing.T) (outside, inside *HostDialer) {
 }
 
 // Many connections are made through a HostDialer at once, and each leads to its own destination.
-func TestDoor(t *testing.T) {
-	outside, inside := doors(t)
+func TestHostDialer(t *testing.T) {
+	outside, inside := dialerPair(t)
 	var group sync.WaitGroup
 	for i := range 20 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -93,7 +93,7 @@ func TestDoor(t *testing.T) {
 		t.Error("the end of the outside is not noticed")
 	}
 	if _, err := inside.Dial(t.Context(), "127.0.0.1:1"); !errors.Is(err, net.ErrClosed) && !errors.Is(err, unix.EPIPE) {
-		t.Errorf("a door that is closed: %v", err)
+		t.Errorf("a closed HostDialer: %v", err)
 	}
 }
 

@@ -38,15 +38,15 @@ func hostLinks() error {
 	if err != nil {
 		return err
 	}
-	door, err := Enter()
+	dialer, err := Enter()
 	if err != nil {
 		return err
 	}
 	o := Options{Mover: []string{exe}, Log: os.Stderr, device: os.Getenv("WEIR_TEST_DEVICE")}
 	var gone <-chan struct{}
-	if door != nil {
-		defer door.Close()
-		o.Outside, gone = door.Dial, door.Gone()
+	if dialer != nil {
+		defer dialer.Close()
+		o.Outside, gone = dialer.Dial, dialer.Gone()
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -226,9 +226,9 @@ func TestIsolated(t *testing.T) {
 	cmd, in, _ := hosted(t, func(cmd *exec.Cmd) {
 		cmd.Path, cmd.Dir = program, dir
 		cmd.Env = append(cmd.Env, "WEIR_TEST_DEVICE="+device, "WEIR_TEST_OUTSIDE="+server.Listener.Addr().String())
-		door, err := Isolate(cmd)
+		dialer, err := Isolate(cmd)
 		require.NoError(t, err)
-		t.Cleanup(func() { door.Close() })
+		t.Cleanup(func() { dialer.Close() })
 		nobody(cmd)
 		cmd.Stderr = io.MultiWriter(os.Stderr, &said)
 	})

@@ -27,7 +27,7 @@ type listeners struct {
 // A listener leads to one address.
 type listener struct {
 	net.Listener
-	used atomic.Int64 // time of the last request for it or connection to it
+	used atomic.Int64 // seconds; time of the last request for it or connection to it
 }
 
 func (n *listener) use() { n.used.Store(time.Now().Unix()) }

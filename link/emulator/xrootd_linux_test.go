@@ -47,7 +47,7 @@ func TestXRootDOverLinks(t *testing.T) {
 }
 
 // Programs that monitor interfaces find the speed of a link.
-func TestSpeedIsTold(t *testing.T) {
+func TestSpeedIsReported(t *testing.T) {
 	n, _ := up(t, link.Spec{Rate: 20e6})
 	device := n.Sites[0].over.(*spoke).here.name
 	if got := speed(t, device); got != 20 {

@@ -44,7 +44,7 @@ type tool struct {
 	part []string // reads one range; nil: cannot
 
 	raw  bool   // URLs of XRootD's schemes are not escaped
-	sink string // destination of unwanted payload:
+	sink string // unwanted payload goes to: "" a scratch file after all, "link" a link to /dev/null, else that path
 	// The program is one process that reads {source} with read and writes {dest} with write, so the
 	// kernel's counters show its progress.
 	counted bool

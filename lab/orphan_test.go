@@ -42,7 +42,7 @@ func TestServersDieWithUs(t *testing.T) {
 			if name == "kubernetes" {
 				tier.Full(t, "Kubernetes")
 			}
-			if os.Getenv("WEIR_LAB_HOSTAGE") == "" {
+			if os.Getenv("WEIR_LAB_ORPHAN") == "" {
 				orphaned(t, name)
 				return
 			}
@@ -70,11 +70,11 @@ func TestServersDieWithUs(t *testing.T) {
 	}
 }
 
-// orphaned starts the test of that name in a process of its own, kills it when it
-// has told all that it started, and checks that nothing of that is left.
+// orphaned starts the test of that name in a process of its own, kills it when it has printed all
+// that it started, and checks that nothing of that is left.
 func orphaned(t *testing.T, name string) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServersDieWithUs$/^"+name+"$", "-test.v")
-	cmd.Env = append(os.Environ(), "WEIR_LAB_HOSTAGE=1", "TMPDIR="+shared(t))
+	cmd.Env = append(os.Environ(), "WEIR_LAB_ORPHAN=1", "TMPDIR="+shared(t))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -82,15 +82,15 @@ func orphaned(t *testing.T, name string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	told := map[string][]string{}
+	printed := map[string][]string{}
 	var said strings.Builder
-	for lines := bufio.NewScanner(out); told["all"] == nil && lines.Scan(); {
+	for lines := bufio.NewScanner(out); printed["all"] == nil && lines.Scan(); {
 		said.WriteString(lines.Text() + "\n")
 		word, rest, _ := strings.Cut(lines.Text(), " ")
-		told[word] = append(told[word], rest)
+		printed[word] = append(printed[word], rest)
 	}
 	space := map[string]bool{}
-	for _, pid := range told["pid"] {
+	for _, pid := range printed["pid"] {
 		if at, err := os.Readlink("/proc/" + pid + "/ns/pid"); err == nil {
 			space[at] = true
 		}
@@ -106,10 +106,10 @@ func orphaned(t *testing.T, name string) {
 	if strings.Contains(said.String(), "--- SKIP") {
 		t.Skip(said.String())
 	}
-	if len(told["pid"]) == 0 || len(told["folder"]) == 0 {
-		t.Fatalf("it told nothing:\n%s", said.String())
+	if len(printed["pid"]) == 0 || len(printed["folder"]) == 0 {
+		t.Fatalf("it printed nothing:\n%s", said.String())
 	}
-	for _, word := range told["pid"] {
+	for _, word := range printed["pid"] {
 		var pid int
 		_, _ = fmt.Sscan(word, &pid)
 		within(t, patience, "process group "+word+" to end", func() bool { return !lab.Alive(pid) })
@@ -117,11 +117,11 @@ func orphaned(t *testing.T, name string) {
 	for at := range space {
 		within(t, patience, "all processes of "+at+" to end", func() bool { return len(inSpace(t, at)) == 0 })
 	}
-	for _, dir := range told["folder"] {
+	for _, dir := range printed["folder"] {
 		within(t, patience, "folder "+dir+" to go", func() bool { _, err := os.Stat(dir); return err != nil })
 	}
 	t.Logf("all ended %.2f s after", time.Since(begin).Seconds())
-	for _, name := range told["interface"] {
+	for _, name := range printed["interface"] {
 		within(t, patience, "interface "+name+" to go", func() bool { _, err := net.InterfaceByName(name); return err != nil })
 	}
 }
