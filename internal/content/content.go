@@ -41,14 +41,14 @@ const (
 	golden       = 0x9e3779b97f4a7c15
 )
 
-// mix is the output function of SplitMix64. It is a bijection.
+// mix computes the output function of SplitMix64. It is a bijection.
 func mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
 
-// unmix is the inverse of mix: the multipliers are the inverses modulo 2^64.
+// unmix computes the inverse of mix: the multipliers are the inverses modulo 2^64.
 func unmix(z uint64) uint64 {
 	z = (z ^ z>>31 ^ z>>62) * 0x319642b2d24d8ec3
 	z = (z ^ z>>27 ^ z>>54) * 0x96de1b173f119089

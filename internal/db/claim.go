@@ -56,9 +56,9 @@ func (d *DB) Claim(ctx context.Context, name, who string) (*Claim, error) {
 	return c, nil
 }
 
-// AwaitClaim is Claim that waits until the name is free, and while PostgreSQL cannot
-// be reached. It calls waiting with each reason, ErrTaken or ErrBusy, that is not the
-// one before; an error that waiting returns ends the wait.
+// AwaitClaim claims a name as Claim does, but waits until the name is free, and while PostgreSQL
+// cannot be reached. It calls waiting with each reason, ErrTaken or ErrBusy, that is not the one
+// before; an error that waiting returns ends the wait.
 func (d *DB) AwaitClaim(ctx context.Context, name, who string, waiting func(reason error) error) (*Claim, error) {
 	c := d.newClaim(name, who)
 	for last := ""; c.config != nil; {

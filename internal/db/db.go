@@ -162,7 +162,7 @@ func (d *DB) Many(ctx context.Context, query string, rows iter.Seq[[]any]) error
 	})
 }
 
-// Select is All in a transaction of its own.
+// Select calls All in a transaction of its own.
 func Select[T any](ctx context.Context, d *DB, scan func(*Rows) (T, error), query string, args ...any) (all []T, err error) {
 	err = d.read(ctx, func(t *Tx) error {
 		all, err = All(t, scan, query, args...)

@@ -58,7 +58,7 @@ func ledger(t *Tx) error {
 	return err
 }
 
-// turn has processes that change tables wait for each other.
+// turn makes processes that change tables wait for each other.
 func turn(t *Tx) error {
 	if t.Dialect() != PostgreSQL {
 		return nil

@@ -66,7 +66,7 @@ type Row struct {
 	err  error
 }
 
-// Scan is Rows.Scan of the first row. It returns ErrNone if there is no row.
+// Scan calls Rows.Scan for the first row. It returns ErrNone if there is no row.
 func (r Row) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
@@ -108,7 +108,7 @@ func Value[T any](r *Rows) (v T, err error) {
 	return v, err
 }
 
-// Column is All for queries of one column.
+// Column works like All for queries of one column.
 func Column[T any](t *Tx, query string, args ...any) ([]T, error) {
 	return All(t, Value[T], query, args...)
 }

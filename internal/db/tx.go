@@ -159,7 +159,7 @@ func (t *Tx) fail(query string, err error) error {
 	return t.failed
 }
 
-// brief is the beginning of a query, for errors.
+// brief returns the beginning of a query, for errors.
 func brief(query string) string {
 	var words []rune
 	space := false
@@ -221,7 +221,7 @@ func (t *Tx) values(args []any) ([]any, error) {
 	return made, nil
 }
 
-// list is a list for {{in}}.
+// list returns a list for {{in}}.
 func (t *Tx) list(a any, n int) any {
 	if t.texts.dialect == PostgreSQL {
 		return a

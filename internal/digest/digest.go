@@ -57,7 +57,7 @@ func Words(short string) string {
 	return a.Name + " " + digits
 }
 
-// Kept is Short of digits of the algorithm; "" if digits is empty.
+// Kept returns the result of Short for digits of the algorithm; "" if digits is empty.
 func (a Algorithm) Kept(digits string) string {
 	if digits == "" {
 		return ""
@@ -70,7 +70,7 @@ func (a Algorithm) named(name string) bool {
 	return name == a.Name || name == a.RFC3230 || name == a.RFC9530
 }
 
-// InHeader is Find in the headers of a response.
+// InHeader calls Find for the headers of a response.
 func (a Algorithm) InHeader(h http.Header) (sum string) {
 	sum, _ = a.Find(strings.Join(h["Digest"], ","), strings.Join(h["Repr-Digest"], ","))
 	return sum

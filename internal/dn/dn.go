@@ -54,8 +54,8 @@ func WithCommonName(raw []byte, name string) ([]byte, error) {
 
 var errNotName = errors.New("a name is not encoded as one")
 
-// canonicalName is OpenSSL's canonical form of a name: the sets of its sequence, with texts as UTF-8 in lower case
-// and single spaces.
+// canonicalName returns OpenSSL's canonical form of a name: the sets of its sequence, with texts as
+// UTF-8 in lower case and single spaces.
 func canonicalName(raw []byte) ([]byte, error) {
 	sets, err := elements(raw)
 	if err != nil {

@@ -130,7 +130,7 @@ func Number(least int) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "integer", Minimum: json.Number(string(rune('0' + least)))}
 }
 
-// zero is the one number that needs no unit.
+// zero returns the schema of the one number that needs no unit.
 func zero() *jsonschema.Schema { return &jsonschema.Schema{Const: 0} }
 
 // Pattern returns the schema of a text, such as an amount with its unit.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// Write is WriteFunc with the content at hand.
+// Write writes content as WriteFunc does.
 func Write(path string, content []byte, mode fs.FileMode) error {
 	return WriteFunc(path, mode, func(w io.Writer) error {
 		_, err := w.Write(content)

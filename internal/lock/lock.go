@@ -45,7 +45,7 @@ func Alone(f *os.File) error { return try(f, unix.LOCK_EX) }
 // only user.
 func Shared(f *os.File) error { return flock(f, unix.LOCK_SH) }
 
-// TryShared is Shared without waiting; it returns the same errors as Alone.
+// TryShared locks f as Shared does, but without waiting; it returns the same errors as Alone.
 func TryShared(f *os.File) error { return try(f, unix.LOCK_SH) }
 
 // Close releases the lock of f and closes it. Closing alone releases it only after the programs

@@ -41,7 +41,7 @@ func harmless(name string) bool {
 // contains settings.
 func open(scheme string) bool { return strings.EqualFold(scheme, "simulated") }
 
-// ordinary is a value that a harmless parameter may have.
+// ordinary reports whether a value is allowed for a harmless parameter.
 func ordinary(value string) bool {
 	return len(value) <= 128 && !strings.ContainsFunc(value, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-:/,+* ;", r)

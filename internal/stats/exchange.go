@@ -75,7 +75,7 @@ func (e *exchanges) atMost(s, slack float64) int {
 	return count
 }
 
-// p is twice the smaller one-sided share.
+// p returns twice the smaller one-sided share.
 func (e *exchanges) p() float64 {
 	notAbove := e.atMost(0, e.tie) + 1
 	notBelow := e.all - e.atMost(0, -e.tie) + 1 // except ties of exactly -tie

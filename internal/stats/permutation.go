@@ -162,7 +162,7 @@ func subsetMeans(x []float64) []float64 {
 	return values
 }
 
-// drawnMeans is subsetMeans for choices drawn at random.
+// drawnMeans works like subsetMeans for choices drawn at random.
 func drawnMeans(x []float64) []float64 {
 	r := rand.New(rand.NewPCG(uint64(len(x)), 0))
 	values := make([]float64, 0, drawn)

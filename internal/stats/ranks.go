@@ -142,7 +142,7 @@ func rankSumNormal(ranks []int, n, m, sum int) float64 {
 	return normalP(math.Abs(u-product/2)-0.5, variance)
 }
 
-// normalP is the two-sided p of a distance, corrected for continuity.
+// normalP returns the two-sided p of a distance, corrected for continuity.
 func normalP(distance, variance float64) float64 {
 	if distance <= 0 || variance <= 0 {
 		return 1

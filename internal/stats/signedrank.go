@@ -80,7 +80,7 @@ func signCounts(ranks []int, total int) []float64 {
 	return count
 }
 
-// signedTail is tailCount for n differences.
+// signedTail works like tailCount for n differences.
 func signedTail(n int) int {
 	size := float64(n)
 	if n > mostExact {

@@ -64,7 +64,7 @@ func Quantile(x []float64, q float64) float64 {
 	return SortedQuantile(slices.Sorted(slices.Values(x)), q)
 }
 
-// SortedQuantile is Quantile for numbers that are sorted already, of which there is one at least.
+// SortedQuantile works like Quantile for a nonempty sorted slice.
 func SortedQuantile(sorted []float64, q float64) float64 {
 	at := min(max(q, 0), 1) * float64(len(sorted)-1)
 	i := int(at)

@@ -60,9 +60,9 @@ func largestPart(k int, n, middle, sd float64) func(m float64) float64 {
 	}
 }
 
-// noneAbove is the chance that no part gets more than m of n things: the coefficient of x^n in (sum
-// of x^j/j! for j up to m)^k, times n!/k^n. The powers are scaled as Poisson numbers with the mean
-// n/k, so that no power overflows.
+// noneAbove returns the chance that no part gets more than m of n things: the coefficient of x^n in
+// (sum of x^j/j! for j up to m)^k, times n!/k^n. The powers are scaled as Poisson numbers with the
+// mean n/k, so that no power overflows.
 func noneAbove(k, n, m int) float64 {
 	rate := float64(n) / float64(k)
 	one := make([]float64, n+1)

@@ -106,7 +106,7 @@ func readBody(in *bufio.Reader, header map[string]string) ([]byte, error) {
 	return body, nil
 }
 
-// noEnd is err, but an end of the stream within a frame is unexpected.
+// noEnd returns err, but an end of the stream within a frame is unexpected.
 func noEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

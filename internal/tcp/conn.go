@@ -104,8 +104,8 @@ type Lender interface {
 	Return()
 }
 
-// ReadLate is Read for thousands of connections that wait: it takes a buffer only when it looks for
-// bytes, and returns it before it waits.
+// ReadLate reads like Read, for thousands of connections that wait: it takes a buffer only when it
+// looks for bytes, and returns it before it waits.
 func (c *Conn) ReadLate(l Lender) (int, error) { return c.read(nil, l) }
 
 // read reads into p, or into a buffer of l when bytes have arrived.
@@ -178,10 +178,10 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return nil
 }
 
-// SetReadDeadline is SetDeadline: reading and writing end together.
+// SetReadDeadline works like SetDeadline: reading and writing end together.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.SetDeadline(t) }
 
-// SetWriteDeadline is SetDeadline: reading and writing end together.
+// SetWriteDeadline works like SetDeadline: reading and writing end together.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.SetDeadline(t) }
 
 // ErrAnswered means that the other side has sent something before it received the whole request.

@@ -76,8 +76,8 @@ func (d *Dialer) Dial(ctx context.Context, host string, port uint16, deadline ti
 	return nil, err
 }
 
-// addresses is kept apart so that its context, which is needed only when a lookup has to be waited for, costs
-// nothing otherwise.
+// addresses returns a host's addresses. It is a function of its own so that its context, which is
+// needed only if a lookup has to be waited for, costs nothing otherwise.
 func (d *Dialer) addresses(ctx context.Context, host string, deadline time.Time) ([]netip.Addr, int, error) {
 	if n := d.hosts.find(host); deadline.IsZero() || isClosed(n.ready) {
 		return d.hosts.of(ctx, host)

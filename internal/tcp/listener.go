@@ -63,7 +63,7 @@ func (l *Listener) Wake() {
 	l.wake()
 }
 
-// Rest has Accept wait again.
+// Rest makes Accept wait again.
 func (l *Listener) Rest() { l.woken.Store(false) }
 
 func (l *Listener) wake() { l.socket.setDeadline(time.Unix(1, 0)) } // long past

@@ -238,7 +238,7 @@ func (s *socket) sendSome(fd uintptr) bool {
 	return true
 }
 
-// transmit is sendto(2) without waiting.
+// transmit calls sendto(2) without waiting.
 func transmit(fd uintptr, p []byte, flags int) (int, syscall.Errno) {
 	flags |= syscall.MSG_NOSIGNAL | syscall.MSG_DONTWAIT
 	for {
@@ -250,7 +250,8 @@ func transmit(fd uintptr, p []byte, flags int) (int, syscall.Errno) {
 	}
 }
 
-// receive is recvfrom(2) without waiting. It never blocks, so the scheduler need not be notified (RawSyscall).
+// receive calls recvfrom(2) without waiting. It never blocks, so the scheduler need not be notified
+// (RawSyscall).
 func receive(fd uintptr, p unsafe.Pointer, n int, flags int) (int, syscall.Errno) {
 	for {
 		got, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(p), uintptr(n), uintptr(flags|syscall.MSG_DONTWAIT), 0, 0)

@@ -26,8 +26,8 @@ func Full(t testing.TB, why string) {
 	}
 }
 
-// Quiet is Full for a test whose verdict needs a machine that does nothing else. cmd/suite runs such tests last, one at
-// a time: it sets WEIR_PHASE to "waiting" before.
+// Quiet works like Full, for a test that needs an otherwise idle machine. cmd/suite runs such tests
+// last, one at a time: it sets WEIR_PHASE to "waiting" before.
 func Quiet(t testing.TB, why string) {
 	t.Helper()
 	Full(t, why)

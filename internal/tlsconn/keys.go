@@ -88,7 +88,7 @@ func (h *half) update() error {
 	return h.use13(h.suite, next)
 }
 
-// expandLabel is HKDF-Expand-Label without a context (RFC 8446, 7.1).
+// expandLabel computes HKDF-Expand-Label without a context (RFC 8446, 7.1).
 func expandLabel(hash crypto.Hash, secret []byte, label string, size int) ([]byte, error) {
 	info := binary.BigEndian.AppendUint16(nil, uint16(size))
 	info = append(info, byte(len("tls13 ")+len(label)))
@@ -119,7 +119,7 @@ func keys12(s *suite, from *secrets, in, out *half) error {
 	return nil
 }
 
-// prf12 is the pseudorandom function of TLS 1.2 (RFC 5246, 5).
+// prf12 computes the pseudorandom function of TLS 1.2 (RFC 5246, 5).
 func prf12(hash crypto.Hash, secret, seed []byte, size int) []byte {
 	mac := func(parts ...[]byte) []byte {
 		h := hmac.New(hash.New, secret)

@@ -264,7 +264,7 @@ func (c *Conn) handshake(data []byte) error {
 	return nil
 }
 
-// renegotiation is the error of a handshake message after the handshake of TLS 1.2.
+// renegotiation returns the error of a handshake message after the handshake of TLS 1.2.
 func (c *Conn) renegotiation(typ byte, size int) error {
 	if typ == messageHelloRequest && size == 0 {
 		return wrong(alertNoRenegotiation, "the server asks for a renegotiation, which is not supported: configure it to ask for "+

@@ -5,7 +5,7 @@ import "net"
 // Write encrypts and sends all of p.
 func (c *Conn) Write(p []byte) (int, error) { return c.write(p, false) }
 
-// WriteMore is Write, and promises the system that more follows at once.
+// WriteMore writes like Write, and announces to the system that more follows at once.
 func (c *Conn) WriteMore(p []byte) (int, error) { return c.write(p, true) }
 
 func (c *Conn) write(p []byte, more bool) (int, error) {

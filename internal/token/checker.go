@@ -226,7 +226,7 @@ func invalid(format string, a ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, a...))
 }
 
-// shown is a name from outside, quoted and not too long.
+// shown returns a name from outside, quoted and shortened.
 func shown(name string) string {
 	if len(name) > 100 {
 		name = name[:100] + "..."

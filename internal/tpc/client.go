@@ -261,7 +261,7 @@ func (r *Request) lends() bool {
 	return false
 }
 
-// bare is a request without the target's credentials.
+// bare returns the request without the target's credentials.
 func (r Request) bare() Request {
 	r.Target.Token, r.Target.Header, r.Target.Cert = "", nil, nil
 	return r
@@ -280,7 +280,7 @@ func (c *Client) nearer(from net.Addr) *Guard {
 	return c.nearest[area]
 }
 
-// hostPort is the server of a URL, as HOST:PORT in lower case.
+// hostPort returns the server of a URL, as HOST:PORT in lower case.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

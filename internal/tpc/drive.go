@@ -129,7 +129,8 @@ func (c *Client) begin(ctx context.Context, o Order) (*http.Response, error) {
 	}
 }
 
-// headers are written by their names in this very case: XRootD before 5.7 knows no other.
+// headers returns the headers of a COPY. They keep their spelling: XRootD before 5.7 accepts no
+// other.
 func (o Order) headers() http.Header {
 	h := http.Header{"Credential": {"none"}, "Overwrite": {"F"}}
 	if o.Overwrite {

@@ -64,11 +64,11 @@ type Wish struct {
 	Brief    time.Duration // the same for an endpoint that does not report a computation (202, as dCache does); 0 means Patience
 }
 
-// Checksum is Stat with the file's checksum. If an endpoint does not send it yet, as some do right
-// after a copy, the request is repeated for up to the wish's patience: half of that for each
-// consecutive time that the endpoint reported no checksum. On a connection with earlier requests
-// XRootD before 5.5.4 may send another file's checksum, so an unexpected checksum is requested
-// again on a connection of its own.
+// Checksum returns the result of Stat with the file's checksum. If an endpoint does not send it
+// yet, as some do right after a copy, the request is repeated for up to the wish's patience: half
+// of that for each consecutive time that the endpoint reported no checksum. On a connection with
+// earlier requests XRootD before 5.5.4 may send another file's checksum, so an unexpected checksum
+// is requested again on a connection of its own.
 func (c *Client) Checksum(ctx context.Context, t Target, w Wish) (Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, longAnswer)
 	defer cancel()
@@ -127,7 +127,7 @@ func (c *Client) checksum(ctx context.Context, t Target, w Wish, alone bool) (In
 	}
 }
 
-// emptySum is the checksum of no bytes.
+// emptySum returns the checksum of no bytes.
 func emptySum(kind digest.Algorithm) string {
 	h, err := content.NewHash(kind.Name)
 	if err != nil {
@@ -263,8 +263,8 @@ func (c *Client) Move(ctx context.Context, t Target, to string) error {
 	return c.done(ctx, Request{Method: "MOVE", Target: t, Header: h})
 }
 
-// Replace is Move to a name that another file may have, which is replaced. If the endpoint does not
-// replace it in one step, it is removed first.
+// Replace works like Move to a name that another file may have, which is replaced. If the endpoint
+// does not replace it in one step, it is removed first.
 func (c *Client) Replace(ctx context.Context, t Target, to string) error {
 	move := Request{Method: "MOVE", Target: t, Header: http.Header{"Destination": {to}, "Overwrite": {"T"}}}
 	err := c.done(ctx, move)

@@ -58,8 +58,8 @@ func (c *Client) Macaroon(ctx context.Context, t Target, activities string, life
 	return "", e
 }
 
-// lacking is the first of some activities that a macaroon does not allow. Its caveats
-// can be read by everybody: each that names activities allows these at most.
+// lacking returns the first of some activities that a macaroon does not allow. Its caveats can be
+// read by everybody: each that names activities allows these at most.
 func lacking(text, activities string) string {
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil { // in another form than that of libmacaroons: it is seen when it is used

@@ -117,7 +117,7 @@ func follow(body io.Reader, tell func(moved int64)) error {
 	}
 }
 
-// cut is an answer that ended before its verdict.
+// cut returns the error of a response that ended before its result.
 func cut(err error) *Error {
 	if errors.Is(err, io.EOF) {
 		return &Error{Kind: Broken, Begun: true, Text: "the answer ended without telling whether the copy succeeded"}

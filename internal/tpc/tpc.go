@@ -99,7 +99,7 @@ func Answered(what string, res *http.Response) *Error {
 	return e
 }
 
-// answered is Answered, and also returns the first line of the response's body.
+// answered works like Answered, and also returns the first line of the response's body.
 func answered(what string, res *http.Response) (e *Error, text string) {
 	text = FirstLine(readSome(res.Body))
 	e = &Error{Kind: kindOfStatus(res.StatusCode), Status: res.StatusCode}

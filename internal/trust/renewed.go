@@ -39,7 +39,7 @@ func NewRenewed(cert, key string, log *slog.Logger) (*Renewed, error) {
 	return r, r.load(r.stamps())
 }
 
-// Certificate is a GetCertificate of crypto/tls.
+// Certificate implements GetCertificate of crypto/tls.
 func (r *Renewed) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

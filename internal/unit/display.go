@@ -93,7 +93,7 @@ func scaled(x float64, unit string) string {
 // three returns x with three significant digits and no exponent.
 func three(x float64) string { return digits3(x, 12) }
 
-// digits3 is three with at most the given number of decimals.
+// digits3 formats like three, with at most the given number of decimals.
 func digits3(x float64, most int) string {
 	if x == 0 {
 		return "0"

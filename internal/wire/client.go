@@ -43,7 +43,8 @@ func NewClient(urls []string, token, pin string, timeout time.Duration) *Client 
 	return NewClientTLS(urls, token, Pinned(pin), timeout)
 }
 
-// NewClientTLS is NewClient with a TLS configuration instead of a pin. An empty token is not sent.
+// NewClientTLS works like NewClient, with a TLS configuration instead of a pin. An empty token is
+// not sent.
 func NewClientTLS(urls []string, token string, secure *tls.Config, timeout time.Duration) *Client {
 	connecting := min(timeout, 10*time.Second)
 	return &Client{urls: urls, token: token, http: http.Client{

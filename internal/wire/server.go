@@ -83,7 +83,7 @@ func Listen(ctx context.Context, address string, id *Identity, refused func(from
 	return Serve(ctx, address, Config{TLS: secure, Check: check, Refused: refused})
 }
 
-// Serve is Listen with another way of authentication.
+// Serve works like Listen, with another way of authentication.
 func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -253,8 +253,8 @@ func Handle[In, Out any](s *Server, path string, most int64, f func(ctx context.
 	handle(s, "POST "+path, most, false, func(r *http.Request, in *In) (*Out, error) { return f(r.Context(), in) })
 }
 
-// Answer is Handle for a pattern of http.ServeMux, such as "POST /things/{name}". Unknown fields and trailing data
-// are refused; in is empty for GET requests.
+// Answer works like Handle, for a pattern of http.ServeMux, such as "POST /things/{name}". Unknown
+// fields and trailing data are refused; in is empty for GET requests.
 func Answer[In, Out any](s *Server, pattern string, most int64, f func(r *http.Request, in *In) (Out, error)) {
 	handle(s, pattern, most, true, f)
 }

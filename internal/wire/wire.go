@@ -94,7 +94,7 @@ func Refuse(status int, format string, a ...any) error {
 	return &Error{Status: status, Text: fmt.Sprintf(format, a...)}
 }
 
-// RefuseCode is Refuse with another code.
+// RefuseCode works like Refuse, with another code.
 func RefuseCode(status int, code, format string, a ...any) error {
 	return &Error{Status: status, Code: code, Text: fmt.Sprintf(format, a...)}
 }
