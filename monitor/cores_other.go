@@ -13,5 +13,5 @@ func UseCores(n int) error {
 	return nil
 }
 
-// UseProcessors is possible on Linux only.
+// UseProcessors returns an error: it is possible on Linux only.
 func UseProcessors([]int) error { return errors.New("processors can be chosen on Linux only") }

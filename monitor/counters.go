@@ -222,7 +222,7 @@ func (s *Sample) disksSince(now, before []diskCount) {
 	}
 }
 
-// roseWrapped is rose for a counter that starts again at wrap.
+// roseWrapped works like rose, for a counter that starts again at wrap.
 func roseWrapped(r *rises, now, before, most float64) float64 {
 	if now < before && now+wrap-before <= most*(r.seconds+1) {
 		now += wrap

@@ -34,7 +34,7 @@ func (m *metrics) reset() {
 	*m = metrics{counters: m.counters, collectors: m.collectors[:0]}
 }
 
-// needed are the collectors of a node_exporter that a sample is made of.
+// needed returns the collectors of a node_exporter from which a sample is made.
 func needed() []string {
 	return []string{"cpu", "diskstats", "loadavg", "meminfo", "netdev", "netstat", "time"}
 }

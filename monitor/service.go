@@ -70,8 +70,8 @@ func (s *statistics) kind() string {
 	return ""
 }
 
-// roseOn is rose for counters of which many have 32 bits and a sign: they continue at the lowest
-// number after the highest.
+// roseOn works like rose, for counters of which many have 32 bits and a sign: they continue at the
+// lowest number after the highest.
 func roseOn(r *rises, now, before int64, most float64) int64 {
 	if now-before < -1<<31 && before < 1<<31 {
 		now += 1 << 32
@@ -79,7 +79,7 @@ func roseOn(r *rises, now, before int64, most float64) int64 {
 	return rose(r, now, before, most)
 }
 
-// gauge is a number of things that are there now.
+// gauge returns the current number of things, such as connections, in the range of int.
 func gauge(n int64) int { return int(min(max(0, n), 1<<31)) }
 
 // proc returns the server as a watched process, for servers that are not visible in this machine's
@@ -119,7 +119,7 @@ func (r Reading) Since(before Reading) (*Service, bool) {
 	return s, s != nil
 }
 
-// Sample is Since as a sample of the span between the two readings.
+// Sample returns the result of Since as a sample of the span between the two readings.
 func (r Reading) Sample(before Reading) (*Sample, bool) {
 	s, ok := r.Since(before)
 	if !ok {
