@@ -83,7 +83,7 @@ func (c *cable) all() []*line {
 	return append(c.lines[:len(c.lines):len(c.lines)], c.trunk)
 }
 
-// change has the link or trunk of that name work otherwise from now on, if it is of this cable.
+// change changes the settings of the link or trunk of that name, if it belongs to this cable.
 func (c *cable) change(name string, s setting) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +147,7 @@ func monotonic() int64 {
 	return ts.Nano()
 }
 
-// threadTime is the CPU time of this thread in ns.
+// threadTime returns the CPU time of this thread in ns.
 func threadTime() int64 {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // cannot fail with this clock

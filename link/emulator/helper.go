@@ -159,8 +159,8 @@ func (h *helper) Err() error {
 	return h.err
 }
 
-// Gone is closed when the links are gone before Close. Programs at the sites continue until their
-// input ends, as at Close.
+// Gone returns a channel that is closed when the links are lost before Close. Programs at the sites
+// continue until their input ends, as at Close.
 func (h *helper) Gone() <-chan struct{} { return h.gone }
 
 // close ends the process and waits until it has ended. Before its input is closed, it calls first.

@@ -80,9 +80,9 @@ func isolate(cmd *exec.Cmd) {
 	a.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN}
 }
 
-// Enter is called first by a program that may have been started by Isolate. If it was, Enter brings
-// its loopback up and returns the HostDialer to the outside, whose Dial is for Options.Outside;
-// otherwise nil. Processes that it starts do not inherit the connection.
+// Enter must be called first by a program that may have been started by Isolate. If it was, Enter
+// brings its loopback up and returns the HostDialer to the outside, whose Dial is for
+// Options.Outside; otherwise nil. Processes that it starts do not inherit the connection.
 func Enter() (*HostDialer, error) {
 	fd, err := strconv.Atoi(os.Getenv(dialerVariable))
 	if err != nil {
@@ -128,8 +128,8 @@ func (d *HostDialer) Close() error {
 	return err
 }
 
-// Gone is closed when the other side has ended, or Close was called: an isolated process then ends,
-// since the process that started it has ended.
+// Gone returns a channel that is closed when the other side has ended, or Close was called: an
+// isolated process then ends, since the process that started it has ended.
 func (d *HostDialer) Gone() <-chan struct{} { return d.gone }
 
 // dialPatience limits the time to make a connection.
@@ -194,7 +194,7 @@ func openSocket(ctx context.Context, address string) (socket, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// Dial has who is outside connect to address. It may be called by several goroutines.
+// Dial makes the process outside connect to address. It may be called by several goroutines.
 func (d *HostDialer) Dial(ctx context.Context, address string) (*net.TCPConn, error) {
 	if len(address) > dialMessage-100 {
 		return nil, errors.New("an address of thousands of bytes")
@@ -215,8 +215,8 @@ func (d *HostDialer) Dial(ctx context.Context, address string) (*net.TCPConn, er
 	return t, nil
 }
 
-// Listen has who is outside listen at any free port of all its addresses. It may be called by several goroutines. The
-// caller closes the listener.
+// Listen makes the process outside listen at any free port of all its addresses. It may be called
+// by several goroutines. The caller closes the listener.
 func (d *HostDialer) Listen(ctx context.Context) (net.Listener, error) {
 	f, err := d.ask(ctx, listenRequest)
 	if err != nil {

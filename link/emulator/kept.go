@@ -69,13 +69,13 @@ func StartKept(ctx context.Context, o KeptOptions) (_ *Kept, err error) {
 	return k, nil
 }
 
-// Reach is Site.Reach of the site of that place.
+// Reach calls Site.Reach of the site with that index.
 func (k *Kept) Reach(ctx context.Context, site int, address string) (string, error) {
 	a, err := k.reach(ctx, reaching{Site: site, Address: address})
 	return a.Address, err
 }
 
-// Forward is Site.Forward of the site of that place.
+// Forward calls Site.Forward of the site with that index.
 func (k *Kept) Forward(ctx context.Context, site int, address string, from netip.Addr) (uint16, error) {
 	a, err := k.reach(ctx, reaching{Site: site, Address: address, From: from})
 	return a.Port, err
@@ -92,7 +92,8 @@ func (k *Kept) reach(ctx context.Context, r reaching) (reached, error) {
 	return a, err
 }
 
-// SetDown is Line.SetDown of the link of that name. It returns before the link has changed, by less than a millisecond.
+// SetDown calls Line.SetDown of the link of that name. It returns before the link has changed, by
+// less than a millisecond.
 func (k *Kept) SetDown(name string, down bool) error {
 	return k.say(request{Down: &cut{Link: name, Down: down}})
 }

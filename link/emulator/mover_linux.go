@@ -192,7 +192,7 @@ func (s *star) userspace(ctx context.Context, n *Network, o Options) error {
 	return nil
 }
 
-// adjustTrunk has a trunk work otherwise.
+// adjustTrunk changes the settings of a trunk.
 func (s *star) adjustTrunk(t *trunk, to setting, change func(name string, to setting) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +222,7 @@ func (sp *spoke) devices(path string) ([]*os.File, error) {
 	return append(files, there.file), nil
 }
 
-// burst has both devices hand over super-packets as large as the rates of link and trunk allow.
+// burst makes the two devices deliver super-packets as large as the rates of link and trunk allow.
 func (sp *spoke) burst() error {
 	path := sp.path()
 	setSpeed(sp.here.name, path.Rate)

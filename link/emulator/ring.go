@@ -18,7 +18,7 @@ type slot struct {
 	line     int32 // index of its link among the links that share the ring
 }
 
-// newRing has room for total bytes, and for at least two packets of large bytes.
+// newRing returns a ring with room for total bytes, and for at least two packets of large bytes.
 func newRing(total, large int) *ring {
 	total = max(total, 2*large) + large
 	return &ring{bytes: make([]byte, total), slots: make([]slot, total/64), large: large}

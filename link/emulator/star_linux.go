@@ -206,7 +206,7 @@ func (sp *spoke) forward(ctx context.Context, address string, from netip.Addr) (
 	return sp.forwards.forward(ctx, address, from)
 }
 
-// carry is the life of a connection that is continued from the site.
+// carry continues a connection from the site until it ends.
 func (sp *spoke) carry(c *net.TCPConn, to string) {
 	defer c.Close()
 	s, err := sp.dial(to)
