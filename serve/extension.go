@@ -23,8 +23,8 @@ func (s *Server) Config() Config { return s.conf }
 // Extensions call it in Attach.
 func (s *Server) Announce(class string) { s.classes = append(s.classes, class) }
 
-// EndCopies has verdict write the body of the answer to a COPY within the Server, and
-// COPY allowed where files are only read. Extensions call it in Attach.
+// EndCopies sets verdict as the writer of the body of the response to a COPY within the Server, and
+// allows COPY on read-only servers. Extensions call it in Attach.
 func (s *Server) EndCopies(verdict func(io.Writer) error) { s.copied = verdict }
 
 // IsFolder reports whether a name is that of a folder. Its error wraps fs.ErrNotExist if
@@ -99,7 +99,7 @@ func (s *Server) Received(n int) {
 	s.keepPace(s.total.up, n)
 }
 
-// Sent is Received for bytes that were sent.
+// Sent counts bytes that were sent, as Received does for received bytes.
 func (s *Server) Sent(n int) {
 	s.metrics.payloadOut.Add(int64(n))
 	s.keepPace(s.total.down, n)

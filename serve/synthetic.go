@@ -112,7 +112,7 @@ func checkSets(sets []Set) error {
 // inventedName returns the name of the i-th invented file.
 func inventedName(i int) string { return fmt.Sprintf("file%06d.dat", i) }
 
-// inventedIndex is the inverse of inventedName.
+// inventedIndex computes the inverse of inventedName.
 func inventedIndex(name string) (int, bool) {
 	digits, ok := strings.CutPrefix(name, "file")
 	if !ok {

@@ -62,7 +62,7 @@ func Run(t testing.TB, program string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// MustRun is Run for a program that succeeds.
+// MustRun runs a program as Run does. The program must succeed.
 func MustRun(t testing.TB, program string, args ...string) string {
 	t.Helper()
 	out, err := Run(t, program, args...)
