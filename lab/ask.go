@@ -74,7 +74,7 @@ func askGreeting(address, prefix, goodbye string) question {
 	}
 }
 
-// listens is nil when something listens at a Unix socket. It does not connect to find out: cmsd
+// listens returns nil if a server listens at a Unix socket. It does not connect to find out: cmsd
 // takes any connection for its xrootd. On a busy machine it may detect the end of the test
 // connection after xrootd has connected, and suspends the server.
 func listens(path string) error {

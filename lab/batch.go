@@ -137,7 +137,7 @@ func askFiles(paths ...string) question {
 	}
 }
 
-// unpackedCondor is the folder in which `make needs` has unpacked HTCondor.
+// unpackedCondor returns the folder in which `make needs` has unpacked HTCondor.
 func unpackedCondor() (string, error) {
 	dir, err := Built("condor")
 	if err != nil {

@@ -138,5 +138,5 @@ func OnlyPort(port int) func(string, string, syscall.RawConn) error {
 // localPortRange is IP_LOCAL_PORT_RANGE of Linux.
 const localPortRange = 51
 
-// local is the address under the name that certificates are made for.
+// local returns the address under the name that certificates are made for.
 func (p *port) local() string { return net.JoinHostPort("localhost", p.String()) }

@@ -156,7 +156,8 @@ func detach(loops []string) error {
 	return errors.Join(errs...)
 }
 
-// confine has the processes of a server start in a control group of their own, if its disk has a limit.
+// confine makes the processes of a server start in a control group of their own, if its disk has a
+// limit.
 func (s *System) confine(server string, parts ...*process) {
 	if s.disks == nil || s.err != nil {
 		return
@@ -287,7 +288,7 @@ func retry(do func() error) (err error) {
 	return err
 }
 
-// output is outputOf a program of this system.
+// output calls outputOf for a program of this system.
 func output(program string, args ...string) (string, error) {
 	path, err := Find(program)
 	if err != nil {
@@ -299,7 +300,7 @@ func output(program string, args ...string) (string, error) {
 // join is a script that starts a program in control groups of version 1, whose folders are $0.
 const join = `for g in $0; do echo $$ >"$g/cgroup.procs" || exit; done; exec "$@"`
 
-// enter has a program start in control groups. release is called after the start.
+// enter makes a program start in control groups. release is called after the start.
 func enter(groups []string, cmd *exec.Cmd) (release func() error, err error) {
 	release = func() error { return nil }
 	if len(groups) == 0 {

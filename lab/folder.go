@@ -119,7 +119,7 @@ func (s *System) WriteFile(name string, content []byte) error {
 	return s.own(path, 0o644)
 }
 
-// dataOf is the folder that a new file called name goes to.
+// dataOf returns the folder for a new file called name.
 func dataOf(s *System, name string) string {
 	var folders []string
 	for _, server := range s.Servers {

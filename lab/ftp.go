@@ -80,7 +80,7 @@ func (c GridFTPConfig) build(s *System, program string) {
 	s.part("gridftp", askFTP(address), append([]string{program}, c.args(s, Server{Address: address, DataAddress: host})...)...)
 }
 
-// args are the arguments of a server.
+// args returns the arguments of a server.
 func (c GridFTPConfig) args(s *System, server Server) []string {
 	host, port, _ := net.SplitHostPort(server.Address)
 	name := "localhost"
@@ -100,7 +100,8 @@ func (c GridFTPConfig) args(s *System, server Server) []string {
 	return args
 }
 
-// gridUsers has the servers admit clients with a grid proxy alone: Proxy, CADir, Env and Settings describe it.
+// gridUsers makes the servers admit only clients with a grid proxy: Proxy, CADir, Env and Settings
+// describe it.
 func gridUsers(s *System) {
 	// The server is not root, so it can only map clients to its own user.
 	s.Auth, s.User = "gsi", s.account().Username
@@ -170,8 +171,8 @@ func (c ProFTPDConfig) build(ctx context.Context, s *System, program string) {
 	s.part("proftpd", askFTP(p.Address()), program, "--nodaemon", "--config", path)
 }
 
-// account has the servers run under a user with an entry in passwd, and returns it. For root it is
-// the user nobody, since lab's own plain user has no entry.
+// account makes the servers run under a user with an entry in passwd, and returns it. For root it
+// is the user nobody, since lab's own plain user has no entry.
 func (s *System) account() *user.User {
 	if s.user < 0 {
 		return s.me()
@@ -187,7 +188,7 @@ func (s *System) account() *user.User {
 	return nobody
 }
 
-// me is the user of this process.
+// me returns the user of this process.
 func (s *System) me() *user.User {
 	me, err := user.Current()
 	if err != nil {

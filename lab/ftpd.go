@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// FTPServers are the plain FTP servers of the full tier beside ProFTPD: the values of FTPConfig.Server.
+// FTPServers returns the plain FTP servers of the full tier besides ProFTPD: the values of
+// FTPConfig.Server.
 func FTPServers() []string { return []string{"vsftpd", "pure-ftpd"} }
 
 // An FTPConfig is one of the FTPServers, which make needs-full unpacks, because Debian installs a single FTP server. Each serves Data at

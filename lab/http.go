@@ -89,7 +89,7 @@ func askHTTP(url, word string) question {
 	return askHTTPBy(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, url, word)
 }
 
-// askHTTPBy is askHTTP with a client.
+// askHTTPBy works like askHTTP, with the given client.
 func askHTTPBy(client *http.Client, url, word string) question {
 	return func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -43,7 +43,7 @@ const (
 	labPods        = 100
 )
 
-// kubernetesPrograms are built by `make needs-full`.
+// kubernetesPrograms returns the programs that `make needs-full` builds.
 func kubernetesPrograms() []string {
 	return []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"}
 }

@@ -58,7 +58,7 @@ func (a *authority) selfSigned() ([]byte, error) {
 	return x509.CreateCertificate(rand.Reader, a.cert, a.cert, a.key.Public(), a.key)
 }
 
-// entity is a certificate for someone called name, still to be signed.
+// entity returns the unsigned certificate of an entity called name.
 func (a *authority) entity(name string, uses ...x509.ExtKeyUsage) *x509.Certificate {
 	a.last++
 	c := &x509.Certificate{

@@ -95,7 +95,7 @@ func (p *process) start() error {
 // namespaces is the result of find for processes in namespaces of their own.
 const namespaces = "namespaces"
 
-// tryApart is nil when processes can be set apart here.
+// tryApart returns nil if processes can be separated here.
 func tryApart() error {
 	cmd := exec.Command("/bin/sh", "-c", "mount --make-rslave / && mount -t proc proc /proc")
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}

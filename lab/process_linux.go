@@ -37,7 +37,7 @@ func setApart(attr *syscall.SysProcAttr) {
 	}
 }
 
-// useGroup has a program start in the control group of version 2 whose folder is open.
+// useGroup makes a program start in the control group of version 2 whose folder is open.
 func useGroup(attr *syscall.SysProcAttr, folder *os.File) {
 	attr.UseCgroupFD, attr.CgroupFD = true, int(folder.Fd())
 }

@@ -60,8 +60,8 @@ func (e *MissingError) Error() string {
 	return text
 }
 
-// Built is the folder build/NAME of the source tree of the working directory, or of the tree in
-// which the program was built, if it is complete: then it has a file NAME.txt.
+// Built returns the folder build/NAME of the source tree of the working directory, or of the tree
+// in which the program was built, if it is complete: then it has a file NAME.txt.
 func Built(name string) (string, error) {
 	var starts []string
 	if dir, err := os.Getwd(); err == nil {

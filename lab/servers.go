@@ -89,7 +89,7 @@ func linesOf(text, prefix string) string {
 	return b.String()
 }
 
-// redirectorKnowsAll is nil when the redirector lists all data servers that run.
+// redirectorKnowsAll returns nil if the redirector lists all running data servers.
 func redirectorKnowsAll(ctx context.Context, s *System) error {
 	if len(s.Pids(Redirector)) < 2 {
 		return nil // it has been killed: there is no redirector to manage them
@@ -126,7 +126,8 @@ func (s *System) names() []string {
 	return names
 }
 
-// processes are the parts that belong to the servers of these names or roles, or all without any.
+// processes returns the parts that belong to the servers of these names or roles, or all parts
+// without arguments.
 func (s *System) processes(of ...string) []*process {
 	if len(of) == 0 {
 		return s.parts

@@ -195,7 +195,7 @@ func (c XRootDConfig) build(ctx context.Context, s *System, program string) {
 	s.confine(server.Name, xrootdPart(s, server.Name, v, programs, askXRootD(p.Address())))
 }
 
-// macaroons has a server make and take macaroons under rules.
+// macaroons makes a server issue and accept macaroons under rules.
 func macaroons(s *System, rules string, v *xrootdValues) {
 	secret := make([]byte, 64)
 	_, _ = rand.Read(secret) // never fails

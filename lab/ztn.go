@@ -99,7 +99,7 @@ func (s *System) TokenFor(lifetime time.Duration, scope string) (string, error) 
 	return s.newClientFile("token", []byte(token+"\n"))
 }
 
-// BrokenToken is a good token with another's signature.
+// BrokenToken returns a valid token with another token's signature.
 func (s *System) BrokenToken() (string, error) {
 	token, err := s.Token(month, "")
 	if err != nil {

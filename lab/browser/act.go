@@ -88,7 +88,7 @@ func (p *Page) Box(selector string) Box {
 	return *b
 }
 
-// find is Box that returns nil if there is no such element.
+// find works like Box, but returns nil if there is no such element.
 func (p *Page) find(selector string) (b *Box) {
 	p.t.Helper()
 	p.Eval(`(() => { const e = document.querySelector(`+strconv.Quote(selector)+`); if (!e) return null;

@@ -30,7 +30,7 @@ func Each(t *testing.T, f func(t *testing.T, open func() *db.DB)) {
 	t.Run("PostgreSQL", func(t *testing.T) { f(t, opener(t, Server(t))) })
 }
 
-// EachBench is Each for benchmarks.
+// EachBench works like Each, for benchmarks.
 func EachBench(b *testing.B, f func(b *testing.B, open func() *db.DB)) {
 	b.Helper()
 	b.Run("SQLite", func(b *testing.B) { f(b, opener(b, File(b))) })

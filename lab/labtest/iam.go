@@ -96,7 +96,7 @@ func StartIAM(t testing.TB, c IAMConfig) *IAM {
 	return i
 }
 
-// NewKey has the issuer sign with another key; it publishes the former keys until Withdraw.
+// NewKey makes the issuer sign with another key; it publishes the former keys until Withdraw.
 func (i *IAM) NewKey() {
 	var key crypto.Signer
 	var err error
@@ -114,14 +114,14 @@ func (i *IAM) NewKey() {
 	i.keys[i.kid] = key
 }
 
-// Withdraw has the issuer publish no other key than that with which it signs.
+// Withdraw makes the issuer publish no other key than its signing key.
 func (i *IAM) Withdraw() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.keys = map[string]crypto.Signer{i.kid: i.keys[i.kid]}
 }
 
-// Down has the issuer answer everything with status 503, or work again.
+// Down makes the issuer respond to every request with status 503, or work again.
 func (i *IAM) Down(is bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

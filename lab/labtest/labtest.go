@@ -118,11 +118,12 @@ func PeakMemory(t testing.TB) int64 {
 // installed by `make needs`). Without them it skips t, or fails it, as Need does.
 func Python(t testing.TB) string { return packages(t, "python") }
 
-// FTS is Python for FTS's own commands (fts-rest-transfer-submit and others) and Rucio, of lab/fts.txt.
+// FTS returns the Python for FTS's own commands (fts-rest-transfer-submit and others) and Rucio, of
+// lab/fts.txt.
 func FTS(t testing.TB) string { return packages(t, "fts") }
 
-// Schemathesis is Python for the program that tests an API by its OpenAPI description, of lab/schemathesis.txt, installed
-// by `make needs-full`. It returns the path of the program.
+// Schemathesis returns the Python for the program that tests an API by its OpenAPI description, of
+// lab/schemathesis.txt, installed by `make needs-full`. It returns the path of the program.
 func Schemathesis(t testing.TB) string {
 	return filepath.Join(packages(t, "schemathesis"), "schemathesis")
 }
@@ -152,7 +153,7 @@ func ListingServers() []string {
 	return firstOf(lab.ListingServers(), "h2o", "tomcat")
 }
 
-// WebDAVServers is ListingServers with WebDAV.
+// WebDAVServers returns the names of the systems with WebDAV that tests run on.
 func WebDAVServers() []string { return firstOf(lab.WebDAVServers(), "tomcat") }
 
 // S3Servers returns the S3 services that tests run on: the gateway of Versity and, in the full tier, s3proxy.
