@@ -154,7 +154,7 @@ func choose(argv []string) (tool, error) {
 	return t, nil
 }
 
-// understood is a preset with its lines parsed.
+// understood returns the preset with its lines parsed.
 func (t tool) understood(name string) (tool, error) {
 	t.lines = map[storage.Kind]line{}
 	all := maps.Clone(t.argv)

@@ -68,7 +68,7 @@ func (p *process) waitUntil(ctx context.Context, t time.Time) (ended bool, err e
 	return p.gone(), ctxErr(ctx, p.gone)
 }
 
-// pollUntil is waitUntil without the help of the kernel.
+// pollUntil works like waitUntil, without the help of the kernel.
 func (p *process) pollUntil(ctx context.Context, t time.Time) (bool, error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -116,7 +116,7 @@ type peak struct {
 	seen int64 // bytes of the largest sampled process
 }
 
-// newPeak is called after the program was started.
+// newPeak returns a peak. It must be called after the program was started.
 func newPeak() *peak { return &peak{ours: highWater("self")} }
 
 // mostSeen limits the processes of a program that are sampled.

@@ -216,7 +216,7 @@ func join(folder, path string) string {
 	return folder + "/" + path
 }
 
-// shown is the URL that errors name.
+// shown returns the URL for errors.
 func (p place) shown(path string) string {
 	return p.of(path, false)
 }

@@ -81,7 +81,7 @@ func (d *Diagnosis) Hint() string {
 	return d.atHost()
 }
 
-// atHost is Hint for the kinds that are about hosts, their disks and paths.
+// atHost returns the hint for the kinds that are about hosts, their disks and paths.
 func (d *Diagnosis) atHost() string {
 	switch d.Kind {
 	case Missing:

@@ -91,8 +91,8 @@ func (a *Authorities) Pool(now time.Time) *x509.CertPool {
 	return pool
 }
 
-// Verify is VerifyChain with these authorities, and refuses revoked certificates. Lists that have
-// expired still count. The result should not be cached for long.
+// Verify calls VerifyChain with these authorities, and refuses revoked certificates. Lists that
+// have expired still count. The result should not be cached for long.
 func (a *Authorities) Verify(chain []*x509.Certificate, now time.Time) (*Holder, error) {
 	pool, revoked := a.state(now)
 	h, err := VerifyChain(chain, pool, now)

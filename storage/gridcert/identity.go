@@ -246,7 +246,7 @@ type policy struct {
 
 func inheritAll() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 21, 1} }
 
-// limited is Globus's policy of proxies that may move data and not start jobs.
+// limited returns Globus's policy of proxies that may move data and not start jobs.
 func limited() asn1.ObjectIdentifier {
 	return asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 3536, 1, 1, 1, 9}
 }

@@ -224,7 +224,7 @@ func (r *run) move(n int64) {
 	}
 }
 
-// fetch is do with a file of this machine for the payload.
+// fetch calls do with a file of this machine for the payload.
 func (r *run) fetch() error {
 	var err error
 	if r.dest, err = r.op.OpenDest(); err != nil {

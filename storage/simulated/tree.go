@@ -99,7 +99,7 @@ func there(g storage.Range, size int64) int64 {
 	return max(0, min(g.Length, size-g.Offset))
 }
 
-// do has op's effect and fills in res.
+// do performs op's effect and fills in res.
 func (t *tree) do(op *storage.Op, res *storage.Result) error {
 	switch op.Kind {
 	case storage.Write, storage.Mkdir, storage.Remove, storage.Move:

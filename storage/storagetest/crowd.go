@@ -24,9 +24,9 @@ func TargetOf(t testing.TB, text string, cred storage.Credentials) storage.Targe
 	return storage.Target{URL: u, Cred: cred}
 }
 
-// Crowd has clients of s read the 64 KiB of the file at path three times, 64 at a time, and fails t
-// if the sleeping clients then hold more than most bytes each in this process: as in the engine, a
-// sleeping client has no goroutine. WEIR_CROWD is the number of clients, by default the usual
+// Crowd makes clients of s read the 64 KiB of the file at path three times, 64 at a time, and fails
+// t if the sleeping clients then hold more than most bytes each in this process: as in the engine,
+// a sleeping client has no goroutine. WEIR_CROWD is the number of clients, by default the usual
 // number.
 func Crowd(t *testing.T, s storage.Service, path string, usual int, most int64) {
 	t.Helper()

@@ -30,7 +30,7 @@ func (s *suite) do(t *testing.T, c storage.Client, op storage.Op) outcome {
 	return s.doIn(t.Context(), t, c, op, &listener{})
 }
 
-// must is do for operations that have to work.
+// must calls do for operations that have to succeed.
 func (s *suite) must(t *testing.T, c storage.Client, op storage.Op) outcome {
 	t.Helper()
 	out := s.do(t, c, op)

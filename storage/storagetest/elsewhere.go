@@ -13,9 +13,10 @@ import (
 // elsewhere is set if a test's binary must become a server.
 const elsewhere = "WEIR_TEST_SERVER"
 
-// Main is TestMain for tests with a server in another process, so that its memory and CPU time are
-// not the clients': the test's own binary, which runs serve there. serve prints its address as its
-// first line, and returns when its standard input ends. It returns the exit status of the process.
+// Main implements TestMain for tests with a server in another process, so that its memory and CPU
+// time are not the clients': the test's own binary, which runs serve there. serve prints its
+// address as its first line, and returns when its standard input ends. It returns the exit status
+// of the process.
 func Main(m *testing.M, serve func() error) int {
 	if os.Getenv(elsewhere) == "" {
 		return m.Run()

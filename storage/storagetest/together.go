@@ -204,8 +204,8 @@ type reader struct {
 	size   int64
 }
 
-// readAll has all read their files several times at once; meanwhile, if there is one, runs when each has read for
-// the first time.
+// readAll makes all readers read their files several times at once; meanwhile, if there is one,
+// runs when each has read for the first time.
 func (s *suite) readAll(t *testing.T, readers []reader, meanwhile func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*s.o.Bound)

@@ -104,8 +104,8 @@ func (c *Call) ToDest(read func() error) (err error) {
 	return c.Dest.Close(read())
 }
 
-// Fetch is ToDest for a read that passes its payload through a hash, which is nil if no checksum is
-// requested.
+// Fetch works like ToDest, for a read that passes its payload through a hash, which is nil if no
+// checksum is requested.
 func (c *Call) Fetch(read func(hash.Hash) error) error {
 	return c.ToDest(func() (err error) {
 		c.Result.Sum, err = content.Summed(c.Op.Sum, read)
@@ -290,7 +290,8 @@ func (c *Call) Handshake(conn net.Conn, conf *tls.Config, host string) (*tls.Con
 	return secured, nil
 }
 
-// Secure is Handshake for connections that can discard payload without decrypting it. pool holds their buffers.
+// Secure works like Handshake, for connections that can discard payload without decrypting it. pool
+// holds their buffers.
 func (c *Call) Secure(conn *tcp.Conn, conf *tls.Config, host string, pool *tlsconn.Pool) (*tlsconn.Conn, error) {
 	begin := time.Now()
 	conf.ServerName = cmp.Or(conf.ServerName, host)
