@@ -19,7 +19,6 @@ const mostMethods = 60
 // largeTypes are the types that have more, and how many methods each may have until it is split. The numbers may only fall, and a type
 // that has become small leaves the list.
 var largeTypes = map[string]int{
-	"storage/ftp.call":    99,
 	"storage/xrootd.call": 126,
 }
 

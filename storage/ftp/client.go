@@ -2,7 +2,6 @@ package ftp
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
@@ -27,7 +26,7 @@ type client struct {
 // Do runs op.
 func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
 	x := c.s.calls.Get().(*call)
-	x.c, x.Pool = c, c.s.small
+	x.control.c = c
 	x.Begin(ctx, op, p)
 	err := x.run()
 	x.settle()
@@ -36,7 +35,7 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	}
 	res := x.Result
 	if err != nil {
-		err = x.Describe(x.url(), x.server, err)
+		err = x.Describe(x.url(), x.transfer.server, err)
 	}
 	x.clear()
 	c.s.calls.Put(x)
@@ -91,7 +90,7 @@ func (x *call) run() error {
 	if err := x.path().check(); err != nil {
 		return err
 	}
-	do := x.c.s.methods[x.Op.Kind]
+	do := x.s.methods[x.Op.Kind]
 	if do == nil {
 		return fmt.Errorf("%s over FTP: %w", x.Op.Kind, errors.ErrUnsupported)
 	}
@@ -102,77 +101,42 @@ func (x *call) run() error {
 // path of 4096 bytes.
 const bufferSize = 6 << 10
 
-// A call is one operation while it runs.
+// A call is one operation while it runs: its methods carry out the kinds of operations, by commands over the control connection and by
+// transfers.
 type call struct {
 	wireclient.Call
-	wireclient.Buffer // a command, or replies
-	c                 *client
-	server            string // the data server's address, once it is known and reported
-	reply             reply
-	heard             bool            // something has come since the last command
-	data              *tcp.Conn       // the data connection
-	securing          <-chan securing // ends when data is secured; nil: it is, or is not to be
-	secured           *tls.Conn       // where what goes over data is encrypted
-	plain             []byte          // protected replies that are decrypted and not read yet
-	room              []byte          // where plain begins
-	token             []byte          // room for a protected command or reply
+	s        *service
+	control  control
+	transfer transfer
 }
 
-func newCall() *call {
-	x := &call{}
+func newCall(s *service) *call {
+	x := &call{s: s}
 	x.Init()
+	x.control.call, x.control.Pool = &x.Call, s.small
+	x.transfer.call, x.transfer.control = &x.Call, &x.control
 	return x
 }
 
 // settle ends what the operation has left under way and counts its bytes.
 func (x *call) settle() {
-	x.closeData()
-	if x.unasked() { // more than was asked for: whatever follows is not the next answer
-		x.drop()
-	}
-	if c := x.c; c.conn != nil {
-		x.Count(c.conn, &c.counted)
-	}
-}
-
-// drop closes a session whose state is not known.
-func (x *call) drop() {
-	x.Pos, x.End, x.plain = 0, 0, x.plain[:0]
-	x.dropStreams()
-	x.c.extended = false
-	if x.c.conn == nil {
-		return
-	}
-	x.Count(x.c.conn, &x.c.counted)
-	_ = x.c.conn.Close() // the connection is gone in any case
-	x.c.conn, x.c.channel, x.c.counted = nil, nil, 0
-}
-
-// closeData closes the data connection.
-func (x *call) closeData() {
-	if x.data == nil {
-		return
-	}
-	if x.securing != nil {
-		x.data.Break()
-		<-x.securing
-		x.securing = nil
-	}
-	x.Result.Wire += x.data.In() + x.data.Out()
-	_ = x.data.Close() // the connection is gone in any case
-	x.data, x.secured = nil, nil
+	x.transfer.close()
+	x.control.settle()
 }
 
 // clear forgets whatever belongs to the client.
 func (x *call) clear() {
-	x.Release()
+	x.control.Release()
 	x.Clear()
-	x.c, x.server = nil, ""
+	x.control.c, x.transfer.server = nil, ""
 }
 
 func (x *call) url() string {
 	if x.Op.Path == "" {
-		return x.c.s.shown
+		return x.s.shown
 	}
-	return x.c.s.shown + "/" + (&url.URL{Path: x.Op.Path}).EscapedPath()
+	return x.s.shown + "/" + (&url.URL{Path: x.Op.Path}).EscapedPath()
 }
+
+// path returns the path of the operation.
+func (x *call) path() path { return path{x.s, x.Op.Path} }

@@ -124,7 +124,7 @@ func open(t storage.Target) (storage.Service, error) {
 	if err := s.credentials(t); err != nil {
 		return nil, fmt.Errorf("ftp: target %s: %w", s.shown, err)
 	}
-	s.calls.New = func() any { return newCall() }
+	s.calls.New = func() any { return newCall(s) }
 	return s, nil
 }
 

@@ -89,7 +89,7 @@ type channel struct {
 }
 
 // authenticate secures the control connection: AUTH GSSAPI, then ADAT until both sides know each other.
-func (x *call) authenticate() error {
+func (x *control) authenticate() error {
 	g := x.c.s.grid
 	id, err := g.source.Current(time.Now())
 	if err != nil {
@@ -127,7 +127,7 @@ func (x *call) authenticate() error {
 }
 
 // exchange sends a token and returns the server's.
-func (x *call) exchange(token []byte) ([]byte, error) {
+func (x *control) exchange(token []byte) ([]byte, error) {
 	if err := x.adat(token); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (x *call) exchange(token []byte) ([]byte, error) {
 	return appendToken(nil, text)
 }
 
-func (x *call) adat(token []byte) error {
+func (x *control) adat(token []byte) error {
 	x.Hold()
 	b := base64.StdEncoding.AppendEncode(append(x.Data[:0], "ADAT "...), token)
 	if err := x.send(b); err != nil {
@@ -154,7 +154,7 @@ func (x *call) adat(token []byte) error {
 const delegateNothing, delegateProxy = '0', 'D'
 
 // delegate says whether a proxy is delegated, and signs one for the key that the server has made.
-func (x *call) delegate(ch *channel) error {
+func (x *control) delegate(ch *channel) error {
 	if !x.c.s.grid.delegate {
 		_, err := ch.tls.Write([]byte{delegateNothing})
 		return err
@@ -196,7 +196,7 @@ func readDER(read func([]byte) (int, error)) ([]byte, error) {
 }
 
 // lastToken sends the last token, after which the server knows who we are.
-func (x *call) lastToken(ch *channel) error {
+func (x *control) lastToken(ch *channel) error {
 	if err := x.adat(ch.pipe.out); err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func handshakeError(err error) error {
 
 // account logs in to the account that the certificate stands for, or to the one of auth.user, and sets how data
 // connections are secured.
-func (x *call) account() error {
+func (x *control) account() error {
 	s := x.c.s
 	if err := x.say("USER ", s.user); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"syscall"
@@ -33,31 +32,31 @@ func (x *call) list() error {
 }
 
 func (x *call) listFolder(p path) error {
-	s := x.c.s
+	s := x.s
 	if !s.noMachineList.Load() {
-		if err := x.passive(); err != nil {
+		if err := x.transfer.passive(); err != nil {
 			return err
 		}
-		if err := x.ask("MLSD ", p); err != nil {
+		if err := x.control.ask("MLSD ", p); err != nil {
 			return err
 		}
-		if x.reply.code < 300 {
+		if x.control.reply.code < 300 {
 			return x.entries(parseMachineLine)
 		}
-		err := x.refusal()
-		x.closeData()
+		err := x.control.refusal()
+		x.transfer.close()
 		if !unknown(err) {
 			return x.whyNoList(p, err)
 		}
 		s.noMachineList.Store(true)
 	}
-	if err := x.done(x.first(false, "CWD ", p)); err != nil {
+	if err := x.control.done(x.control.first(false, "CWD ", p)); err != nil {
 		return err
 	}
-	if err := x.passive(); err != nil {
+	if err := x.transfer.passive(); err != nil {
 		return err
 	}
-	if err := x.done(x.say("LIST", "")); err != nil {
+	if err := x.control.done(x.control.say("LIST", "")); err != nil {
 		return err
 	}
 	return x.entries(parseLine)
@@ -66,7 +65,7 @@ func (x *call) listFolder(p path) error {
 // whyNoList asks once more when a server only says that it failed.
 func (x *call) whyNoList(p path, err error) error {
 	var r *replyError
-	if !errors.As(err, &r) || r.is != nil || x.c.conn == nil || x.c.s.noFacts.Load() {
+	if !errors.As(err, &r) || r.is != nil || x.control.c.conn == nil || x.s.noFacts.Load() {
 		return err
 	}
 	switch e, why := x.look(p); {
@@ -80,17 +79,17 @@ func (x *call) whyNoList(p path, err error) error {
 
 // entries reads a listing.
 func (x *call) entries(parse func(line []byte) (e storage.Entry, skip bool, err error)) error {
-	if err := x.secure(); err != nil {
+	if err := x.transfer.secure(); err != nil {
 		return err
 	}
 	x.Reach(storage.Opened)
 	var found wireclient.Listing
-	err := x.lines(func(line []byte) error {
+	err := x.transfer.lines(func(line []byte) error {
 		e, skip, err := parse(line)
 		if err != nil || skip {
 			return err
 		}
-		if err := cmp.Or(sendable(e.Name), (path{x.c.s, e.Name}).check()); err != nil {
+		if err := cmp.Or(sendable(e.Name), (path{x.s, e.Name}).check()); err != nil {
 			found.Omit(err)
 			return nil
 		}
@@ -98,54 +97,20 @@ func (x *call) entries(parse func(line []byte) (e storage.Entry, skip bool, err 
 	})
 	switch {
 	case errors.Is(err, storage.ErrProtocol):
-		x.closeData()
-		x.drop()
+		x.transfer.close()
+		x.control.drop()
 	case err != nil:
-		err = x.whyBroken(err)
+		err = x.transfer.whyBroken(err)
 	default:
-		err = x.ended()
+		err = x.transfer.ended()
 	}
-	if text := x.reply.text; err == nil && bytes.Contains(bytes.ToLower(text), []byte("truncated")) { // as pure-ftpd does
+	if text := x.control.reply.text; err == nil && bytes.Contains(bytes.ToLower(text), []byte("truncated")) { // as pure-ftpd does
 		err = fmt.Errorf("%w: the server cut the listing off: %s", storage.ErrShort, summary(string(text)))
 	}
 	if err == nil {
 		x.SetListing(found)
 	}
 	return err
-}
-
-// lines hands over each line of the data connection.
-func (x *call) lines(take func(line []byte) error) error {
-	held := x.c.s.buffers.Get().(*[]byte)
-	defer x.c.s.buffers.Put(held)
-	buf, end := *held, 0
-	for {
-		n, err := x.readData(buf[end:])
-		if n == 0 && errors.Is(err, io.EOF) {
-			if end > 0 {
-				return take(bytes.TrimRight(buf[:end], "\r"))
-			}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		end += n
-		from := 0
-		for {
-			i := bytes.IndexByte(buf[from:end], '\n')
-			if i < 0 {
-				break
-			}
-			if err := take(bytes.TrimRight(buf[from:from+i], "\r")); err != nil {
-				return err
-			}
-			from += i + 1
-		}
-		if end = copy(buf, buf[from:end]); end == len(buf) {
-			return wireclient.ProtocolError("a line of a listing of more than %d bytes", len(buf))
-		}
-	}
 }
 
 // factLine returns the line of an MLST reply that has the facts.

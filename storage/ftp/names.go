@@ -15,15 +15,15 @@ import (
 
 // login makes a session. One that was there is asked whether it still is.
 func (x *call) login() error {
-	kept, err := x.join()
+	kept, err := x.control.join()
 	if err != nil || !kept {
 		return err
 	}
-	if err := x.first(false, "NOOP", path{}); err != nil {
+	if err := x.control.first(false, "NOOP", path{}); err != nil {
 		return err
 	}
-	if x.reply.code >= 300 && x.reply.code != 500 && x.reply.code != 502 { // a server that does not know NOOP answers as well
-		return x.refusal()
+	if code := x.control.reply.code; code >= 300 && code != 500 && code != 502 { // a server that does not know NOOP answers as well
+		return x.control.refusal()
 	}
 	return nil
 }
@@ -42,19 +42,19 @@ func (x *call) stat() error {
 
 // look asks what is there under a name. Where the server refuses without a reason, the error is vague.
 func (x *call) look(p path) (storage.Entry, error) {
-	s := x.c.s
+	s := x.s
 	if !s.noFacts.Load() {
-		if err := x.first(false, "MLST ", p); err != nil {
+		if err := x.control.first(false, "MLST ", p); err != nil {
 			return storage.Entry{}, err
 		}
-		if x.reply.code == 250 {
-			e, _, err := parseMachineLine(factLine(&x.reply))
+		if x.control.reply.code == 250 {
+			e, _, err := parseMachineLine(factLine(&x.control.reply))
 			if err != nil {
-				return e, wireclient.ProtocolError("MLST: %q", clip(x.reply.line(1), 100))
+				return e, wireclient.ProtocolError("MLST: %q", clip(x.control.reply.line(1), 100))
 			}
 			return e, nil
 		}
-		err := x.refusal()
+		err := x.control.refusal()
 		switch {
 		case unknown(err):
 			s.noFacts.Store(true)
@@ -62,17 +62,17 @@ func (x *call) look(p path) (storage.Entry, error) {
 			return storage.Entry{}, err
 		}
 	}
-	if err := x.first(false, "SIZE ", p); err != nil {
+	if err := x.control.first(false, "SIZE ", p); err != nil {
 		return storage.Entry{}, err
 	}
-	if x.reply.code == 213 {
-		n, ok := wireclient.Decimal(strings.TrimSpace(string(x.reply.line(0))))
+	if x.control.reply.code == 213 {
+		n, ok := wireclient.Decimal(strings.TrimSpace(string(x.control.reply.line(0))))
 		if !ok {
-			return storage.Entry{}, wireclient.ProtocolError("SIZE: %q", clip(x.reply.line(0), 60))
+			return storage.Entry{}, wireclient.ProtocolError("SIZE: %q", clip(x.control.reply.line(0), 60))
 		}
 		return storage.Entry{Size: n}, nil
 	}
-	return noSize(x.refusal())
+	return noSize(x.control.refusal())
 }
 
 // noSize tells a folder from a missing file by the refusal of SIZE.
@@ -94,13 +94,13 @@ func noSize(err error) (storage.Entry, error) {
 // listing lacks the name, and refused if there is none.
 func (x *call) evidence(p path, refused error) (storage.Entry, error) {
 	name := strings.Trim(p.name, "/")
-	if name == "" || x.c.conn == nil {
+	if name == "" || x.control.c.conn == nil {
 		return storage.Entry{}, refused
 	}
-	if err := x.first(false, "CWD ", p); err != nil {
+	if err := x.control.first(false, "CWD ", p); err != nil {
 		return storage.Entry{}, err
 	}
-	if x.reply.code < 300 {
+	if x.control.reply.code < 300 {
 		return storage.Entry{Size: -1, Dir: true}, nil
 	}
 	above, last := "", name
@@ -133,7 +133,7 @@ func (x *call) explained(p path, err error) error {
 	if !vague(err) {
 		return err
 	}
-	x.closeData() // of a transfer that was refused
+	x.transfer.close() // of a transfer that was refused
 	e, why := x.evidence(p, err)
 	switch {
 	case missing(why):
@@ -152,7 +152,7 @@ func vague(err error) bool {
 
 // change sends a command that changes something.
 func (x *call) change(verb string, p path) error {
-	err := x.done(x.first(true, verb, p))
+	err := x.control.done(x.control.first(true, verb, p))
 	if err == nil {
 		x.Reach(storage.Opened)
 	}
@@ -162,7 +162,7 @@ func (x *call) change(verb string, p path) error {
 // mkdir is MKD. Where the server refuses it without a reason, CWD finds a folder that is there.
 func (x *call) mkdir() error {
 	err := x.change("MKD ", x.path())
-	if vague(err) && x.c.conn != nil && x.done(x.first(false, "CWD ", x.path())) == nil {
+	if vague(err) && x.control.c.conn != nil && x.control.done(x.control.first(false, "CWD ", x.path())) == nil {
 		return fmt.Errorf("%w: %w", err, fs.ErrExist)
 	}
 	return err
@@ -191,7 +191,7 @@ func (x *call) remove() error {
 
 // move is RNFR and RNTO, which replaces what is there on most servers: so they are asked first.
 func (x *call) move() error {
-	from, to := path{x.c.s, x.Op.Source}, x.path()
+	from, to := path{x.s, x.Op.Source}, x.path()
 	if err := errors.Join(storage.CheckPath(from.name), sendable(from.name)); err != nil {
 		return err
 	}
@@ -201,13 +201,13 @@ func (x *call) move() error {
 	if err := x.absent(to); err != nil {
 		return err
 	}
-	if err := x.first(false, "RNFR ", from); err != nil {
+	if err := x.control.first(false, "RNFR ", from); err != nil {
 		return err
 	}
-	if x.reply.code != 350 {
-		return x.explained(from, x.refusal())
+	if x.control.reply.code != 350 {
+		return x.explained(from, x.control.refusal())
 	}
-	if err := x.done(x.ask("RNTO ", to)); err != nil {
+	if err := x.control.done(x.control.ask("RNTO ", to)); err != nil {
 		return err
 	}
 	x.Reach(storage.Opened)
@@ -220,16 +220,16 @@ func (x *call) checksum() error {
 	if !ok || alg.Name != x.Op.Sum {
 		return fmt.Errorf("checksum %q: use one of %s: %w", x.Op.Sum, strings.Join(content.Algorithms(), ", "), errors.ErrUnsupported)
 	}
-	if err := x.first(false, "CKSM "+strings.ToUpper(x.Op.Sum)+" 0 -1 ", x.path()); err != nil {
+	if err := x.control.first(false, "CKSM "+strings.ToUpper(x.Op.Sum)+" 0 -1 ", x.path()); err != nil {
 		return err
 	}
-	if x.reply.code != 213 {
-		return x.explained(x.path(), x.refusal())
+	if x.control.reply.code != 213 {
+		return x.explained(x.path(), x.control.refusal())
 	}
 	x.Reach(storage.Opened)
-	sum, ok := alg.Hex(string(x.reply.line(0)))
+	sum, ok := alg.Hex(string(x.control.reply.line(0)))
 	if !ok {
-		return wireclient.ProtocolError("CKSM: %q", clip(x.reply.line(0), 80))
+		return wireclient.ProtocolError("CKSM: %q", clip(x.control.reply.line(0), 80))
 	}
 	x.Result.Sum = x.Op.Sum + ":" + sum
 	return nil

@@ -10,49 +10,41 @@ import (
 )
 
 // passive asks for a data connection, the first command of a transfer, and opens it.
-func (x *call) passive() error {
-	if x.c.extended {
-		if err := x.plainMode(); err != nil {
+func (t *transfer) passive() error {
+	if t.control.c.extended {
+		if err := t.plainMode(); err != nil {
 			return err
 		}
 	}
-	if err := x.first(false, "", path{}); err != nil {
+	if err := t.control.first(false, "", path{}); err != nil {
 		return err
 	}
-	to, err := x.whereTo()
+	to, err := t.whereTo()
 	if err != nil {
 		return err
 	}
-	return x.dial(to)
-}
-
-// passiveVerb asks for an address where the protocol can write it down.
-func (x *call) passiveVerb() string {
-	if a := x.c.conn.Peer().Addr(); a.Is6() && !a.Is4In6() {
-		return "EPSV"
-	}
-	return "PASV"
+	return t.dial(to)
 }
 
 // whereTo reads the address for the data connection from the reply.
-func (x *call) whereTo() (netip.AddrPort, error) {
-	peer := x.c.conn.Peer().Addr().Unmap()
+func (t *transfer) whereTo() (netip.AddrPort, error) {
+	peer := t.control.c.conn.Peer().Addr().Unmap()
 	var to netip.AddrPort
 	var ok bool
-	switch x.reply.code {
+	switch t.control.reply.code {
 	case 227:
-		to, ok = parsePassive(x.reply.text)
+		to, ok = parsePassive(t.control.reply.text)
 	case 229:
 		var port uint16
-		port, ok = parseExtended(x.reply.text)
+		port, ok = parseExtended(t.control.reply.text)
 		to = netip.AddrPortFrom(peer, port)
 	default:
-		return to, while("passive mode", x.refusal())
+		return to, while("passive mode", t.control.refusal())
 	}
 	if !ok {
-		return to, wireclient.ProtocolError("no address in the reply %d %q", x.reply.code, clip(x.reply.line(0), 80))
+		return to, wireclient.ProtocolError("no address in the reply %d %q", t.control.reply.code, clip(t.control.reply.line(0), 80))
 	}
-	local := x.c.s.local || peer.IsLoopback() && !x.c.s.linked
+	local := t.control.c.s.local || peer.IsLoopback() && !t.control.c.s.linked
 	if to, ok = allowed(to, peer, local); !ok {
 		return to, wireclient.ProtocolError("the server wants clients to connect to %s, where no data server of its can be", to)
 	}
@@ -135,27 +127,27 @@ func allowed(to netip.AddrPort, peer netip.Addr, local bool) (netip.AddrPort, bo
 }
 
 // dial opens the data connection.
-func (x *call) dial(to netip.AddrPort) error {
-	x.serve(to.Addr())
+func (t *transfer) dial(to netip.AddrPort) error {
+	t.serve(to.Addr())
 	var err error
-	x.data, err = x.c.s.dialer.Dial(x.Ctx, x.server, to.Port(), x.Deadline)
+	t.data, err = t.control.c.s.dialer.Dial(t.call.Ctx, t.server, to.Port(), t.call.Deadline)
 	if err != nil {
 		return while("data connection", err)
 	}
-	x.startSecuring()
+	t.startSecuring()
 	return nil
 }
 
 // startSecuring secures the data connection while the server reads the command: it takes the connection only if it
 // carries the command out, and before it replies.
-func (x *call) startSecuring() {
-	if !x.c.s.securesData() {
+func (t *transfer) startSecuring() {
+	if !t.control.c.s.securesData() {
 		return
 	}
-	data, id, done := x.data, x.c.channel.id, make(chan securing, 1)
-	x.securing = done
+	data, id, done := t.data, t.control.c.channel.id, make(chan securing, 1)
+	t.securing = done
 	go func() {
-		secured, err := x.c.s.grid.secure(data, id)
+		secured, err := t.control.c.s.grid.secure(data, id)
 		if err != nil {
 			data.Break() // the server waits for the rest of the handshake
 		}
@@ -170,26 +162,26 @@ type securing struct {
 }
 
 // secure waits until the data connection is secured, if it is to be.
-func (x *call) secure() error {
-	if x.securing == nil {
+func (t *transfer) secure() error {
+	if t.securing == nil {
 		return nil
 	}
-	done := <-x.securing
-	x.securing = nil
-	x.secured = done.conn
+	done := <-t.securing
+	t.securing = nil
+	t.secured = done.conn
 	if done.err == nil {
 		return nil
 	}
-	if why := x.whyBroken(done.err); !errors.Is(done.err, fs.ErrPermission) {
+	if why := t.whyBroken(done.err); !errors.Is(done.err, fs.ErrPermission) {
 		return why
 	}
 	return done.err
 }
 
 // serve tells which data server it is.
-func (x *call) serve(a netip.Addr) {
-	if host := x.c.s.hosts.Get(a, a.String); host != x.server {
-		x.server = host
-		x.Progress.ServedBy(host)
+func (t *transfer) serve(a netip.Addr) {
+	if host := t.control.c.s.hosts.Get(a, a.String); host != t.server {
+		t.server = host
+		t.call.Progress.ServedBy(host)
 	}
 }

@@ -16,43 +16,43 @@ import (
 )
 
 // takeBlocks is take for a transfer over streams.
-func (x *call) takeBlocks(limit int64) (int64, error) {
-	if err := x.begun(); err != nil {
+func (t *transfer) takeBlocks(limit int64) (int64, error) {
+	if err := t.begun(); err != nil {
 		return 0, err
 	}
-	b := x.c.blocks
-	n, err := b.receive(x, limit)
-	x.Result.Wire += b.count()
+	b := t.control.c.blocks
+	n, err := b.receive(t, limit)
+	t.call.Result.Wire += b.count()
 	if err != nil {
 		if !errors.Is(err, storage.ErrProtocol) && !errors.Is(err, storage.ErrScratch) {
-			err = x.whyBroken(err)
+			err = t.whyBroken(err)
 		}
-		x.drop()
+		t.control.drop()
 		return n, err
 	}
 	if slices.ContainsFunc(b.all, func(s *stream) bool { return s.closing }) {
-		x.dropStreams()
+		t.control.dropStreams()
 	}
-	return n, x.ended()
+	return n, t.ended()
 }
 
 // receive waits until all streams have ended the transfer, and for those that are still to be made.
-func (b *streams) receive(x *call, limit int64) (int64, error) {
-	b.x, b.limit, b.moved, b.ends, b.of, b.err = x, limit, 0, 0, 0, nil
+func (b *streams) receive(t *transfer, limit int64) (int64, error) {
+	b.transfer, b.limit, b.moved, b.ends, b.of, b.err = t, limit, 0, 0, 0, nil
 	b.listener.Rest()
 	for _, s := range b.all {
-		if err := s.conn.Begin(x.Ctx, x.Deadline); err != nil {
+		if err := s.conn.Begin(t.call.Ctx, t.call.Deadline); err != nil {
 			b.fail(err)
 		}
 		b.done.Add(1)
 		go s.work()
 	}
-	x.serve(b.from)
+	t.serve(b.from)
 	for len(b.all) < b.want && !b.over() {
 		b.accept()
 	}
 	b.done.Wait()
-	b.x = nil
+	b.transfer = nil
 	if b.err == nil && (b.of == 0 || b.ends < b.of) {
 		b.err = fmt.Errorf("%w: a data connection ended early", storage.ErrShort)
 	}
@@ -61,7 +61,7 @@ func (b *streams) receive(x *call, limit int64) (int64, error) {
 
 // accept takes one more connection.
 func (b *streams) accept() {
-	x := b.x
+	x := b.transfer.call
 	soon, _ := x.Sooner(connecting)
 	conn, err := b.listener.Accept(x.Ctx, soon)
 	switch {
@@ -168,10 +168,10 @@ func (s *stream) block(h header) error {
 	b.mu.Lock()
 	b.moved += h.count
 	over := b.limit >= 0 && b.moved > b.limit
-	dest := b.x.Dest
+	dest := b.transfer.call.Dest
 	b.mu.Unlock()
 	if over {
-		return b.x.tooMuch(b.limit)
+		return b.transfer.tooMuch(b.limit)
 	}
 	if dest == nil {
 		_, err := s.conn.Discard(h.count, s.discard)
@@ -182,9 +182,10 @@ func (s *stream) block(h header) error {
 
 // copyTo brings a block to its place in a file of this machine.
 func (s *stream) copyTo(dest *storage.LocalFile, h header) error {
-	x := s.set.x
-	buf := x.c.s.buffers.Get().(*[]byte)
-	defer x.c.s.buffers.Put(buf)
+	t := s.set.transfer
+	buffers := t.control.c.s.buffers
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
 	for left := h.count; left > 0; {
 		n, err := s.conn.Read((*buf)[:min(left, int64(len(*buf)))])
 		if err != nil {
@@ -195,7 +196,7 @@ func (s *stream) copyTo(dest *storage.LocalFile, h header) error {
 		}
 		left -= int64(n)
 		s.set.mu.Lock()
-		x.Moved(n)
+		t.call.Moved(n)
 		s.set.mu.Unlock()
 	}
 	return nil
@@ -205,7 +206,7 @@ func (s *stream) copyTo(dest *storage.LocalFile, h header) error {
 func (s *stream) reportMoved(n int) {
 	s.set.mu.Lock()
 	defer s.set.mu.Unlock()
-	s.set.x.Discard(n)
+	s.set.transfer.call.Discard(n)
 }
 
 // A header stands before each block of extended block mode (GFD.20, 3.2): a byte of flags, the number of bytes that

@@ -113,7 +113,7 @@ func (e *replyError) Error() string { return strconv.Itoa(e.code) + " " + e.text
 func (e *replyError) Unwrap() error { return e.is }
 
 // done returns err, the outcome of a command, or the refusal that the last reply is.
-func (x *call) done(err error) error {
+func (x *control) done(err error) error {
 	if err == nil && x.reply.code >= 300 {
 		return x.refusal()
 	}
@@ -121,7 +121,7 @@ func (x *call) done(err error) error {
 }
 
 // refusal makes an error of the last reply.
-func (x *call) refusal() error {
+func (x *control) refusal() error {
 	r := &x.reply
 	if r.code < 400 {
 		return wireclient.ProtocolError("unexpected reply %d %q", r.code, clip(r.line(0), 60))

@@ -6,30 +6,22 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
+	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"weir/storage"
 	"weir/storage/wireclient"
 )
 
-const (
-	// maxInterim is how many replies may come before the final one: GridFTP servers tell every few seconds how far
-	// a transfer is.
-	maxInterim = 1 << 20
-	// patience is how long a client waits for why a data connection broke.
-	patience = 5 * time.Second
-)
+// maxInterim is how many replies may come before the final one: GridFTP servers tell every few seconds how far a transfer is.
+const maxInterim = 1 << 20
 
 // A path represents a file below the target in commands.
 type path struct {
 	of   *service
 	name string // below the target
 }
-
-func (x *call) path() path { return path{x.c.s, x.Op.Path} }
 
 func (p path) append(b []byte) []byte {
 	b = append(b, p.of.root...)
@@ -58,8 +50,52 @@ func (p path) check() error {
 	return nil
 }
 
+// A control is the control connection of a session while an operation uses it. It connects and logs in, sends commands and reads replies.
+type control struct {
+	wireclient.Buffer // a command, or replies
+	call              *wireclient.Call
+	c                 *client
+	reply             reply  // the last one
+	heard             bool   // something has come since the last command
+	plain             []byte // protected replies that are decrypted and not read yet
+	room              []byte // where plain begins
+	token             []byte // room for a protected command or reply
+}
+
+// settle ends the session if there are replies that were not asked for, and counts its bytes.
+func (x *control) settle() {
+	if x.unasked() { // whatever follows is not the next answer
+		x.drop()
+	}
+	if c := x.c; c.conn != nil {
+		x.call.Count(c.conn, &c.counted)
+	}
+}
+
+// drop closes a session whose state is not known.
+func (x *control) drop() {
+	x.Pos, x.End, x.plain = 0, 0, x.plain[:0]
+	x.dropStreams()
+	x.c.extended = false
+	if x.c.conn == nil {
+		return
+	}
+	x.call.Count(x.c.conn, &x.c.counted)
+	_ = x.c.conn.Close() // the connection is gone in any case
+	x.c.conn, x.c.channel, x.c.counted = nil, nil, 0
+}
+
+// dropStreams closes the data connections.
+func (x *control) dropStreams() {
+	if b := x.c.blocks; b != nil {
+		x.call.Result.Wire += b.count()
+		b.close()
+		x.c.blocks = nil
+	}
+}
+
 // join makes sure that there is a session: the one that was kept, or a new one. It returns whether it was kept.
-func (x *call) join() (kept bool, err error) {
+func (x *control) join() (kept bool, err error) {
 	c := x.c
 	if c.conn != nil && !c.conn.Quiet() { // closed meanwhile, or it said that it will
 		x.drop()
@@ -67,7 +103,7 @@ func (x *call) join() (kept bool, err error) {
 	if c.conn == nil {
 		return false, x.connect()
 	}
-	if err := c.conn.Begin(x.Ctx, x.Deadline); err != nil {
+	if err := c.conn.Begin(x.call.Ctx, x.call.Deadline); err != nil {
 		x.drop()
 		return true, err
 	}
@@ -77,19 +113,19 @@ func (x *call) join() (kept bool, err error) {
 // connect makes a session.
 //
 //go:noinline
-func (x *call) connect() error {
+func (x *control) connect() error {
 	s := x.c.s
-	conn, err := s.dialer.Dial(x.Ctx, s.host, s.port, x.Deadline)
+	conn, err := s.dialer.Dial(x.call.Ctx, s.host, s.port, x.call.Deadline)
 	if err != nil {
 		return err
 	}
 	x.c.conn, x.c.counted = conn, 0
-	x.Reach(storage.Connected)
+	x.call.Reach(storage.Connected)
 	if err = x.logIn(); err != nil {
 		x.drop()
 		return loginRefused(err)
 	}
-	x.Reach(storage.Authenticated)
+	x.call.Reach(storage.Authenticated)
 	return nil
 }
 
@@ -106,7 +142,7 @@ func loginRefused(err error) error {
 }
 
 // logIn reads the greeting, logs in and sets the type of all transfers.
-func (x *call) logIn() error {
+func (x *control) logIn() error {
 	if err := x.hear(); err != nil {
 		return while("greeting", err)
 	}
@@ -144,7 +180,7 @@ func (x *call) logIn() error {
 }
 
 // binary sets the type of all transfers.
-func (x *call) binary() error {
+func (x *control) binary() error {
 	if err := x.say("TYPE ", "I"); err != nil {
 		return err
 	}
@@ -156,7 +192,7 @@ func (x *call) binary() error {
 
 // first sends the operation's first command (an empty verb: for passive mode) and reads the reply. A kept session
 // that proves to be closed is made anew, once, if the command changes nothing.
-func (x *call) first(changes bool, verb string, p path) error {
+func (x *control) first(changes bool, verb string, p path) error {
 	for {
 		kept, err := x.join()
 		if err != nil {
@@ -173,9 +209,17 @@ func (x *call) first(changes bool, verb string, p path) error {
 	}
 }
 
+// passiveVerb asks for an address where the protocol can write it down.
+func (x *control) passiveVerb() string {
+	if a := x.c.conn.Peer().Addr(); a.Is6() && !a.Is4In6() {
+		return "EPSV"
+	}
+	return "PASV"
+}
+
 // ask sends a command about a path, or with none, and reads the final reply, or the first that announces a
 // transfer. Without a reply the session is gone.
-func (x *call) ask(verb string, p path) error {
+func (x *control) ask(verb string, p path) error {
 	if err := p.check(); err != nil {
 		return err
 	}
@@ -188,12 +232,30 @@ func (x *call) ask(verb string, p path) error {
 }
 
 // say is ask with a text.
-func (x *call) say(verb, text string) error {
+func (x *control) say(verb, text string) error {
 	x.Hold()
 	return x.send(append(append(x.Data[:0], verb...), text...))
 }
 
-func (x *call) send(b []byte) error {
+// askRange requests a part of a file with ERET P (GFD.20, 3.4).
+func (x *control) askRange(p path, r storage.Range) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	x.Hold()
+	b := append(x.Data[:0], "ERET P "...)
+	b = append(strconv.AppendInt(b, r.Offset, 10), ' ')
+	b = append(strconv.AppendInt(b, r.Length, 10), ' ')
+	return x.send(p.append(b))
+}
+
+// restart has the next RETR begin at an offset.
+func (x *control) restart(offset int64) error {
+	x.Hold()
+	return x.send(strconv.AppendInt(append(x.Data[:0], "REST "...), offset, 10))
+}
+
+func (x *control) send(b []byte) error {
 	if x.unasked() { // it answers what was not asked
 		x.drop()
 		return wireclient.ProtocolError("a reply to no command")
@@ -219,22 +281,22 @@ func (x *call) send(b []byte) error {
 }
 
 // hear reads replies until one is final (2yz and above), or announces a transfer (125, 150).
-func (x *call) hear() error {
+func (x *control) hear() error {
 	return x.hearUntil(func(code int) bool { return code >= 200 || code == 125 || code == 150 })
 }
 
 // hearEnd reads replies until the transfer has ended.
-func (x *call) hearEnd() error { return x.hearLast(func(code int) bool { return code >= 200 }) }
+func (x *control) hearEnd() error { return x.hearLast(func(code int) bool { return code >= 200 }) }
 
 // hearBreak is hearEnd after we have closed the data connection early. Pure-FTPd ends with the code of its first reply then: "150 0.001
 // seconds (measured here), 4.38 Gbytes per second".
-func (x *call) hearBreak() error {
+func (x *control) hearBreak() error {
 	return x.hearLast(func(code int) bool {
 		return code >= 200 || bytes.Contains(x.reply.text, []byte("seconds (measured here)"))
 	})
 }
 
-func (x *call) hearLast(last func(code int) bool) error {
+func (x *control) hearLast(last func(code int) bool) error {
 	err := x.hearUntil(last)
 	if err != nil {
 		x.drop()
@@ -242,7 +304,7 @@ func (x *call) hearLast(last func(code int) bool) error {
 	return err
 }
 
-func (x *call) hearUntil(last func(code int) bool) error {
+func (x *control) hearUntil(last func(code int) bool) error {
 	for range maxInterim {
 		if err := x.hearOne(); err != nil {
 			return err
@@ -255,7 +317,7 @@ func (x *call) hearUntil(last func(code int) bool) error {
 }
 
 // hearOne reads one reply.
-func (x *call) hearOne() error {
+func (x *control) hearOne() error {
 	x.reply.reset()
 	for {
 		line, err := x.nextLine()
@@ -274,10 +336,10 @@ func (x *call) hearOne() error {
 }
 
 // unasked reports whether there are replies that were not asked for.
-func (x *call) unasked() bool { return x.Pos != x.End || len(x.plain) > 0 }
+func (x *control) unasked() bool { return x.Pos != x.End || len(x.plain) > 0 }
 
 // nextLine returns the next line without its end, valid until the next call.
-func (x *call) nextLine() ([]byte, error) {
+func (x *control) nextLine() ([]byte, error) {
 	ch := x.c.channel
 	if ch == nil {
 		return x.clearLine()
@@ -313,7 +375,7 @@ func (x *call) nextLine() ([]byte, error) {
 }
 
 // clearLine returns the next line as it has come.
-func (x *call) clearLine() ([]byte, error) {
+func (x *control) clearLine() ([]byte, error) {
 	for searched := x.Pos; ; {
 		if i := bytes.IndexByte(x.Data[searched:x.End], '\n'); i >= 0 {
 			line := x.Data[x.Pos : searched+i]
@@ -338,26 +400,4 @@ func (x *call) clearLine() ([]byte, error) {
 			return nil, err
 		}
 	}
-}
-
-// whyBroken finds out what the server says of a transfer whose data connection failed with err. It does not wait
-// for long.
-//
-//go:noinline
-func (x *call) whyBroken(err error) error {
-	x.closeData()
-	if errors.Is(err, os.ErrDeadlineExceeded) || x.Ctx.Err() != nil {
-		x.drop() // the server is still at it
-		return err
-	}
-	soon, _ := x.Sooner(patience)
-	_ = x.c.conn.SetDeadline(soon) // never fails
-	if x.hearEnd() != nil {
-		return err
-	}
-	_ = x.c.conn.SetDeadline(x.Deadline) // never fails
-	if x.reply.code >= 400 {
-		return x.refusal()
-	}
-	return err
 }

@@ -61,7 +61,7 @@ func session(c net.Conn) {
 			p := data.Addr().(*net.TCPAddr).Port
 			_, err = fmt.Fprintf(c, "227 Entering Passive Mode (127,0,0,1,%d,%d)\r\n", p>>8, p&255)
 		case "RETR":
-			err = transfer(c, data, strings.TrimPrefix(arg, "/"))
+			err = transferFile(c, data, strings.TrimPrefix(arg, "/"))
 		case "QUIT":
 			return
 		default:
@@ -73,7 +73,7 @@ func session(c net.Conn) {
 	}
 }
 
-func transfer(c net.Conn, l net.Listener, name string) error {
+func transferFile(c net.Conn, l net.Listener, name string) error {
 	defer l.Close()
 	size, err := strconv.ParseInt(name, 10, 64)
 	if err != nil {

@@ -23,14 +23,14 @@ type streams struct {
 	from     netip.Addr     // the server's data interface
 	done     sync.WaitGroup // of the goroutines that receive
 
-	mu    sync.Mutex // guards what follows, and the call's progress
-	all   []*stream
-	x     *call
-	limit int64 // bytes that may come; negative: any number
-	moved int64
-	ends  int64 // connections that have ended the transfer
-	of    int64 // how many will; 0: not known yet
-	err   error
+	mu       sync.Mutex // guards what follows, and the call's progress
+	all      []*stream
+	transfer *transfer // that is under way
+	limit    int64     // bytes that may come; negative: any number
+	moved    int64
+	ends     int64 // connections that have ended the transfer
+	of       int64 // how many will; 0: not known yet
+	err      error
 }
 
 // A stream is one of them.
@@ -46,35 +46,35 @@ type stream struct {
 
 // parallel reports whether the operation's transfers shall have several data connections, and prepares the session
 // for that.
-func (x *call) parallel() (bool, error) {
-	s := x.c.s
-	if x.Op.Ahead < 2 || x.Op.Sum != "" || s.linked || s.noBlocks.Load() || s.securesData() {
+func (t *transfer) parallel() (bool, error) {
+	s := t.control.c.s
+	if t.call.Op.Ahead < 2 || t.call.Op.Sum != "" || s.linked || s.noBlocks.Load() || s.securesData() {
 		return false, nil
 	}
-	if _, err := x.join(); err != nil {
+	if _, err := t.control.join(); err != nil {
 		return false, err
 	}
-	n := min(x.Op.Ahead, maxStreams)
-	if b := x.c.blocks; b != nil {
+	n := min(t.call.Op.Ahead, maxStreams)
+	if b := t.control.c.blocks; b != nil {
 		if b.want == n && b.quiet() {
 			return true, nil
 		}
-		x.dropStreams()
+		t.control.dropStreams()
 	}
-	return x.spread(n)
+	return t.spread(n)
 }
 
 // spread asks for n data connections.
 //
 //go:noinline
-func (x *call) spread(n int) (bool, error) {
-	c := x.c
+func (t *transfer) spread(n int) (bool, error) {
+	c := t.control.c
 	if !c.extended {
-		if err := x.say("MODE ", "E"); err != nil {
+		if err := t.control.say("MODE ", "E"); err != nil {
 			return false, err
 		}
-		if x.reply.code >= 300 {
-			err := x.refusal()
+		if t.control.reply.code >= 300 {
+			err := t.control.refusal()
 			if c.conn == nil { // it has closed the session
 				return false, while("MODE E", err)
 			}
@@ -84,10 +84,10 @@ func (x *call) spread(n int) (bool, error) {
 		c.extended = true
 	}
 	count := strconv.Itoa(n)
-	if err := x.done(x.say("OPTS RETR ", "Parallelism="+count+","+count+","+count+";")); err != nil {
+	if err := t.control.done(t.control.say("OPTS RETR ", "Parallelism="+count+","+count+","+count+";")); err != nil {
 		return false, while("parallel streams", err)
 	}
-	local, from, err := x.ways()
+	local, from, err := t.ways()
 	if err != nil {
 		return false, err
 	}
@@ -96,27 +96,27 @@ func (x *call) spread(n int) (bool, error) {
 		return false, while("listen for data connections", err)
 	}
 	c.blocks = &streams{want: n, listener: l, from: from}
-	if err := x.say(portCommand(netip.AddrPortFrom(local, l.Port())), ""); err != nil {
+	if err := t.control.say(portCommand(netip.AddrPortFrom(local, l.Port())), ""); err != nil {
 		return false, err
 	}
-	if x.reply.code >= 300 {
-		x.dropStreams()
-		return false, while("active mode", x.refusal())
+	if t.control.reply.code >= 300 {
+		t.control.dropStreams()
+		return false, while("active mode", t.control.refusal())
 	}
 	return true, nil
 }
 
 // ways finds out by which address the server's data interface reaches this machine, which need not be that of the
 // control connection: PASV tells which interface it is, and the system which of ours faces it.
-func (x *call) ways() (local, from netip.Addr, err error) {
-	local, from = x.c.conn.Local().Addr().Unmap(), x.c.conn.Peer().Addr().Unmap()
-	if err := x.say(x.passiveVerb(), ""); err != nil {
+func (t *transfer) ways() (local, from netip.Addr, err error) {
+	local, from = t.control.c.conn.Local().Addr().Unmap(), t.control.c.conn.Peer().Addr().Unmap()
+	if err := t.control.say(t.control.passiveVerb(), ""); err != nil {
 		return local, from, err
 	}
-	if x.reply.code >= 300 { // some have no passive mode here
+	if t.control.reply.code >= 300 { // some have no passive mode here
 		return local, from, nil
 	}
-	to, err := x.whereTo()
+	to, err := t.whereTo()
 	if err != nil {
 		return local, from, err
 	}
@@ -153,25 +153,16 @@ func portCommand(at netip.AddrPort) string {
 // plainMode goes back to one data connection for each transfer.
 //
 //go:noinline
-func (x *call) plainMode() error {
-	if _, err := x.join(); err != nil || !x.c.extended { // a new session is not extended
+func (t *transfer) plainMode() error {
+	if _, err := t.control.join(); err != nil || !t.control.c.extended { // a new session is not extended
 		return err
 	}
-	x.dropStreams()
-	if err := x.done(x.say("MODE ", "S")); err != nil {
+	t.control.dropStreams()
+	if err := t.control.done(t.control.say("MODE ", "S")); err != nil {
 		return while("MODE S", err)
 	}
-	x.c.extended = false
+	t.control.c.extended = false
 	return nil
-}
-
-// dropStreams closes the data connections.
-func (x *call) dropStreams() {
-	if b := x.c.blocks; b != nil {
-		x.Result.Wire += b.count()
-		b.close()
-		x.c.blocks = nil
-	}
 }
 
 func (b *streams) close() {

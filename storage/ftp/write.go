@@ -1,0 +1,53 @@
+package ftp
+
+import (
+	"fmt"
+	"io/fs"
+)
+
+// writeFile is one STOR of made content, where there is no file yet.
+func (x *call) writeFile() error {
+	if x.Op.Size < 0 {
+		return fmt.Errorf("a file of %d bytes: %w", x.Op.Size, fs.ErrInvalid)
+	}
+	if x.control.c.left != x.Op.Path || x.Op.Path == "" {
+		if err := x.absent(x.path()); err != nil {
+			return err
+		}
+	}
+	if err := x.transfer.passive(); err != nil {
+		return err
+	}
+	before := x.control.c.left
+	x.control.c.left = x.Op.Path // whatever becomes of it from here on
+	if err := x.control.ask("STOR ", x.path()); err != nil {
+		return err
+	}
+	if err := x.transfer.begun(); err != nil {
+		x.control.c.left = before
+		return err
+	}
+	x.Cursor.Start(x.Op.Seed, 0, x.Op.Size)
+	if err := x.transfer.sendBody(); err != nil {
+		return x.transfer.whyBroken(err)
+	}
+	if err := x.transfer.ended(); err != nil {
+		return err
+	}
+	x.control.c.left = ""
+	return nil
+}
+
+// absent fails with fs.ErrExist unless there is nothing under a name.
+func (x *call) absent(p path) error {
+	_, err := x.look(p)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%q: weir does not replace what is there: %w", p.name, fs.ErrExist)
+	case missing(err), vague(err): // of a file that is there SIZE gives the size; a listing before each write would cost more than it
+		return nil
+	case unknown(err):
+		return fmt.Errorf("the server knows neither MLST nor SIZE, so weir cannot check whether a write would replace a file: %w", err)
+	}
+	return err
+}
