@@ -16,27 +16,11 @@ import (
 // mostMethods is the number of methods that a type may have, with those that embedded types of this module promote.
 const mostMethods = 60
 
-// largeTypes are the types that have more, and how many methods each may have until it is split. The numbers may only fall, and a type
-// that has become small leaves the list.
-var largeTypes = map[string]int{
-	"storage/xrootd.call": 126,
-}
-
 // TestTypesAreSmall finds types with more than mostMethods methods.
 func TestTypesAreSmall(t *testing.T) {
 	types := typesOf(t)
-	for name, bound := range largeTypes {
-		switch n := len(types.methods(name, nil)); {
-		case types[name] == nil:
-			t.Errorf("there is no type %s: remove it from the list", name)
-		case n > bound:
-			t.Errorf("%s has %d methods: at most %d until it is split", name, n, bound)
-		case n <= mostMethods:
-			t.Errorf("%s has only %d methods: remove it from the list", name, n)
-		}
-	}
 	for name := range types {
-		if n := len(types.methods(name, nil)); n > mostMethods && largeTypes[name] == 0 {
+		if n := len(types.methods(name, nil)); n > mostMethods {
 			t.Errorf("%s has %d methods: at most %d; split it", name, n, mostMethods)
 		}
 	}

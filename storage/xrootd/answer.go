@@ -131,7 +131,7 @@ func parseRedirect(b []byte) (redirection, error) {
 }
 
 // collect reads the answer to one question into x.data: all its parts.
-func (x *call) collect(l *link, stream uint16) (frame, error) {
+func (x *exchange) collect(l *link, stream uint16) (frame, error) {
 	x.data = x.data[:0]
 	for empty := 0; ; {
 		f, err := x.next(l)
@@ -172,7 +172,7 @@ func unexpectedFrame(f frame) error {
 }
 
 // gather appends the next n bytes to x.data.
-func (x *call) gather(l *link, n int64) error {
+func (x *exchange) gather(l *link, n int64) error {
 	most := int64(maxAnswer)
 	if x.req.code == rqDirlist {
 		most = maxListing
@@ -199,7 +199,7 @@ func longAnswer(most int64) error {
 
 // next reads the head of the next answer. Answers that were announced for later (kXR_waitresp) come as kXR_attn,
 // with their own head inside.
-func (x *call) next(l *link) (frame, error) {
+func (x *exchange) next(l *link) (frame, error) {
 	for {
 		if err := l.need(headSize); err != nil {
 			return frame{}, err
@@ -212,7 +212,7 @@ func (x *call) next(l *link) (frame, error) {
 		default:
 			return f, nil
 		case stWaitResp:
-			x.Result.Waits++
+			x.call.Result.Waits++
 			err = x.skip(l, f.size)
 		case stAttn:
 			var inner frame
@@ -228,7 +228,7 @@ func (x *call) next(l *link) (frame, error) {
 
 // attention reads a message that the server sends of its own accord. It returns the answer that it carries, or the
 // message itself, read and forgotten.
-func (x *call) attention(l *link, f frame) (frame, error) {
+func (x *exchange) attention(l *link, f frame) (frame, error) {
 	const inside = 8 + headSize
 	if f.size < 4 {
 		return f, wireclient.ProtocolError("an attention of %d bytes", f.size)
@@ -254,7 +254,7 @@ func (x *call) attention(l *link, f frame) (frame, error) {
 }
 
 // skip reads and drops n bytes of a small answer.
-func (x *call) skip(l *link, n int64) error {
+func (x *exchange) skip(l *link, n int64) error {
 	if n > maxKept {
 		return wireclient.ProtocolError("%d bytes that were not asked for", n)
 	}
@@ -266,7 +266,7 @@ func (x *call) skip(l *link, n int64) error {
 
 // noData reads the rest of an answer that has no data. After the wait that the server asks for it returns nil: the request
 // has to be sent again.
-func (x *call) noData(l *link, h frame, code uint16) error {
+func (x *exchange) noData(l *link, h frame, code uint16) error {
 	x.data = x.data[:0]
 	if err := x.gather(l, h.size); err != nil {
 		return err

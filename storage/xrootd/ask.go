@@ -2,7 +2,9 @@ package xrootd
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
+	"time"
 
 	"weir/storage"
 	"weir/storage/wireclient"
@@ -15,11 +17,105 @@ const (
 	maxReopens   = 3
 )
 
+// An exchange is the requests of an operation and the responses to them. It opens the client's connections to servers, logs in, follows
+// redirects, obeys waits, and opens and closes files. One question at a time is in req, with its answer in data; a transfer keeps several
+// reads and writes under way.
+type exchange struct {
+	call   *wireclient.Call
+	c      *client
+	at     *server // where the operation is now
+	named  *server // whom ServedBy has named last
+	req    request // the question that is under way
+	asked  bool    // it was sent
+	doing  uint16  // the last request that was sent, 0 while connecting
+	hail   request // what a login says, before the question
+	out    []byte  // what is to be sent
+	signed []byte  // requests with their signatures
+	data   []byte  // the answer to a question
+	opaque string  // opaque information of the last redirect
+	extra  string  // what the question itself adds to the path
+	tried  string  // data servers that were lost
+}
+
+func (x *exchange) begin(c *client) {
+	x.c, x.at, x.named = c, c.s.home, c.s.home
+	x.opaque, x.extra, x.tried = "", "", ""
+}
+
+// settle counts the bytes that the operation has not reported yet.
+func (x *exchange) settle() {
+	x.count(&x.c.home)
+	for _, l := range x.c.data {
+		x.count(l)
+	}
+}
+
+// clear forgets whatever belongs to the client.
+func (x *exchange) clear() {
+	x.c, x.at, x.named = nil, nil, nil
+	if cap(x.data) > maxKept {
+		x.data = nil
+	}
+}
+
+// count adds the link's bytes since the last count to the result, and the requests that a shared session signed.
+func (x *exchange) count(l *link) {
+	if l.wire == nil {
+		return
+	}
+	x.call.Count(l.wire, &l.counted)
+	if b, ok := l.wire.(*clientStream); ok {
+		x.call.Result.Signed += b.signed
+		b.signed = 0
+	}
+}
+
+// drop closes a link whose state is not known, with the files open on it.
+func (x *exchange) drop(l *link) {
+	x.count(l)
+	x.c.forget(l)
+	if w, ok := l.wire.(secured); ok {
+		l.wire = w.wire // without a goodbye, which might have to wait
+	}
+	_ = l.close() // the connection is gone in any case
+}
+
+// reach reports a phase, once. The session with a data server that a redirect led to is not reported: its time would
+// be that of the redirector's answer as well.
+func (x *exchange) reach(p storage.Phase) {
+	if p >= storage.Redirected || x.call.Phases&(1<<storage.Redirected) == 0 {
+		x.call.Phases.Reached(x.call.Progress, p)
+	}
+}
+
+// serve notes that the operation is at a server.
+func (x *exchange) serve(s *server) {
+	x.at = s
+	if s == x.named {
+		return
+	}
+	x.named = s
+	if s == x.c.s.home {
+		x.call.Progress.ServedBy("")
+	} else {
+		x.call.Progress.ServedBy(s.name)
+	}
+}
+
+// place says what the operation was waiting for: a redirector that does not answer is not a data server that is
+// slow.
+func (x *exchange) place() string {
+	if x.doing == 0 {
+		return "connecting to " + x.at.name
+	}
+	return "waiting for " + x.at.name + " to answer " + requestName(x.doing)
+}
+
 // ask sends the question x.req to the target, follows redirects, obeys waits and leaves the final answer in x.data.
 // It returns who gave it.
-func (x *call) ask() (*link, error) { return x.askAt(x.c.s.home) }
+func (x *exchange) ask() (*link, error) { return x.askAt(x.c.s.home) }
 
-func (x *call) askAt(at *server) (*link, error) {
+func (x *exchange) askAt(at *server) (*link, error) {
 	x.opaque = ""
 	for hops := 0; ; {
 		l, f, err := x.roundTrip(at)
@@ -61,16 +157,16 @@ func isLoop(l *link) error {
 // unexpected says that an answer is none to the question.
 //
 //go:noinline
-func (x *call) unexpected(l *link, f frame) error {
+func (x *exchange) unexpected(l *link, f frame) error {
 	x.drop(l)
 	return wireclient.ProtocolError("%s in answer to %s", statusName(f.status), requestName(x.req.code))
 }
 
 // another decides where to go after err: back to the redirector, when it was the server that it had named that
 // broke down and the question may be asked again.
-func (x *call) another(l *link, err error) (*server, error) {
+func (x *exchange) another(l *link, err error) (*server, error) {
 	home := x.c.s.home
-	if l == nil || l.server == home || !broken(err) || !x.req.path || x.Result.Reopened >= maxReopens || x.Ctx.Err() != nil {
+	if l == nil || l.server == home || !broken(err) || !x.req.path || x.call.Result.Reopened >= maxReopens || x.call.Ctx.Err() != nil {
 		return nil, err
 	}
 	switch x.req.code {
@@ -84,8 +180,8 @@ func (x *call) another(l *link, err error) (*server, error) {
 }
 
 // lost notes that a data server broke down: the redirector is informed.
-func (x *call) lost(s *server) {
-	x.Result.Reopened++
+func (x *exchange) lost(s *server) {
+	x.call.Result.Reopened++
 	if x.tried != "" {
 		x.tried += ","
 	}
@@ -95,7 +191,7 @@ func (x *call) lost(s *server) {
 }
 
 // redirect follows a redirect.
-func (x *call) redirect(l *link) (*server, error) {
+func (x *exchange) redirect(l *link) (*server, error) {
 	r, err := parseRedirect(x.data)
 	if err != nil {
 		x.drop(l)
@@ -111,7 +207,7 @@ func (x *call) redirect(l *link) (*server, error) {
 }
 
 // waitAsAsked waits as the answer in x.data says.
-func (x *call) waitAsAsked() error {
+func (x *exchange) waitAsAsked() error {
 	if len(x.data) < 4 {
 		return wireclient.ProtocolError("a wait of %d bytes", len(x.data))
 	}
@@ -119,7 +215,7 @@ func (x *call) waitAsAsked() error {
 }
 
 // roundTrip asks one server. A kept session that proves to be closed is made again, once.
-func (x *call) roundTrip(at *server) (*link, frame, error) {
+func (x *exchange) roundTrip(at *server) (*link, frame, error) {
 	l := x.c.link(x, at)
 	for {
 		kept := l.wire != nil
@@ -143,7 +239,7 @@ func (x *call) roundTrip(at *server) (*link, frame, error) {
 }
 
 // question sends r over a link that is open and collects the answer.
-func (x *call) question(l *link, r *request) (frame, error) {
+func (x *exchange) question(l *link, r *request) (frame, error) {
 	stream := l.first + 1
 	if err := x.sendQuestion(l, r, stream); err != nil {
 		return frame{}, err
@@ -156,7 +252,7 @@ func (x *call) question(l *link, r *request) (frame, error) {
 }
 
 // send sends requests over a link, signed where its server wants that.
-func (x *call) send(l *link, b []byte) (err error) {
+func (x *exchange) send(l *link, b []byte) (err error) {
 	if len(b) == 0 {
 		return nil
 	}
@@ -165,14 +261,14 @@ func (x *call) send(l *link, b []byte) (err error) {
 		if x.signed, err = l.signs.append(x.signed[:0], b); err != nil {
 			return err
 		}
-		x.Result.Signed += int(l.signs.last - before)
+		x.call.Result.Signed += int(l.signs.last - before)
 		b = x.signed
 	}
 	_, err = l.wire.Write(b)
 	return err
 }
 
-func (x *call) sendQuestion(l *link, r *request, stream uint16) error {
+func (x *exchange) sendQuestion(l *link, r *request, stream uint16) error {
 	x.doing = r.code
 	size, opaque := len(r.args), ""
 	if r.path {
@@ -191,7 +287,7 @@ func (x *call) sendQuestion(l *link, r *request, stream uint16) error {
 
 // opaqueOf joins the opaque information behind the path: the target's own query, the last redirect's, and which servers
 // were tried.
-func (x *call) opaqueOf() string {
+func (x *exchange) opaqueOf() string {
 	if x.opaque == "" && x.tried == "" && x.extra == "" {
 		return x.c.s.opaque
 	}
@@ -208,16 +304,52 @@ func (x *call) opaqueOf() string {
 }
 
 // aim makes x.req a question about the operation's path.
-func (x *call) aim(code uint16) *request {
-	x.req = request{code: code, path: true, args: x.appendPath(x.req.args[:0], x.Op.Path)}
-	if x.Op.Path == "" && x.c.s.root != "" && (code == rqOpen || code == rqStat || code == rqQuery) { // the target may be a file
+func (x *exchange) aim(code uint16) *request {
+	x.req = request{code: code, path: true, args: x.appendPath(x.req.args[:0], x.call.Op.Path)}
+	if x.call.Op.Path == "" && x.c.s.root != "" && (code == rqOpen || code == rqStat || code == rqQuery) { // the target may be a file
 		x.req.args = x.req.args[:len(x.c.s.root)]
 	}
 	return &x.req
 }
 
-func (x *call) appendPath(b []byte, path string) []byte {
+func (x *exchange) appendPath(b []byte, path string) []byte {
 	b = append(b, x.c.s.root...)
 	b = append(b, '/')
 	return append(b, strings.TrimLeft(path, "/")...)
+}
+
+// waitLimit is how long an operation without a timeout waits when it is told to, before it calls the service busy.
+const waitLimit = 10 * time.Minute
+
+// pause obeys a kXR_wait.
+func (x *exchange) pause(seconds int32, text string) error {
+	wait := time.Duration(max(seconds, 0)) * time.Second
+	left := waitLimit - x.call.Result.Waited
+	if !x.call.Deadline.IsZero() {
+		left = time.Until(x.call.Deadline)
+	}
+	if seconds <= 0 { // a server that says "again at once" again and again must not keep a core busy
+		wait = min(time.Duration(x.call.Result.Waits)*time.Millisecond, time.Second)
+	}
+	if wait > left {
+		return fmt.Errorf("%w: it asks to wait %v, longer than the %v that this operation has left%s", storage.ErrBusy, wait,
+			left.Round(time.Millisecond), because(text))
+	}
+	x.call.Result.Waits++
+	x.call.Result.Waited += wait
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-x.call.Ctx.Done():
+		return x.call.Ctx.Err()
+	}
+}
+
+func because(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }

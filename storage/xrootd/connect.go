@@ -15,10 +15,10 @@ import (
 )
 
 // connect makes sure that l is open and begins the operation's part on it.
-func (x *call) connect(l *link) error {
+func (x *exchange) connect(l *link) error {
 	x.at = l.server
 	if l.wire != nil {
-		err := l.wire.Begin(x.Ctx, x.Deadline)
+		err := l.wire.Begin(x.call.Ctx, x.call.Deadline)
 		if err != nil {
 			x.drop(l)
 		}
@@ -34,7 +34,7 @@ func (x *call) connect(l *link) error {
 var errStale = errors.New("the credentials were renewed")
 
 // join connects and logs in.
-func (x *call) join(l *link) error {
+func (x *exchange) join(l *link) error {
 	err := x.joinOnce(l)
 	if errors.Is(err, errStale) {
 		err = x.joinOnce(l)
@@ -42,9 +42,9 @@ func (x *call) join(l *link) error {
 	return err
 }
 
-func (x *call) joinOnce(l *link) error {
+func (x *exchange) joinOnce(l *link) error {
 	x.doing = 0
-	conn, err := l.s.dialer.Dial(x.Ctx, l.server.host, l.server.port, x.Deadline)
+	conn, err := l.s.dialer.Dial(x.call.Ctx, l.server.host, l.server.port, x.call.Deadline)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (x *call) joinOnce(l *link) error {
 }
 
 // login takes a new connection through handshake, TLS, login and authentication.
-func (x *call) login(l *link) error {
+func (x *exchange) login(l *link) error {
 	x.reach(storage.Connected)
 	if err := x.handshake(l); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (x *call) login(l *link) error {
 }
 
 // handshake shakes hands and learns what the server is.
-func (x *call) handshake(l *link) error {
+func (x *exchange) handshake(l *link) error {
 	x.doing = rqProtocol
 	x.out = appendHello(x.out[:0], l.server.secure)
 	if _, err := l.wire.Write(x.out); err != nil {
@@ -118,7 +118,7 @@ func (x *call) handshake(l *link) error {
 }
 
 // agree takes the answer to kXR_protocol.
-func (x *call) agree(l *link) error {
+func (x *exchange) agree(l *link) error {
 	f, err := x.collect(l, 0)
 	switch {
 	case err != nil:
@@ -134,7 +134,7 @@ func (x *call) agree(l *link) error {
 }
 
 // introduce logs in and returns the authentication methods that the server offers, "" for nothing.
-func (x *call) introduce(l *link) (string, error) {
+func (x *exchange) introduce(l *link) (string, error) {
 	const about = "?xrd.appname=weir"
 	x.hail = request{code: rqLogin, args: append(x.hail.args[:0], about...)}
 	p := &x.hail.params
@@ -161,14 +161,14 @@ func (x *call) introduce(l *link) (string, error) {
 
 // authenticateApart is authenticate in a goroutine of its own: that goes deep, and the client's would keep for life
 // the stack that it needs.
-func (x *call) authenticateApart(l *link, offer string) error {
+func (x *exchange) authenticateApart(l *link, offer string) error {
 	done := make(chan error, 1)
 	go func() { done <- x.authenticate(l, offer) }()
 	return <-done
 }
 
 // authenticate authenticates the client.
-func (x *call) authenticate(l *link, offer string) error {
+func (x *exchange) authenticate(l *link, offer string) error {
 	method, parameters, err := security.Pick(offer, l.secure, l.s.methods)
 	if err != nil {
 		return err
@@ -211,11 +211,11 @@ func (x *call) authenticate(l *link, offer string) error {
 }
 
 // limited returns a context that ends with the operation.
-func (x *call) limited() (context.Context, context.CancelFunc) {
-	if x.Deadline.IsZero() {
-		return x.Ctx, func() {}
+func (x *exchange) limited() (context.Context, context.CancelFunc) {
+	if x.call.Deadline.IsZero() {
+		return x.call.Ctx, func() {}
 	}
-	return context.WithDeadline(x.Ctx, x.Deadline)
+	return context.WithDeadline(x.call.Ctx, x.call.Deadline)
 }
 
 // addressOf returns the IP address of the other side.

@@ -21,12 +21,12 @@ type file struct {
 func (f *file) pages() bool { return f.link.flags&flagPages != 0 && !f.link.secure }
 
 // open opens the operation's file, wherever redirects lead.
-func (x *call) open(f *file, options, mode uint16) error {
+func (x *exchange) open(f *file, options, mode uint16) error {
 	return x.openAt(x.c.s.home, f, options, mode)
 }
 
 // openAt is open that begins at a server.
-func (x *call) openAt(at *server, f *file, options, mode uint16) error {
+func (x *exchange) openAt(at *server, f *file, options, mode uint16) error {
 	r := x.aim(rqOpen)
 	binary.BigEndian.PutUint16(r.params[0:], mode)
 	binary.BigEndian.PutUint16(r.params[2:], options|openStat|openAsync)
@@ -51,7 +51,7 @@ func (x *call) openAt(at *server, f *file, options, mode uint16) error {
 }
 
 // stateOf asks for the size of an open file.
-func (x *call) stateOf(f *file) error {
+func (x *exchange) stateOf(f *file) error {
 	x.req = request{code: rqStat, args: x.req.args[:0]}
 	copy(x.req.params[12:], f.handle[:])
 	err := x.followUp(f.link)
@@ -65,7 +65,7 @@ func (x *call) stateOf(f *file) error {
 }
 
 // followUp asks something about what the link has open, where it is.
-func (x *call) followUp(l *link) error {
+func (x *exchange) followUp(l *link) error {
 	for {
 		f, err := x.question(l, &x.req)
 		switch {
@@ -89,7 +89,7 @@ func (x *call) followUp(l *link) error {
 }
 
 // close closes an open file.
-func (x *call) close(f *file) error {
+func (x *exchange) close(f *file) error {
 	x.req = request{code: rqClose, args: x.req.args[:0], params: fileAt(f.handle, 0, 0)}
 	return x.followUp(f.link)
 }
@@ -109,9 +109,9 @@ func (c *client) kept(path string) *file {
 }
 
 // keep leaves f open for later reads, and closes the one that was not read for the longest time.
-func (x *call) keep(f *file) error {
+func (x *exchange) keep(f *file) error {
 	c := x.c
-	f.path = x.Op.Path
+	f.path = x.call.Op.Path
 	c.files = append([]*file{f}, c.files...)
 	if len(c.files) <= maxFiles {
 		return nil
@@ -119,10 +119,10 @@ func (x *call) keep(f *file) error {
 	last := c.files[maxFiles]
 	c.files[maxFiles] = nil
 	c.files = c.files[:maxFiles]
-	if err := last.link.wire.Begin(x.Ctx, x.Deadline); err != nil {
+	if err := last.link.wire.Begin(x.call.Ctx, x.call.Deadline); err != nil {
 		return err
 	}
-	if err := x.close(last); err != nil && x.Ctx.Err() == nil {
+	if err := x.close(last); err != nil && x.call.Ctx.Err() == nil {
 		x.drop(last.link) // what has become of another file is not this operation's fault
 	}
 	return nil

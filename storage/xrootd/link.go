@@ -258,7 +258,7 @@ func (c secured) Close() error {
 }
 
 // secure begins TLS with the server at the other end of a link.
-func (x *call) secure(l *link) error {
+func (x *exchange) secure(l *link) error {
 	if l.Pos != l.End { // plain text must not become part of the encrypted session
 		return wireclient.ProtocolError("%d bytes in the clear after the server has agreed on TLS", l.End-l.Pos)
 	}
@@ -267,13 +267,13 @@ func (x *call) secure(l *link) error {
 	conf.ClientSessionCache = x.c.tickets.For(l.server.name)
 	switch conn := l.wire.(type) {
 	case *tcp.Conn:
-		c, err := x.Secure(conn, conf, host, &l.s.records)
+		c, err := x.call.Secure(conn, conf, host, &l.s.records)
 		if err != nil {
 			return err
 		}
 		l.wire = sealed{conn, c}
 	case net.Conn:
-		c, err := x.Handshake(conn, conf, host)
+		c, err := x.call.Handshake(conn, conf, host)
 		if err != nil {
 			return err
 		}

@@ -14,11 +14,11 @@ import (
 
 // stat asks for a file's size.
 func (x *call) stat() error {
-	x.aim(rqStat)
-	if _, err := x.ask(); err != nil {
+	x.exchange.aim(rqStat)
+	if _, err := x.exchange.ask(); err != nil {
 		return err
 	}
-	size, flags, err := parseStat(x.data)
+	size, flags, err := parseStat(x.exchange.data)
 	if err != nil {
 		return err
 	}
@@ -62,18 +62,18 @@ func (x *call) list() error {
 // operation's path, and fails with fs.ErrNotExist if none of them has it. The star makes the redirector name all
 // servers: it knows of a folder only where it ordered to make it, not where it came with a file.
 func (x *call) everywhere(options uint16, ask func(at *server, of int) error) error {
-	l, err := x.session(x.c.s.home)
+	l, err := x.exchange.session(x.s.home)
 	if err != nil {
 		return err
 	}
 	if l.flags&flagManager == 0 {
-		return ask(x.c.s.home, 1)
+		return ask(x.s.home, 1)
 	}
-	servers, err := x.locations(x.appendPath([]byte{'*'}, x.Op.Path), options)
+	servers, err := x.locations(x.exchange.appendPath([]byte{'*'}, x.Op.Path), options)
 	there := false
 	for i := 0; i < len(servers) && err == nil; i++ {
 		var at *server
-		if at, err = x.c.s.serverNamed(servers[i]); err == nil {
+		if at, err = x.s.serverNamed(servers[i]); err == nil {
 			err = ask(at, len(servers))
 		}
 		there = there || err == nil
@@ -88,16 +88,16 @@ func (x *call) everywhere(options uint16, ask func(at *server, of int) error) er
 }
 
 func (x *call) listAt(at *server) ([]storage.Entry, error) {
-	x.aim(rqDirlist).params[15] = listWithStat
-	if _, err := x.askAt(at); err != nil {
+	x.exchange.aim(rqDirlist).params[15] = listWithStat
+	if _, err := x.exchange.askAt(at); err != nil {
 		return nil, err
 	}
-	entries, err := parseList(x.data)
+	entries, err := parseList(x.exchange.data)
 	return slices.DeleteFunc(entries, func(e storage.Entry) bool { return e.Name == "." || e.Name == ".." }), err
 }
 
 // session makes sure that there is a session with a server.
-func (x *call) session(at *server) (*link, error) {
+func (x *exchange) session(at *server) (*link, error) {
 	l := x.c.link(x, at)
 	if l.wire != nil {
 		return l, nil
@@ -107,20 +107,21 @@ func (x *call) session(at *server) (*link, error) {
 
 // locations asks which data servers have a path. Redirectors below the target are asked as well.
 func (x *call) locations(path []byte, options uint16) ([]string, error) {
+	e := &x.exchange
 	var found []string
-	ask := []*server{x.c.s.home}
+	ask := []*server{x.s.home}
 	for asked := 0; asked < len(ask) && asked < maxRedirects; asked++ {
-		x.req = request{code: rqLocate, path: true, args: append(x.req.args[:0], path...)}
-		binary.BigEndian.PutUint16(x.req.params[0:], options)
-		if _, err := x.askAt(ask[asked]); err != nil {
+		e.req = request{code: rqLocate, path: true, args: append(e.req.args[:0], path...)}
+		binary.BigEndian.PutUint16(e.req.params[0:], options)
+		if _, err := e.askAt(ask[asked]); err != nil {
 			return nil, err
 		}
-		servers, managers, err := parseLocate(x.data)
+		servers, managers, err := parseLocate(e.data)
 		if err != nil {
 			return nil, err
 		}
 		for _, m := range managers {
-			at, err := x.c.s.serverNamed(m)
+			at, err := x.s.serverNamed(m)
 			if err != nil {
 				return nil, err
 			}
@@ -139,17 +140,17 @@ func (x *call) locations(path []byte, options uint16) ([]string, error) {
 // locate asks who has a file.
 func (x *call) locate() error {
 	var err error
-	x.Result.Servers, err = x.locations(x.appendPath(nil, x.Op.Path), 0)
+	x.Result.Servers, err = x.locations(x.exchange.appendPath(nil, x.Op.Path), 0)
 	return err
 }
 
 // mkdir makes a folder, with those above it: a redirector names a data server for it that need not be the one that
 // has them.
 func (x *call) mkdir() error {
-	r := x.aim(rqMkdir)
+	r := x.exchange.aim(rqMkdir)
 	r.params[0] = mkdirPath
 	binary.BigEndian.PutUint16(r.params[14:], modeFolder)
-	_, err := x.ask()
+	_, err := x.exchange.ask()
 	return err
 }
 
@@ -159,12 +160,13 @@ func (x *call) remove() error {
 	if x.Op.Folder {
 		return x.removeFolder()
 	}
-	x.aim(rqRm)
-	_, err := x.ask()
+	e := &x.exchange
+	e.aim(rqRm)
+	_, err := e.ask()
 	switch refused(err) {
 	case erIsDirectory, erNotFile, erFSError:
-		x.aim(rqRmdir)
-		_, err = x.ask()
+		e.aim(rqRmdir)
+		_, err = e.ask()
 	}
 	return err
 }
@@ -172,8 +174,8 @@ func (x *call) remove() error {
 // removeFolder removes an empty folder, behind a redirector that of each data server.
 func (x *call) removeFolder() error {
 	return x.everywhere(0, func(at *server, _ int) error {
-		x.aim(rqRmdir)
-		_, err := x.askAt(at)
+		x.exchange.aim(rqRmdir)
+		_, err := x.exchange.askAt(at)
 		return err
 	})
 }
@@ -186,14 +188,15 @@ func (x *call) move() error {
 	if x.Op.Source == "" || x.Op.Path == "" {
 		return fmt.Errorf("move %q to %q: %w", x.Op.Source, x.Op.Path, fs.ErrInvalid)
 	}
-	x.req = request{code: rqMv, args: x.appendPath(x.req.args[:0], x.Op.Source), path: true}
-	if x.c.s.opaque != "" { // sendQuestion adds it to the other path
-		x.req.args = append(append(x.req.args, '?'), x.c.s.opaque...)
+	e := &x.exchange
+	e.req = request{code: rqMv, args: e.appendPath(e.req.args[:0], x.Op.Source), path: true}
+	if x.s.opaque != "" { // sendQuestion adds it to the other path
+		e.req.args = append(append(e.req.args, '?'), x.s.opaque...)
 	}
-	binary.BigEndian.PutUint16(x.req.params[14:], uint16(len(x.req.args)))
-	x.req.args = append(x.req.args, ' ')
-	x.req.args = x.appendPath(x.req.args, x.Op.Path)
-	_, err := x.ask()
+	binary.BigEndian.PutUint16(e.req.params[14:], uint16(len(e.req.args)))
+	e.req.args = append(e.req.args, ' ')
+	e.req.args = e.appendPath(e.req.args, x.Op.Path)
+	_, err := e.ask()
 	return err
 }
 
@@ -202,19 +205,20 @@ func (x *call) checksum() error {
 	if x.Op.Sum == "" || strings.ContainsAny(x.Op.Sum, "?&= \n\x00") {
 		return fmt.Errorf("checksum %q: use one that the server knows, such as adler32: %w", x.Op.Sum, fs.ErrInvalid)
 	}
+	e := &x.exchange
 	for tries := 1; ; tries++ {
-		x.aim(rqQuery)
-		binary.BigEndian.PutUint16(x.req.params[0:], queryChecksum)
-		x.extra = "cks.type=" + x.Op.Sum
-		_, err := x.ask()
-		x.extra = ""
+		e.aim(rqQuery)
+		binary.BigEndian.PutUint16(e.req.params[0:], queryChecksum)
+		e.extra = "cks.type=" + x.Op.Sum
+		_, err := e.ask()
+		e.extra = ""
 		if err != nil {
 			return err
 		}
-		if x.Result.Sum, err = parseChecksum(x.data, x.Op.Sum); err == nil || tries == mostSumTries || !otherSum(x.data, x.Op.Sum) {
+		if x.Result.Sum, err = parseChecksum(e.data, x.Op.Sum); err == nil || tries == mostSumTries || !otherSum(e.data, x.Op.Sum) {
 			return err
 		}
-		if err := x.pause(0, ""); err != nil {
+		if err := e.pause(0, ""); err != nil {
 			return err
 		}
 	}
@@ -226,11 +230,11 @@ const mostSumTries = 20
 
 // ping logs in, or asks whether the server is there if that was done before.
 func (x *call) ping() error {
-	home := x.c.s.home
-	if l := x.c.link(x, home); l.wire == nil && x.Op.Kind == storage.Login {
-		return x.connect(l)
+	e, home := &x.exchange, x.s.home
+	if l := e.c.link(e, home); l.wire == nil && x.Op.Kind == storage.Login {
+		return e.connect(l)
 	}
-	x.req = request{code: rqPing, args: x.req.args[:0]}
-	_, err := x.askAt(home)
+	e.req = request{code: rqPing, args: e.req.args[:0]}
+	_, err := e.askAt(home)
 	return err
 }

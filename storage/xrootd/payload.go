@@ -12,27 +12,75 @@ import (
 	"weir/storage/wireclient"
 )
 
+// A transfer moves the payload of an operation: it keeps reads and writes of an open file under way, verifies pages, passes payload to the
+// checksum and the destination, and opens the file again if a server breaks down.
+type transfer struct {
+	call     *wireclient.Call
+	exchange *exchange
+	window   window    // reads and writes under way
+	slot     *slot     // the one that is being answered
+	parts    []slot    // of a vector read
+	to       io.Writer // takes the payload of a read; nil: none does
+	from     io.Reader // gives the payload of a write; nil: it is made
+	sum      sum
+	pages    pageCount
+}
+
+// init prepares the transfer of a call, once, and makes it the counter of the call's payload.
+func (t *transfer) init(call *wireclient.Call, x *exchange) {
+	t.call, t.exchange = call, x
+	call.Moved = t.reportMoved
+	call.Discard = func(n int) {
+		call.Result.Discarded += int64(n)
+		t.got(n)
+	}
+	t.pages.init(t)
+}
+
+// clear forgets whatever belongs to the operation.
+func (t *transfer) clear() {
+	if cap(t.parts) > maxVectorItems {
+		t.parts = nil
+	}
+	t.window.clear()
+	t.slot, t.sum = nil, sum{}
+	t.to, t.from = nil, nil
+}
+
+// wanted reports whether somebody wants to see the payload.
+func (t *transfer) wanted() bool { return t.sum.wanted() || t.call.Dest != nil }
+
+func (t *transfer) reportMoved(n int) {
+	if n == 0 {
+		return
+	}
+	if t.call.Op.Kind == storage.Read {
+		t.exchange.reach(storage.FirstByte)
+	}
+	t.call.Progress.Moved(n)
+}
+
 // payload moves n bytes of a plain read.
-func (x *call) payload(l *link, n int64, last bool) error {
+func (t *transfer) payload(l *link, n int64, last bool) error {
 	switch {
-	case n > x.slot.left:
-		return wireclient.ProtocolError("%d bytes at %d in answer to a read of %d", n, x.slot.offset, x.slot.left)
+	case n > t.slot.left:
+		return wireclient.ProtocolError("%d bytes at %d in answer to a read of %d", n, t.slot.offset, t.slot.left)
 	case n == 0 && !last:
 		return wireclient.ProtocolError("a part of an answer to a read with nothing in it")
 	}
-	if err := x.bytes(l, n); err != nil {
+	if err := t.bytes(l, n); err != nil {
 		return err
 	}
-	return x.partDone(last)
+	return t.partDone(last)
 }
 
 // partDone ends a slot after its last answer.
-func (x *call) partDone(last bool) error {
-	s := x.slot
+func (t *transfer) partDone(last bool) error {
+	s := t.slot
 	if !last {
 		return nil
 	}
-	x.window.free(s)
+	t.window.free(s)
 	if s.left > 0 {
 		return fmt.Errorf("%w: the file ends at %d, %d bytes before the end that the server had reported", storage.ErrShort, s.offset, s.left)
 	}
@@ -41,16 +89,16 @@ func (x *call) partDone(last bool) error {
 
 // bytes moves the next n bytes of payload: past us, if they are not needed, else through the sum and to where
 // they are to go.
-func (x *call) bytes(l *link, n int64) error {
-	if x.wanted() || l.opaque {
-		return x.inMemory(l, n, false)
+func (t *transfer) bytes(l *link, n int64) error {
+	if t.wanted() || l.opaque {
+		return t.inMemory(l, n, false)
 	}
-	return x.pass(l, n, x.got, x.Discard)
+	return t.pass(l, n, t.got, t.call.Discard)
 }
 
 // pass drops n bytes and counts them: with got those that have been received, with dropped those that the kernel
 // drops.
-func (x *call) pass(l *link, n int64, got, dropped func(int)) error {
+func (t *transfer) pass(l *link, n int64, got, dropped func(int)) error {
 	if here := min(n, int64(l.End-l.Pos)); here > 0 {
 		l.take(int(here))
 		got(int(here))
@@ -72,22 +120,22 @@ func (x *call) pass(l *link, n int64, got, dropped func(int)) error {
 // inMemory moves bytes through a buffer: pages that are not wanted, or payload, which goes through the sum.
 //
 //go:noinline
-func (x *call) inMemory(l *link, n int64, pages bool) error {
-	buf := x.c.s.large.Get().(*[]byte)
-	defer x.c.s.large.Put(buf)
+func (t *transfer) inMemory(l *link, n int64, pages bool) error {
+	buf := t.exchange.c.s.large.Get().(*[]byte)
+	defer t.exchange.c.s.large.Put(buf)
 	for n > 0 {
 		got, err := l.read((*buf)[:min(n, payloadSize)])
 		switch {
 		case got == 0 && err != nil:
 			return cut(err)
 		case pages:
-			x.pages.add(got)
+			t.pages.add(got)
 		case got > 0:
-			if _, err := x.Dest.WriteAt((*buf)[:got], x.slot.offset); err != nil {
+			if _, err := t.call.Dest.WriteAt((*buf)[:got], t.slot.offset); err != nil {
 				return err
 			}
-			x.sum.add(x.slot.offset, (*buf)[:got])
-			x.got(got)
+			t.sum.add(t.slot.offset, (*buf)[:got])
+			t.got(got)
 		}
 		n -= int64(got)
 	}
@@ -96,10 +144,10 @@ func (x *call) inMemory(l *link, n int64, pages bool) error {
 }
 
 // got counts n bytes of the slot that is being answered.
-func (x *call) got(n int) {
-	x.slot.offset += int64(n)
-	x.slot.left -= int64(n)
-	x.reportMoved(n)
+func (t *transfer) got(n int) {
+	t.slot.offset += int64(n)
+	t.slot.left -= int64(n)
+	t.reportMoved(n)
 }
 
 // cut says what the end of a connection means in the middle of payload.
@@ -142,16 +190,16 @@ func firstPage(offset int64) int64 { return pageSize - offset%pageSize }
 
 // A pageCount turns the bytes of pages on the wire into bytes of payload while they move.
 type pageCount struct {
-	x        *call
+	t        *transfer
 	first    int64 // payload of the first page
 	raw      int64 // bytes seen, checksums included
 	reported int64 // bytes of payload among them
 	discard  func(int)
 }
 
-func (p *pageCount) init(x *call) {
-	p.x = x
-	p.discard = func(n int) { x.Result.Discarded += p.add(n) }
+func (p *pageCount) init(t *transfer) {
+	p.t = t
+	p.discard = func(n int) { t.call.Result.Discarded += p.add(n) }
 }
 
 // add counts n bytes of the wire and returns how many of them were payload.
@@ -160,12 +208,12 @@ func (p *pageCount) add(n int) int64 {
 	now := pagePayload(p.raw, p.first)
 	d := now - p.reported
 	p.reported = now
-	p.x.got(int(d))
+	p.t.got(int(d))
 	return d
 }
 
 // pagesPayload reads an answer, or a part of one, to a page read.
-func (x *call) pagesPayload(l *link, h frame) error {
+func (t *transfer) pagesPayload(l *link, h frame) error {
 	if h.size > bufferSize/2 {
 		return wireclient.ProtocolError("a status of %d bytes", h.size)
 	}
@@ -176,29 +224,29 @@ func (x *call) pagesPayload(l *link, h frame) error {
 	if err != nil {
 		return err
 	}
-	if err = x.checkPages(&st); err != nil {
+	if err = t.checkPages(&st); err != nil {
 		return err
 	}
-	if st.size > 0 && st.offset != x.slot.offset { // servers that read asynchronously answer as they can
-		x.slot.offset, x.slot.holes = st.offset, true
+	if st.size > 0 && st.offset != t.slot.offset { // servers that read asynchronously answer as they can
+		t.slot.offset, t.slot.holes = st.offset, true
 	}
 	first := firstPage(st.offset)
-	if x.wanted() {
-		err = x.verifyPages(l, st.size, first)
+	if t.wanted() {
+		err = t.verifyPages(l, st.size, first)
 	} else {
-		err = x.passPages(l, st.size, first)
+		err = t.passPages(l, st.size, first)
 	}
 	if err != nil {
 		return err
 	}
-	return x.partDone(!st.partial)
+	return t.partDone(!st.partial)
 }
 
 // checkPages looks whether a status announces what was asked for.
 //
 //go:noinline
-func (x *call) checkPages(st *status) error {
-	s, first := x.slot, firstPage(st.offset)
+func (t *transfer) checkPages(st *status) error {
+	s, first := t.slot, firstPage(st.offset)
 	n := pagePayload(st.size, first)
 	switch {
 	case st.request != rqPgread:
@@ -214,41 +262,41 @@ func (x *call) checkPages(st *status) error {
 }
 
 // passPages moves pages whose payload is not wanted.
-func (x *call) passPages(l *link, n, first int64) error {
-	p := &x.pages
+func (t *transfer) passPages(l *link, n, first int64) error {
+	p := &t.pages
 	p.first, p.raw, p.reported = first, 0, 0
 	if l.opaque {
-		return x.inMemory(l, n, true)
+		return t.inMemory(l, n, true)
 	}
-	return x.pass(l, n, func(n int) { p.add(n) }, p.discard)
+	return t.pass(l, n, func(n int) { p.add(n) }, p.discard)
 }
 
 // verifyPages reads pages, compares each with its checksum and passes their payload on.
-func (x *call) verifyPages(l *link, n, first int64) error {
-	held := x.c.s.large.Get().(*[]byte)
-	defer x.c.s.large.Put(held)
+func (t *transfer) verifyPages(l *link, n, first int64) error {
+	held := t.exchange.c.s.large.Get().(*[]byte)
+	defer t.exchange.c.s.large.Put(held)
 	buf, end := *held, 0
 	for room := first; n > 0 || end > 0; {
 		want := int(min(n, int64(len(buf)-end)))
-		got, err := x.fill(l, buf[end:end+want])
+		got, err := t.fill(l, buf[end:end+want])
 		end += got
 		n -= int64(got)
 		if err != nil {
 			return cut(err)
 		}
-		pos, lean, from := 0, 0, x.slot.offset
+		pos, lean, from := 0, 0, t.slot.offset
 		for end-pos >= int(4+room) || n == 0 && end-pos > 4 {
 			size := min(int(room), end-pos-4)
-			if err := x.verifyPage(buf[pos : pos+4+size]); err != nil {
+			if err := t.verifyPage(buf[pos : pos+4+size]); err != nil {
 				return err
 			}
-			if x.Dest != nil { // pages move together, so that they are written at once
+			if t.call.Dest != nil { // pages move together, so that they are written at once
 				lean += copy(buf[lean:], buf[pos+4:pos+4+size])
 			}
 			pos += 4 + size
 			room = pageSize
 		}
-		if _, err := x.Dest.WriteAt(buf[:lean], from); err != nil {
+		if _, err := t.call.Dest.WriteAt(buf[:lean], from); err != nil {
 			return err
 		}
 		end = copy(buf, buf[pos:end])
@@ -258,7 +306,7 @@ func (x *call) verifyPages(l *link, n, first int64) error {
 }
 
 // fill reads until p is full, or nearly: at least one page.
-func (x *call) fill(l *link, p []byte) (int, error) {
+func (t *transfer) fill(l *link, p []byte) (int, error) {
 	done := 0
 	for done < len(p) && done < pageUnit {
 		n, err := l.read(p[done:])
@@ -273,12 +321,12 @@ func (x *call) fill(l *link, p []byte) (int, error) {
 	return done, nil
 }
 
-func (x *call) verifyPage(b []byte) error {
+func (t *transfer) verifyPage(b []byte) error {
 	want, page := binary.BigEndian.Uint32(b), b[4:]
 	if got := crc32.Checksum(page, castagnoli()); got != want {
-		return fmt.Errorf("%w: the page at %d has CRC32C %08x, not the %08x that came with it", storage.ErrChecksum, x.slot.offset, got, want)
+		return fmt.Errorf("%w: the page at %d has CRC32C %08x, not the %08x that came with it", storage.ErrChecksum, t.slot.offset, got, want)
 	}
-	x.sum.addPage(x.slot.offset, page, want)
-	x.got(len(page))
+	t.sum.addPage(t.slot.offset, page, want)
+	t.got(len(page))
 	return nil
 }

@@ -76,17 +76,17 @@ func (w *window) holes() bool {
 	return slices.ContainsFunc(w.slots, func(s slot) bool { return s.busy && s.holes })
 }
 
-// answered reads the head of an answer to one of the requests under way, whose slot becomes x.slot.
-func (x *call) answered(l *link) (frame, error) {
-	h, err := x.next(l)
+// answered reads the head of an answer to one of the requests under way, whose slot becomes t.slot.
+func (t *transfer) answered(l *link) (frame, error) {
+	h, err := t.exchange.next(l)
 	if err != nil {
 		return h, err
 	}
 	i := int(h.stream) - int(l.first) - 1
-	if i < 0 || i >= len(x.window.slots) || !x.window.slots[i].busy {
+	if i < 0 || i >= len(t.window.slots) || !t.window.slots[i].busy {
 		return h, unexpectedFrame(h)
 	}
-	x.slot = &x.window.slots[i]
+	t.slot = &t.window.slots[i]
 	return h, nil
 }
 
@@ -97,10 +97,10 @@ func (x *call) readFile() error {
 	if x.Op.Chunk < 0 || x.Op.Ahead < 0 {
 		return fmt.Errorf("chunk of %d bytes, %d in flight: %w", x.Op.Chunk, x.Op.Ahead, fs.ErrInvalid)
 	}
-	if err := x.sum.start(x.Op.Sum); err != nil {
+	if err := x.transfer.sum.start(x.Op.Sum); err != nil {
 		return err
 	}
-	x.sum.to = x.to
+	x.transfer.sum.to = x.transfer.to
 	f, err := x.openToRead()
 	if err != nil {
 		return err
@@ -109,17 +109,17 @@ func (x *call) readFile() error {
 		err = x.readParts(f)
 	}
 	if err == nil {
-		x.Result.Sum = x.sum.text()
+		x.Result.Sum = x.transfer.sum.text()
 	}
 	return x.finish(f, err)
 }
 
 // openToRead returns the operation's file, open.
 func (x *call) openToRead() (*file, error) {
-	if f := x.c.kept(x.Op.Path); f != nil {
-		err := x.connect(f.link)
+	if f := x.exchange.c.kept(x.Op.Path); f != nil {
+		err := x.exchange.connect(f.link)
 		if err == nil {
-			x.serve(f.link.server)
+			x.exchange.serve(f.link.server)
 			return f, nil
 		}
 		if !broken(err) {
@@ -130,7 +130,7 @@ func (x *call) openToRead() (*file, error) {
 	if x.Op.Keep {
 		f = &file{}
 	}
-	return f, x.open(f, openRead, 0)
+	return f, x.exchange.open(f, openRead, 0)
 }
 
 // finish closes a file after its operation, or leaves it open.
@@ -140,17 +140,17 @@ func (x *call) finish(f *file, err error) error {
 		return err
 	case err == nil && x.Op.Keep:
 		if f.path == "" {
-			return x.keep(f)
+			return x.exchange.keep(f)
 		}
 		return nil
 	case f.path != "":
-		x.c.release(f)
+		x.exchange.c.release(f)
 	}
-	if x.window.busy > 0 { // answers are still to come
-		x.drop(f.link)
+	if x.transfer.window.busy > 0 { // answers are still to come
+		x.exchange.drop(f.link)
 		return err
 	}
-	if cerr := x.close(f); err == nil {
+	if cerr := x.exchange.close(f); err == nil {
 		err = cerr
 	}
 	return err
@@ -158,16 +158,16 @@ func (x *call) finish(f *file, err error) error {
 
 func (x *call) readParts(f *file) error {
 	if x.Op.Ranges == nil {
-		return x.readSpan(f, 0, f.size)
+		return x.transfer.readSpan(f, 0, f.size)
 	}
 	if err := x.checkRanges(f); err != nil {
 		return err
 	}
 	if len(x.Op.Ranges) == 1 {
 		r := &x.Op.Ranges[0]
-		return x.readSpan(f, r.Offset, r.Offset+r.Length)
+		return x.transfer.readSpan(f, r.Offset, r.Offset+r.Length)
 	}
-	return x.readVectors(f)
+	return x.transfer.readVectors(f)
 }
 
 // checkRanges refuses ranges that are not in the file.
@@ -186,53 +186,53 @@ func (x *call) checkRanges(f *file) error {
 }
 
 // readSpan reads a file from an offset to another, with as many requests under way as the operation wants.
-func (x *call) readSpan(f *file, from, to int64) error {
-	w := &x.window
-	w.open(x.Op)
-	x.sum.at = from
+func (t *transfer) readSpan(f *file, from, to int64) error {
+	w := &t.window
+	w.open(t.call.Op)
+	t.sum.at = from
 	for next := from; next < to || w.busy > 0; {
-		x.out = x.out[:0]
-		for next < to && w.busy < len(w.slots) && !x.tooEarly(next) {
+		t.exchange.out = t.exchange.out[:0]
+		for next < to && w.busy < len(w.slots) && !t.tooEarly(next) {
 			n := min(w.chunk, to-next)
-			x.appendRead(f, w.take(next, n))
+			t.appendRead(f, w.take(next, n))
 			next += n
 		}
-		err := x.send(f.link, x.out)
+		err := t.exchange.send(f.link, t.exchange.out)
 		if err == nil {
-			err = x.receivePart(f)
+			err = t.receivePart(f)
 		}
-		if x.sum.err != nil {
-			return x.sum.err
+		if t.sum.err != nil {
+			return t.sum.err
 		}
 		if err == nil {
 			continue
 		}
-		if err = x.resume(f, err); err != nil {
+		if err = t.resume(f, err); err != nil {
 			return err
 		}
 	}
-	if x.sum.wanted() && x.sum.at != to {
-		return wireclient.ProtocolError("the answers to a read up to %d leave a hole at %d", to, x.sum.at)
+	if t.sum.wanted() && t.sum.at != to {
+		return wireclient.ProtocolError("the answers to a read up to %d leave a hole at %d", to, t.sum.at)
 	}
 	return nil
 }
 
 // tooEarly reports whether what lies at an offset would have to be held for long, because bytes before it are still to come.
-func (x *call) tooEarly(offset int64) bool {
-	return x.to != nil && offset-x.sum.at >= x.window.chunk*int64(len(x.window.slots))
+func (t *transfer) tooEarly(offset int64) bool {
+	return t.to != nil && offset-t.sum.at >= t.window.chunk*int64(len(t.window.slots))
 }
 
 // appendRead appends the request for what slot i wants.
-func (x *call) appendRead(f *file, i int) {
-	s := &x.window.slots[i]
-	x.doing = x.readCode(f)
+func (t *transfer) appendRead(f *file, i int) {
+	s := &t.window.slots[i]
+	t.exchange.doing = t.readCode(f)
 	params := fileAt(f.handle, s.offset, uint32(s.left))
-	x.out = appendRequest(x.out, f.link.first+1+uint16(i), x.doing, &params, 0)
+	t.exchange.out = appendRequest(t.exchange.out, f.link.first+1+uint16(i), t.exchange.doing, &params, 0)
 }
 
 // readCode is the request with which the file is read.
-func (x *call) readCode(f *file) uint16 {
-	if x.Op.Plain || !f.pages() {
+func (t *transfer) readCode(f *file) uint16 {
+	if t.call.Op.Plain || !f.pages() {
 		return rqRead
 	}
 	return rqPgread
@@ -240,27 +240,27 @@ func (x *call) readCode(f *file) uint16 {
 
 // resume opens the file again after the server that we read from broke down, and asks again for what is still to
 // come: at another data server, or where the file had stayed open on a connection that was closed meanwhile.
-func (x *call) resume(f *file, err error) error {
+func (t *transfer) resume(f *file, err error) error {
 	if refused(err) == 0 {
-		x.drop(f.link)
+		t.exchange.drop(f.link)
 	}
 	const begun = 1 << storage.FirstByte
-	size, idle := f.size, f.path != "" && x.Phases&begun == 0
+	size, idle := f.size, f.path != "" && t.call.Phases&begun == 0
 	for {
-		if !broken(err) || x.Ctx.Err() != nil || x.window.holes() {
+		if !broken(err) || t.call.Ctx.Err() != nil || t.window.holes() {
 			return err
 		}
 		switch {
 		case idle:
 			idle = false
-		case f.link.server != x.c.s.home && x.Result.Reopened < maxReopens:
-			x.lost(f.link.server)
+		case f.link.server != t.exchange.c.s.home && t.call.Result.Reopened < maxReopens:
+			t.exchange.lost(f.link.server)
 		default:
 			return err
 		}
-		if err = x.open(f, openRead, 0); err != nil {
-			x.drop(f.link) // it may have been made again, but the file is not open there
-			if x.at == x.c.s.home {
+		if err = t.exchange.open(f, openRead, 0); err != nil {
+			t.exchange.drop(f.link) // it may have been made again, but the file is not open there
+			if t.exchange.at == t.exchange.c.s.home {
 				return err // there is no other server to ask
 			}
 			continue
@@ -268,53 +268,53 @@ func (x *call) resume(f *file, err error) error {
 		if f.size != size {
 			return fmt.Errorf("%w: the file has %d bytes where it was opened again, %d before", storage.ErrShort, f.size, size)
 		}
-		if err = x.sendAgain(f); err == nil {
+		if err = t.sendAgain(f); err == nil {
 			return nil
 		}
-		x.drop(f.link)
+		t.exchange.drop(f.link)
 	}
 }
 
 // sendAgain asks for what is still to come.
-func (x *call) sendAgain(f *file) error {
-	x.out = x.out[:0]
-	for i := range x.window.slots {
-		if x.window.slots[i].busy {
-			x.appendRead(f, i)
+func (t *transfer) sendAgain(f *file) error {
+	t.exchange.out = t.exchange.out[:0]
+	for i := range t.window.slots {
+		if t.window.slots[i].busy {
+			t.appendRead(f, i)
 		}
 	}
-	return x.send(f.link, x.out)
+	return t.exchange.send(f.link, t.exchange.out)
 }
 
 // receivePart reads one answer, or a part of one, to what is under way.
-func (x *call) receivePart(f *file) error {
+func (t *transfer) receivePart(f *file) error {
 	l := f.link
-	h, err := x.answered(l)
+	h, err := t.answered(l)
 	if err != nil {
 		return err
 	}
-	code := x.readCode(f)
+	code := t.readCode(f)
 	switch {
 	case code == rqRead && (h.status == stOK || h.status == stOKSoFar):
-		return x.payload(l, h.size, h.status == stOK)
+		return t.payload(l, h.size, h.status == stOK)
 	case code == rqPgread && h.status == stStatus:
-		return x.pagesPayload(l, h)
+		return t.pagesPayload(l, h)
 	}
-	return x.partRefused(f, h, code)
+	return t.partRefused(f, h, code)
 }
 
 // partRefused handles an answer to a read that is not data.
 //
 //go:noinline
-func (x *call) partRefused(f *file, h frame, code uint16) error {
-	err := x.noData(f.link, h, code)
+func (t *transfer) partRefused(f *file, h frame, code uint16) error {
+	err := t.exchange.noData(f.link, h, code)
 	switch {
 	case refused(err) != 0:
-		x.window.free(x.slot)
+		t.window.free(t.slot)
 	case err == nil:
-		x.out = x.out[:0]
-		x.appendRead(f, int(h.stream-f.link.first-1))
-		err = x.send(f.link, x.out)
+		t.exchange.out = t.exchange.out[:0]
+		t.appendRead(f, int(h.stream-f.link.first-1))
+		err = t.exchange.send(f.link, t.exchange.out)
 	}
 	return err
 }

@@ -27,7 +27,7 @@ var _ storage.Reporter = (*service)(nil)
 func (s *service) Servers(ctx context.Context) ([]string, error) {
 	names := []string{s.home.name}
 	err := s.asking(ctx, s.home.name, func(x *call) error {
-		l, err := x.session(x.c.s.home)
+		l, err := x.exchange.session(x.s.home)
 		if err != nil || l.flags&flagManager == 0 {
 			return err
 		}
@@ -42,10 +42,11 @@ func (s *service) Servers(ctx context.Context) ([]string, error) {
 func (s *service) Report(ctx context.Context, server string) ([]byte, error) {
 	var text []byte
 	err := s.asking(ctx, server, func(x *call) error {
-		x.req = request{code: rqQuery, args: append(x.req.args[:0], 'a')}
-		binary.BigEndian.PutUint16(x.req.params[0:], queryStats)
-		_, err := x.ask()
-		text = append([]byte(nil), x.data...)
+		e := &x.exchange
+		e.req = request{code: rqQuery, args: append(e.req.args[:0], 'a')}
+		binary.BigEndian.PutUint16(e.req.params[0:], queryStats)
+		_, err := e.ask()
+		text = append([]byte(nil), e.data...)
 		return err
 	})
 	return text, err
@@ -59,7 +60,7 @@ func (s *service) asking(ctx context.Context, server string, ask func(*call) err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	x := newCall()
+	x := newCall(a.c.s)
 	op := storage.Op{Kind: storage.Ping}
 	x.begin(ctx, a.c, &op, silent{})
 	x.Deadline, _ = ctx.Deadline()
@@ -87,7 +88,7 @@ func (s *service) askerOf(name string) (*asker, error) {
 		home: home, opaque: s.opaque, tls: s.tls, actions: s.actions,
 		methods: s.methods, user: s.user, pid: s.pid, dialer: s.dialer, small: s.small, large: s.large,
 	}
-	of.calls.New = func() any { return newCall() }
+	of.calls.New = func() any { return newCall(of) }
 	a := &asker{c: &client{s: of, home: of.link(of.home)}}
 	if s.ask.askers == nil {
 		s.ask.askers = map[string]*asker{}

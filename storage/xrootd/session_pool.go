@@ -46,16 +46,16 @@ func (h *sessionPool) close() {
 }
 
 // attach gives l a stream of a session with its server. It opens a session if no session has a free stream.
-func (h *sessionPool) attach(x *call, l *link) error {
+func (h *sessionPool) attach(x *exchange, l *link) error {
 	t, b, fresh := h.room(l.server)
 	if fresh {
 		h.connect(x, l, t)
 	}
 	select {
 	case <-t.ready:
-	case <-x.Ctx.Done():
+	case <-x.call.Ctx.Done():
 		_ = b.Close() // no request was sent
-		return x.Ctx.Err()
+		return x.call.Ctx.Err()
 	case <-x.until():
 		_ = b.Close() // no request was sent
 		return os.ErrDeadlineExceeded
@@ -64,7 +64,7 @@ func (h *sessionPool) attach(x *call, l *link) error {
 		return err
 	}
 	l.wire, l.flags, l.first, l.secure, l.opaque, l.demands = b, t.flags, b.first, t.secure, true, t.demands
-	return b.Begin(x.Ctx, x.Deadline)
+	return b.Begin(x.call.Ctx, x.call.Deadline)
 }
 
 // room returns a stream of a session that has a free one; fresh says that the session is new, and that the caller has
@@ -95,8 +95,8 @@ func (h *sessionPool) forget(t *sharedSession) {
 	}
 }
 
-// connect connects a session and logs in, as part of the call x.
-func (h *sessionPool) connect(x *call, l *link, t *sharedSession) {
+// connect connects a session and logs in, as part of the operation of x.
+func (h *sessionPool) connect(x *exchange, l *link, t *sharedSession) {
 	defer close(t.ready)
 	login := h.s.link(l.server)
 	w, err := dialLoose(x)
@@ -126,11 +126,11 @@ func (h *sessionPool) connect(x *call, l *link, t *sharedSession) {
 }
 
 // until returns a channel that receives at the deadline of the operation, nil without a deadline.
-func (x *call) until() <-chan time.Time {
-	if x.Deadline.IsZero() {
+func (x *exchange) until() <-chan time.Time {
+	if x.call.Deadline.IsZero() {
 		return nil
 	}
-	return time.After(time.Until(x.Deadline))
+	return time.After(time.Until(x.call.Deadline))
 }
 
 // A loose is a connection that one goroutine may read while others write, one at a time.
@@ -141,15 +141,15 @@ type loose struct {
 
 var _ wire = (*loose)(nil)
 
-// dialLoose connects to the server that the call is at.
-func dialLoose(x *call) (*loose, error) {
-	d := net.Dialer{Deadline: x.Deadline}
-	c, err := d.DialContext(x.Ctx, "tcp", x.at.name)
+// dialLoose connects to the server that the operation is at.
+func dialLoose(x *exchange) (*loose, error) {
+	d := net.Dialer{Deadline: x.call.Deadline}
+	c, err := d.DialContext(x.call.Ctx, "tcp", x.at.name)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", x.at.name, tcp.Unconnected(err))
 	}
 	w := &loose{Conn: c}
-	return w, w.Begin(x.Ctx, x.Deadline)
+	return w, w.Begin(x.call.Ctx, x.call.Deadline)
 }
 
 // Begin sets until when calls may last.

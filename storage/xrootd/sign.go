@@ -159,13 +159,13 @@ func (s *signer) sign(b, head, args []byte) ([]byte, error) {
 }
 
 // sendHead sends the head of a write, whose data follows and is not signed.
-func (x *call) sendHead(l *link, head []byte) (err error) {
+func (x *exchange) sendHead(l *link, head []byte) (err error) {
 	if l.signs != nil {
 		before := l.signs.last
 		if x.signed, err = l.signs.sign(x.signed[:0], head, nil); err != nil {
 			return err
 		}
-		x.Result.Signed += int(l.signs.last - before)
+		x.call.Result.Signed += int(l.signs.last - before)
 		x.signed = append(x.signed, head...)
 		head = x.signed
 	}

@@ -47,20 +47,19 @@ func (c *client) third(ctx context.Context, op *storage.Op) *call {
 }
 
 func (x *call) done() {
-	x.settle()
-	c := x.c
+	x.exchange.settle()
 	x.clear()
-	c.s.calls.Put(x)
+	x.s.calls.Put(x)
 }
 
 func (t thirdParty) run() error {
 	s, d := t.source, t.dest
-	s.extra = "tpc.stage=placement"
-	if err := s.open(&s.file, openRead, 0); err != nil {
+	s.exchange.extra = "tpc.stage=placement"
+	if err := s.exchange.open(&s.file, openRead, 0); err != nil {
 		return s.describe(err)
 	}
-	at, size, redirected := s.file.link.server, s.file.size, s.opaque
-	err := s.close(&s.file)
+	at, size, redirected := s.file.link.server, s.file.size, s.exchange.opaque
+	err := s.exchange.close(&s.file)
 	if err == nil {
 		err = s.copies(s.file.link)
 	}
@@ -69,39 +68,39 @@ func (t thirdParty) run() error {
 	}
 	key := rand.Text()
 	origin := net.JoinHostPort(at.host, fmt.Sprint(at.port))
-	d.extra = fmt.Sprintf("oss.asize=%d&tpc.key=%s&tpc.src=%s&tpc.lfn=%s&tpc.dlg=%s&tpc.spr=%s&tpc.tpr=%s&tpc.dlgon=0&tpc.stage=copy",
-		size, key, origin, s.appendPath(nil, s.Op.Path), s.c.s.home.name, s.c.s.home.scheme(), d.c.s.home.scheme())
-	err = d.open(&d.file, openUpdate|openMakePath|openDelete, modeFile)
-	d.extra = ""
+	d.exchange.extra = fmt.Sprintf("oss.asize=%d&tpc.key=%s&tpc.src=%s&tpc.lfn=%s&tpc.dlg=%s&tpc.spr=%s&tpc.tpr=%s&tpc.dlgon=0&tpc.stage=copy",
+		size, key, origin, s.exchange.appendPath(nil, s.Op.Path), s.s.home.name, s.s.home.scheme(), d.s.home.scheme())
+	err = d.exchange.open(&d.file, openUpdate|openMakePath|openDelete, modeFile)
+	d.exchange.extra = ""
 	if err != nil {
 		return d.describe(unsupported(err))
 	}
 	if err := d.copies(d.file.link); err != nil {
-		return d.describe(errors.Join(err, d.close(&d.file)))
+		return d.describe(errors.Join(err, d.exchange.close(&d.file)))
 	}
 	err = d.sync()
 	if err != nil {
-		d.drop(d.file.link)
+		d.exchange.drop(d.file.link)
 		return d.describe(unsupported(err))
 	}
-	s.extra = fmt.Sprintf("tpc.key=%s&tpc.dst=%s&tpc.stage=copy", key, canonical(s.Ctx, d.file.link))
+	s.exchange.extra = fmt.Sprintf("tpc.key=%s&tpc.dst=%s&tpc.stage=copy", key, canonical(s.Ctx, d.file.link))
 	if redirected != "" {
-		s.extra = redirected + "&" + s.extra
+		s.exchange.extra = redirected + "&" + s.exchange.extra
 	}
-	if err := s.openAt(at, &s.file, openRead, 0); err != nil {
-		d.drop(d.file.link) // which ends the copy there
+	if err := s.exchange.openAt(at, &s.file, openRead, 0); err != nil {
+		d.exchange.drop(d.file.link) // which ends the copy there
 		return s.describe(unsupported(err))
 	}
 	if err = d.sync(); err == nil {
-		err = d.close(&d.file)
+		err = d.exchange.close(&d.file)
 	} else {
-		d.drop(d.file.link)
+		d.exchange.drop(d.file.link)
 	}
 	if err != nil {
-		s.drop(s.file.link)
+		s.exchange.drop(s.file.link)
 		return d.describe(err)
 	}
-	if err := s.close(&s.file); err != nil {
+	if err := s.exchange.close(&s.file); err != nil {
 		return s.describe(err)
 	}
 	return nil
@@ -109,18 +108,18 @@ func (t thirdParty) run() error {
 
 // sync sends kXR_sync: the first one arms the copy, the second one makes it and is answered when it has ended.
 func (x *call) sync() error {
-	x.req = request{code: rqSync, args: x.req.args[:0], params: fileAt(x.file.handle, 0, 0)}
-	return x.followUp(x.file.link)
+	x.exchange.req = request{code: rqSync, args: x.exchange.req.args[:0], params: fileAt(x.file.handle, 0, 0)}
+	return x.exchange.followUp(x.file.link)
 }
 
 // copies returns an error if a server makes no third-party copies.
 func (x *call) copies(l *link) error {
-	x.req = request{code: rqQuery, args: append(x.req.args[:0], "tpc"...)}
-	binary.BigEndian.PutUint16(x.req.params[0:], queryConfig)
-	if err := x.followUp(l); err != nil {
+	x.exchange.req = request{code: rqQuery, args: append(x.exchange.req.args[:0], "tpc"...)}
+	binary.BigEndian.PutUint16(x.exchange.req.params[0:], queryConfig)
+	if err := x.exchange.followUp(l); err != nil {
 		return unsupported(err)
 	}
-	answer := strings.Trim(string(x.data), "\x00\n ")
+	answer := strings.Trim(string(x.exchange.data), "\x00\n ")
 	if answer == "" || answer[0] < '1' || answer[0] > '9' {
 		return fmt.Errorf("%w: %s does not support it", ErrNoThirdParty, l.server.name)
 	}

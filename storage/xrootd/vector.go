@@ -9,19 +9,19 @@ import (
 )
 
 // readVectors reads the operation's ranges with as few requests as the protocol allows, one after the other.
-func (x *call) readVectors(f *file) error {
-	x.parts = x.parts[:0]
-	for _, r := range x.Op.Ranges {
+func (t *transfer) readVectors(f *file) error {
+	t.parts = t.parts[:0]
+	for _, r := range t.call.Op.Ranges {
 		for r.Length > 0 {
 			n := min(r.Length, maxVectorLength)
-			x.parts = append(x.parts, slot{offset: r.Offset, left: n})
+			t.parts = append(t.parts, slot{offset: r.Offset, left: n})
 			r.Offset += n
 			r.Length -= n
 		}
 	}
-	for parts := x.parts; len(parts) > 0; {
+	for parts := t.parts; len(parts) > 0; {
 		n := min(len(parts), maxVectorItems)
-		if err := x.readVector(f, parts[:n]); err != nil {
+		if err := t.readVector(f, parts[:n]); err != nil {
 			return err
 		}
 		parts = parts[n:]
@@ -31,41 +31,41 @@ func (x *call) readVectors(f *file) error {
 
 // readVector is one kXR_readv. It starts again from the part that it was in, when the server that it read from
 // breaks down.
-func (x *call) readVector(f *file, parts []slot) error {
-	x.window.clear()
+func (t *transfer) readVector(f *file, parts []slot) error {
+	t.window.clear()
 	for {
-		err := x.sendVector(f, parts)
+		err := t.sendVector(f, parts)
 		if err == nil {
-			err = x.receiveVector(f, &parts)
+			err = t.receiveVector(f, &parts)
 		}
 		if err == nil {
 			return nil
 		}
-		if err = x.resume(f, err); err != nil {
+		if err = t.resume(f, err); err != nil {
 			return err
 		}
 	}
 }
 
-func (x *call) sendVector(f *file, parts []slot) error {
+func (t *transfer) sendVector(f *file, parts []slot) error {
 	var params [16]byte
-	x.doing = rqReadv
-	x.out = appendRequest(x.out[:0], f.link.first+1, rqReadv, &params, vectorItem*len(parts))
+	t.exchange.doing = rqReadv
+	t.exchange.out = appendRequest(t.exchange.out[:0], f.link.first+1, rqReadv, &params, vectorItem*len(parts))
 	for _, p := range parts {
 		item := fileAt(f.handle, p.offset, uint32(p.left))
-		x.out = append(x.out, item[:4]...)
-		x.out = append(x.out, item[12:]...)
-		x.out = append(x.out, item[4:12]...)
+		t.exchange.out = append(t.exchange.out, item[:4]...)
+		t.exchange.out = append(t.exchange.out, item[12:]...)
+		t.exchange.out = append(t.exchange.out, item[4:12]...)
 	}
-	return x.send(f.link, x.out)
+	return t.exchange.send(f.link, t.exchange.out)
 }
 
 // receiveVector reads the answers: each part behind a head of its own.
-func (x *call) receiveVector(f *file, parts *[]slot) error {
+func (t *transfer) receiveVector(f *file, parts *[]slot) error {
 	l := f.link
 	inside := int64(0) // of the part that is being read
 	for {
-		h, err := x.next(l)
+		h, err := t.exchange.next(l)
 		switch {
 		case err != nil:
 			return err
@@ -74,8 +74,8 @@ func (x *call) receiveVector(f *file, parts *[]slot) error {
 		case h.status == stWait && inside > 0:
 			return wireclient.ProtocolError("kXR_wait in the middle of an answer to kXR_readv")
 		case h.status != stOK && h.status != stOKSoFar:
-			if err = x.noData(l, h, rqReadv); err == nil {
-				err = x.sendVector(f, *parts)
+			if err = t.exchange.noData(l, h, rqReadv); err == nil {
+				err = t.sendVector(f, *parts)
 			}
 			if err != nil {
 				return err
@@ -86,14 +86,14 @@ func (x *call) receiveVector(f *file, parts *[]slot) error {
 		}
 		for left := h.size; left > 0; {
 			if inside == 0 {
-				if inside, err = x.vectorHead(f, *parts, left); err != nil {
+				if inside, err = t.vectorHead(f, *parts, left); err != nil {
 					return err
 				}
 				left -= vectorItem
 			}
 			n := min(inside, left)
-			x.slot = &(*parts)[0]
-			if err := x.bytes(l, n); err != nil {
+			t.slot = &(*parts)[0]
+			if err := t.bytes(l, n); err != nil {
 				return err
 			}
 			left -= n
@@ -112,7 +112,7 @@ func (x *call) receiveVector(f *file, parts *[]slot) error {
 }
 
 // vectorHead reads the head of the next part and returns its length.
-func (x *call) vectorHead(f *file, parts []slot, left int64) (int64, error) {
+func (t *transfer) vectorHead(f *file, parts []slot, left int64) (int64, error) {
 	if left < vectorItem || len(parts) == 0 {
 		return 0, wireclient.ProtocolError("%d bytes more than asked for in answer to a vector read", left)
 	}
@@ -125,6 +125,6 @@ func (x *call) vectorHead(f *file, parts []slot, left int64) (int64, error) {
 	if n != parts[0].left || offset != parts[0].offset {
 		return 0, wireclient.ProtocolError("%d bytes at %d in a vector read, wanted %d at %d", n, offset, parts[0].left, parts[0].offset)
 	}
-	x.sum.at = offset
+	t.sum.at = offset
 	return n, nil
 }

@@ -22,46 +22,46 @@ func (x *call) writeFile() error {
 		return fmt.Errorf("a file of %d bytes, chunks of %d, %d in flight: %w", x.Op.Size, x.Op.Chunk, x.Op.Ahead, fs.ErrInvalid)
 	}
 	options := uint16(openUpdate | openMakePath | openNew)
-	if x.c.partial == x.Op.Path || x.from != nil {
+	if x.exchange.c.partial == x.Op.Path || x.transfer.from != nil {
 		options = openUpdate | openMakePath | openDelete
 	}
 	f := &x.file
-	x.extra = "oss.asize=" + strconv.FormatInt(x.Op.Size, 10) // servers choose where they have room
-	err := x.open(f, options, modeFile)
-	if x.extra = ""; err != nil {
+	x.exchange.extra = "oss.asize=" + strconv.FormatInt(x.Op.Size, 10) // servers choose where they have room
+	err := x.exchange.open(f, options, modeFile)
+	if x.exchange.extra = ""; err != nil {
 		return err
 	}
-	x.c.partial = x.Op.Path
-	err = x.writeParts(f)
+	x.exchange.c.partial = x.Op.Path
+	err = x.transfer.writeParts(f)
 	if err == nil && x.Op.Sync {
-		x.req = request{code: rqSync, args: x.req.args[:0], params: fileAt(f.handle, 0, 0)}
-		err = x.followUp(f.link)
+		x.exchange.req = request{code: rqSync, args: x.exchange.req.args[:0], params: fileAt(f.handle, 0, 0)}
+		err = x.exchange.followUp(f.link)
 	}
 	if err == nil {
-		err = x.close(f)
+		err = x.exchange.close(f)
 	} else {
-		x.drop(f.link)
+		x.exchange.drop(f.link)
 	}
 	if err == nil {
-		x.c.partial = ""
+		x.exchange.c.partial = ""
 		x.Result.Size = x.Op.Size
 	}
 	return err
 }
 
-func (x *call) writeParts(f *file) error {
-	w := &x.window
-	w.open(x.Op)
-	for next := int64(0); next < x.Op.Size || w.busy > 0; {
-		if next < x.Op.Size && w.busy < len(w.slots) {
-			n := min(w.chunk, x.Op.Size-next)
-			if err := x.writePart(f, w.take(next, n), n); err != nil {
+func (t *transfer) writeParts(f *file) error {
+	w := &t.window
+	w.open(t.call.Op)
+	for next := int64(0); next < t.call.Op.Size || w.busy > 0; {
+		if next < t.call.Op.Size && w.busy < len(w.slots) {
+			n := min(w.chunk, t.call.Op.Size-next)
+			if err := t.writePart(f, w.take(next, n), n); err != nil {
 				return err
 			}
 			next += n
 			continue
 		}
-		if err := x.receiveWritten(f); err != nil {
+		if err := t.receiveWritten(f); err != nil {
 			return err
 		}
 	}
@@ -69,43 +69,43 @@ func (x *call) writeParts(f *file) error {
 }
 
 // writePart sends one request and its n bytes.
-func (x *call) writePart(f *file, i int, n int64) error {
-	offset := x.window.slots[i].offset
+func (t *transfer) writePart(f *file, i int, n int64) error {
+	offset := t.window.slots[i].offset
 	stream := f.link.first + 1 + uint16(i)
 	params := fileAt(f.handle, offset, 0)
-	if x.from == nil {
-		x.Cursor.Start(x.Op.Seed, offset, n)
+	if t.from == nil {
+		t.call.Cursor.Start(t.call.Op.Seed, offset, n)
 	}
-	if x.Op.Plain || !f.pages() {
-		x.doing = rqWrite
-		x.out = appendRequest(x.out[:0], stream, rqWrite, &params, int(n))
-		if err := x.sendHead(f.link, x.out); err != nil {
+	if t.call.Op.Plain || !f.pages() {
+		t.exchange.doing = rqWrite
+		t.exchange.out = appendRequest(t.exchange.out[:0], stream, rqWrite, &params, int(n))
+		if err := t.exchange.sendHead(f.link, t.exchange.out); err != nil {
 			return err
 		}
-		if x.from != nil {
-			return x.writeGiven(f, n)
+		if t.from != nil {
+			return t.writeGiven(f, n)
 		}
-		return x.writeBytes(f)
+		return t.writeBytes(f)
 	}
-	x.doing = rqPgwrite
-	x.out = appendRequest(x.out[:0], stream, rqPgwrite, &params, int(pageRaw(n, firstPage(offset))))
-	if err := x.sendHead(f.link, x.out); err != nil {
+	t.exchange.doing = rqPgwrite
+	t.exchange.out = appendRequest(t.exchange.out[:0], stream, rqPgwrite, &params, int(pageRaw(n, firstPage(offset))))
+	if err := t.exchange.sendHead(f.link, t.exchange.out); err != nil {
 		return err
 	}
-	return x.writePages(f, offset, n)
+	return t.writePages(f, offset, n)
 }
 
 // writeBytes sends what the cursor has.
-func (x *call) writeBytes(f *file) error {
-	for piece := x.Cursor.Next(); piece != nil; piece = x.Cursor.Next() {
-		if len(piece) <= content.HeadSize && x.Cursor.Left() > 0 { // a head waits for what follows it
+func (t *transfer) writeBytes(f *file) error {
+	for piece := t.call.Cursor.Next(); piece != nil; piece = t.call.Cursor.Next() {
+		if len(piece) <= content.HeadSize && t.call.Cursor.Left() > 0 { // a head waits for what follows it
 			if _, err := f.link.wire.WriteMore(piece); err != nil {
 				return err
 			}
-			x.reportMoved(len(piece))
+			t.reportMoved(len(piece))
 			continue
 		}
-		if err := x.sendBulk(f, piece, x.Moved); err != nil {
+		if err := t.sendBulk(f, piece, t.call.Moved); err != nil {
 			return err
 		}
 	}
@@ -113,15 +113,15 @@ func (x *call) writeBytes(f *file) error {
 }
 
 // writeGiven sends the next n bytes that are given.
-func (x *call) writeGiven(f *file, n int64) error {
-	held := x.c.s.large.Get().(*[]byte)
-	defer x.c.s.large.Put(held)
+func (t *transfer) writeGiven(f *file, n int64) error {
+	held := t.exchange.c.s.large.Get().(*[]byte)
+	defer t.exchange.c.s.large.Put(held)
 	for n > 0 {
 		piece := (*held)[:min(n, int64(len(*held)))]
-		if _, err := io.ReadFull(x.from, piece); err != nil {
+		if _, err := io.ReadFull(t.from, piece); err != nil {
 			return err
 		}
-		if err := x.sendBulk(f, piece, x.Moved); err != nil {
+		if err := t.sendBulk(f, piece, t.call.Moved); err != nil {
 			return err
 		}
 		n -= int64(len(piece))
@@ -130,18 +130,18 @@ func (x *call) writeGiven(f *file, n int64) error {
 }
 
 // writePages sends n bytes from an offset on in pages, each behind its CRC32C.
-func (x *call) writePages(f *file, offset, n int64) error {
-	held := x.c.s.large.Get().(*[]byte)
-	defer x.c.s.large.Put(held)
+func (t *transfer) writePages(f *file, offset, n int64) error {
+	held := t.exchange.c.s.large.Get().(*[]byte)
+	defer t.exchange.c.s.large.Put(held)
 	buf := *held
 	for n > 0 {
 		end, payload := 0, int64(0)
 		for n > 0 && end+pageUnit <= len(buf) {
 			size := min(firstPage(offset), n)
 			page := buf[end+4 : end+4+int(size)]
-			if x.from == nil {
-				content.Fill(page, x.Op.Seed, offset)
-			} else if _, err := io.ReadFull(x.from, page); err != nil {
+			if t.from == nil {
+				content.Fill(page, t.call.Op.Seed, offset)
+			} else if _, err := io.ReadFull(t.from, page); err != nil {
 				return err
 			}
 			binary.BigEndian.PutUint32(buf[end:], crc32.Checksum(page, castagnoli()))
@@ -150,53 +150,53 @@ func (x *call) writePages(f *file, offset, n int64) error {
 			offset += size
 			n -= size
 		}
-		if err := x.sendBulk(f, buf[:end], nil); err != nil {
+		if err := t.sendBulk(f, buf[:end], nil); err != nil {
 			return err
 		}
-		x.reportMoved(int(payload))
+		t.reportMoved(int(payload))
 	}
 	return nil
 }
 
 // sendBulk sends a piece of a request, and reads the answers to earlier ones that come meanwhile.
-func (x *call) sendBulk(f *file, piece []byte, moved func(int)) error {
+func (t *transfer) sendBulk(f *file, piece []byte, moved func(int)) error {
 	for {
 		n, err := f.link.wire.Send(piece, moved)
 		piece = piece[n:]
 		if !errors.Is(err, tcp.ErrAnswered) {
 			return err
 		}
-		if err := x.receiveWritten(f); err != nil {
+		if err := t.receiveWritten(f); err != nil {
 			return err
 		}
 	}
 }
 
 // receiveWritten reads the answer to one of the writes under way.
-func (x *call) receiveWritten(f *file) error {
+func (t *transfer) receiveWritten(f *file) error {
 	l := f.link
-	h, err := x.answered(l)
+	h, err := t.answered(l)
 	if err != nil {
 		return err
 	}
-	x.data = x.data[:0]
-	if err := x.gather(l, h.size); err != nil {
+	t.exchange.data = t.exchange.data[:0]
+	if err := t.exchange.gather(l, h.size); err != nil {
 		return err
 	}
 	switch h.status {
 	case stOK:
 	case stStatus:
-		if err := written(h, x.data, x.slot.offset); err != nil {
+		if err := written(h, t.exchange.data, t.slot.offset); err != nil {
 			return err
 		}
 	case stError:
-		return unsigned(l, parseError(x.data))
+		return unsigned(l, parseError(t.exchange.data))
 	case stWait: // the data would have to be sent again; no server is known to ask for that
 		return fmt.Errorf("%w: it asks to wait in the middle of a write", storage.ErrBusy)
 	default:
 		return wireclient.ProtocolError("%s in answer to kXR_write or kXR_pgwrite", statusName(h.status))
 	}
-	x.window.free(x.slot)
+	t.window.free(t.slot)
 	return nil
 }
 

@@ -123,7 +123,7 @@ func open(t storage.Target) (storage.Service, error) {
 	if s.tls == nil {
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	s.calls.New = func() any { return newCall() }
+	s.calls.New = func() any { return newCall(s) }
 	if t.Shared {
 		s.shared = newSessionPool(s)
 	}
