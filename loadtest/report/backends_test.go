@@ -143,7 +143,7 @@ func TestSessionsOnly(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if c := backendChapter(f, figures); !slices.ContainsFunc(c.Points,
-		func(p string) bool { return strings.Contains(p, "sessions at once") }) {
+		func(p string) bool { return strings.Contains(p, "concurrent sessions") }) {
 		t.Errorf("%q", c.Points)
 	}
 }
