@@ -7,11 +7,13 @@ import (
 	"weir/internal/require"
 	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/compare"
+	"weir/loadtest/analysis/fact"
 )
 
 func repeated(t *testing.T) *compare.Repeated {
 	t.Helper()
-	g := compare.Group{Lost: []string{"004-a was not done"}, Name: "c"}
+	g := compare.Group{Name: "c"}
+	g.Lose(fact.New("compare.missing.run", "dir", "004-a"))
 	for i, v := range []float64{10e6, 12e6, 14e6} {
 		name := string(rune('1' + i))
 		g.Runs = append(g.Runs, &compare.Run{Dir: "c/00" + name + "-a", Name: name, Status: analysis.Valid, Found: &analysis.Findings{
@@ -32,7 +34,7 @@ func TestRepeatedText(t *testing.T) {
 	require.NoError(t, Repeated(&b, repeated(t), Options{}))
 	for _, w := range []string{
 		"Over 3 runs, the throughput at 8 clients is 96.0 Mbit/s", "Throughput\n  clients         mean",
-		"96.0 Mbit/s   56.3 to 136 Mbit/s    16.7%   +-10%  3\n", "throughput of the optimum", "note  c: 004-a was not done", "5 or more are",
+		"96.0 Mbit/s   56.3 to 136 Mbit/s    16.7%   +-10%  3\n", "throughput of the optimum", "note  004-a was not done", "5 or more are",
 	} {
 		if !strings.Contains(b.String(), w) {
 			t.Errorf("it does not say %q:\n%s", w, b.String())

@@ -12,6 +12,7 @@ import (
 	"weir/internal/say"
 	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/compare"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/results"
 )
 
@@ -86,7 +87,7 @@ func Group(dir string) (compare.Group, error) {
 			continue // a link such as runs/latest would count a run twice
 		}
 		if r, err := readRun(path); err != nil {
-			g.Lost = append(g.Lost, say.Plain(err.Error()))
+			g.Lose(unreadable(err))
 		} else {
 			g.Runs = append(g.Runs, r)
 		}
@@ -98,8 +99,8 @@ func someRuns(g compare.Group, dir string) error {
 	if len(g.Runs) > 0 {
 		return nil
 	}
-	if len(g.Lost) > 0 {
-		return fmt.Errorf("%s: no run can be compared: %s", dir, g.Lost[0])
+	if len(g.Missing) > 0 {
+		return fmt.Errorf("%s: no run can be compared: %s", dir, g.Missing[0])
 	}
 	return fmt.Errorf("%s is no run directory, no campaign, and holds no run directories", dir)
 }
@@ -131,7 +132,7 @@ func VariantGroups(dir string) ([]compare.Group, []compare.Factor, error) {
 	}
 	for _, g := range groups {
 		if len(g.Runs) == 0 {
-			done[0].Lost = append(done[0].Lost, fmt.Sprintf("variant %s has no run that can be compared with it", say.Plain(g.Name)))
+			done[0].Lose(fact.New("compare.missing.variant", "variant", say.Plain(g.Name)))
 		}
 	}
 	var factors []compare.Factor
@@ -161,15 +162,19 @@ func (c *Campaign) VariantName(r *Run) string {
 func addCampaignRun(g *compare.Group, dir string, r *Run) {
 	path := filepath.Join(dir, r.Dir)
 	if !results.IsRun(path) {
-		g.Lost = append(g.Lost, fmt.Sprintf("%s was not done", path))
+		g.Lose(fact.New("compare.missing.run", "dir", path))
 		return
 	}
 	run, err := readRun(path)
 	if err != nil {
-		g.Lost = append(g.Lost, say.Plain(err.Error()))
+		g.Lose(unreadable(err))
 		return
 	}
 	g.Runs = append(g.Runs, run.Of(dir, r.Block, r.Levels))
+}
+
+func unreadable(err error) fact.Fact {
+	return fact.New("compare.missing.error", "error", say.Plain(err.Error()))
 }
 
 // readRun reads a run and what was found in it; it is analyzed only if that

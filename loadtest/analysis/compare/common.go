@@ -1,13 +1,12 @@
 package compare
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 
-	"weir/internal/say"
 	"weir/internal/stats"
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/fact"
 )
 
 // A load is what steps are matched by: clients, or the rate of the open model, and the how many-th step of it this is
@@ -149,7 +148,7 @@ func stepNumber(s *analysis.Step, m *Metric) (float64, bool) {
 
 // moving returns the loads at which all runs that held them have the metric, and warnings of the others. To count
 // only the runs that have it would be to judge a service by the runs in which it worked.
-func moving(groups []Group, m *Metric, loads []load) (judged []load, warnings []string) {
+func moving(groups []Group, m *Metric, loads []load) (judged []load, warnings []fact.Fact) {
 	for _, l := range loads {
 		lacks := 0
 		for r := range eachRun(groups) {
@@ -163,8 +162,7 @@ func moving(groups []Group, m *Metric, loads []load) (judged []load, warnings []
 			judged = append(judged, l)
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("the load of %s is excluded from the overall figure: %s %s no %s there",
-			l.text(loadName(groups)), say.Plural(lacks, "run"), say.Either(lacks, "has", "have"), m.Title))
+		warnings = append(warnings, fact.New("compare.missing_metric", "load", l.text(loadName(groups)), "metric", m.titled(), "runs", lacks))
 	}
 	return judged, warnings
 }

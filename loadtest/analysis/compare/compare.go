@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 
 	"weir/internal/stats"
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/fact"
 )
 
 // Version is the version of the format of a Comparison's JSON.
@@ -23,6 +26,8 @@ type Comparison struct {
 	Effects  *Effects `json:"effects"` // of a campaign's factors; nil if there are none
 	Warnings []string `json:"warnings"`
 
+	Facts []fact.Fact `json:"facts"` // of Verdicts and Warnings
+
 	Conditions []Condition `json:"conditions"` // of scenario and machine, that are not the same in all groups
 }
 
@@ -35,6 +40,7 @@ type Pair struct {
 	Result  string      `json:"result"` // of Overall: as Shift.Result
 	Verdict string      `json:"verdict"`
 	Method  string      `json:"method"`  // how that was decided
+	Facts   []fact.Fact `json:"facts"`   // of Verdict and Method
 	Blocks  int         `json:"blocks"`  // of one run of A and one of B, done one after the other; 0: none
 	Blocked bool        `json:"blocked"` // the tests compare within blocks, since the level wanders from block to block
 	Overall Shift       `json:"overall"` // first metric, mean over the common steps
@@ -124,7 +130,7 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 		return nil, err
 	}
 	c := &Comparison{Version: Version, Groups: groups, Status: worst(groups), Pairs: []Pair{}, Verdicts: []string{}, Metrics: []string{},
-		Warnings: []string{}, Conditions: conditions(groups)}
+		Warnings: []string{}, Facts: []fact.Fact{}, Conditions: conditions(groups)}
 	for _, m := range metrics {
 		c.Metrics = append(c.Metrics, m.Name)
 	}
@@ -132,9 +138,9 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	if len(loads) == 0 && !metrics[0].PerRun() {
 		return nil, fmt.Errorf("the runs have no step in common: %s; compare metrics of whole runs: --metric peak,optimum,knee", held(groups))
 	}
-	c.Warnings = warnings(groups, loads)
+	c.warn(warnings(groups, loads)...)
 	judged, left := moving(groups, &metrics[0], loads)
-	c.Warnings = append(c.Warnings, left...)
+	c.warn(left...)
 	for i := range groups {
 		values(&groups[i], &metrics[0], judged)
 	}
@@ -148,12 +154,18 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	c.decide(&metrics[0], len(judged))
 	if several {
 		c.Effects = effects(groups, opts.Factors, &metrics[0], judged)
-		c.Verdicts = append(c.Effects.sentences(&metrics[0]), c.Verdicts...)
+		told := c.Effects.verdicts(&metrics[0])
+		c.Verdicts, c.Facts = slices.Concat(fact.Texts(told), c.Verdicts), append(c.Facts, told...)
 	}
 	return c, nil
 }
 
-// decide corrects the p of the verdicts for the number of pairs, and says what each pair shows.
+// warn adds warnings.
+func (c *Comparison) warn(all ...fact.Fact) {
+	c.Warnings, c.Facts = append(c.Warnings, fact.Texts(all)...), append(c.Facts, all...)
+}
+
+// decide corrects the p of the verdicts for the number of pairs, and fills in the verdict of each pair.
 func (c *Comparison) decide(m *Metric, loads int) {
 	holm(c.Pairs, func(p *Pair) *float64 { return p.Overall.P }, func(p *Pair, v float64) {
 		p.Overall.Adjusted = &v
@@ -162,12 +174,12 @@ func (c *Comparison) decide(m *Metric, loads int) {
 	})
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
-		p.Method = p.method(m, loads)
-		p.Verdict = p.sentence(m, len(c.Pairs))
-		c.Verdicts = append(c.Verdicts, p.Verdict)
+		verdict, method := p.verdict(m, len(c.Pairs)), p.method(m, loads)
+		p.Verdict, p.Method = fact.Sentences(verdict), strings.Join(fact.Texts(method), "; ")
+		p.Facts = slices.Concat(verdict, method)
+		c.Verdicts, c.Facts = append(c.Verdicts, p.Verdict), append(c.Facts, verdict...)
 		if n, hopeless := p.looks(); hopeless {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("so few runs of %s and %s cannot show a difference in any single one of %d figures, "+
-				"corrected for multiple comparisons; the verdict can: for single steps repeat more, or compare one metric", p.A, p.B, n))
+			c.warn(fact.New("compare.many_figures", "a", p.A, "b", p.B, "figures", n))
 		}
 	}
 }

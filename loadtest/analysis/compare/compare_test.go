@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/require"
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/results"
 	"weir/loadtest/scenario"
 )
@@ -75,7 +76,7 @@ func TestBetterAndWorse(t *testing.T) {
 	b.factor = 1.1
 	c := compareTwo(t, two(a, b, 9))
 	p := &c.Pairs[0]
-	if p.Result != Better || !strings.Contains(p.Verdict, "B is better than A: its throughput is") {
+	if p.Result != Better || !fact.Has(p.Facts, "compare.better") || !strings.Contains(p.Verdict, "B is better than A: its throughput is") {
 		t.Errorf("%s: %s", p.Result, p.Verdict)
 	}
 	if v := p.Overall.Value; v < 1.07 || v > 1.13 || !(*p.Overall.Low < v && v < *p.Overall.High) {
@@ -113,9 +114,9 @@ func TestTooFewRuns(t *testing.T) {
 	b := a
 	b.factor = 2
 	one := compareTwo(t, two(a, b, 1))
-	for _, text := range []string{"one run of each does not show", "At least 4 runs of each are needed; 9 are recommended"} {
-		if !strings.Contains(one.Pairs[0].Verdict, text) {
-			t.Errorf("%q lacks %q", one.Pairs[0].Verdict, text)
+	for _, code := range []string{"compare.too_few", "compare.too_few.single_runs", "compare.too_few.advice", "compare.method.none"} {
+		if !fact.Has(one.Pairs[0].Facts, code) {
+			t.Errorf("%q lacks %s", one.Pairs[0].Verdict, code)
 		}
 	}
 	if p := one.Pairs[0]; p.Result != TooFew || p.Overall.P != nil || p.Overall.Low != nil || p.Steps[0].Metrics[0].P != nil {
@@ -125,7 +126,7 @@ func TestTooFewRuns(t *testing.T) {
 		t.Error("one run each can be gated on")
 	}
 	three := compareTwo(t, two(a, b, 3))
-	if p := three.Pairs[0]; p.Result != TooFew || !strings.Contains(p.Verdict, "with 3 against 3 runs no p can be below 0.10") {
+	if p := three.Pairs[0]; p.Result != TooFew || !strings.Contains(p.Verdict, "With 3 against 3 runs no p can be below 0.10") {
 		t.Error(p.Verdict)
 	}
 	if got := strings.Join(three.Warnings, "\n"); !strings.Contains(got, "3 runs of A against 3 of B: the smallest possible p is 0.10; "+
@@ -145,11 +146,11 @@ func TestWarnings(t *testing.T) {
 	groups[0].Runs[1].Status = analysis.Invalid
 	groups[0].Runs[2].Status = analysis.Suspect
 	groups[1].Runs[0].Found.Curve = groups[1].Runs[0].Found.Curve[:2]
-	groups[1].Runs[3].facts[0].value = "http://elsewhere"
+	groups[1].Runs[3].properties[0].value = "http://elsewhere"
 	groups[1].Runs[4] = groups[1].Runs[2]
-	groups[1].Lost = []string{"x was not done"}
+	groups[1].Lose(fact.New("compare.missing.run", "dir", "x"))
 	for _, r := range groups[1].Runs {
-		r.facts[5].value = "2"
+		r.properties[5].value = "2"
 		for i := range r.Found.Curve {
 			r.Found.Curve[i].Duration = 60
 		}
@@ -160,8 +161,8 @@ func TestWarnings(t *testing.T) {
 	c := compareTwo(t, groups)
 	got := strings.Join(c.Warnings, "\n")
 	for _, want := range []string{
-		"1 of 5 runs of A is invalid (runs/A-1): the comparison uses results that are invalid",
-		"1 of 5 runs of A is suspect (runs/A-2)", "B: x was not done", "the runs of B are not repetitions: their target differs (, " +
+		"A: 1 of 5 runs invalid (runs/A-1): the comparison uses results that are invalid",
+		"A: 1 of 5 runs suspect (runs/A-2)", "x was not done", "the runs of B are not repetitions: their target differs (, " +
 			"http://elsewhere)",
 		"run B-2 is in B twice", "runs/B-0 lacks 1 of 3 common steps", "all runs of one of A and B were done before the first of the other",
 		"the version of weir differs: 1 in A, 2 in B", "steps were measured for 30 s in A and for 60 s in B", "excluded: 77 clients",
@@ -173,8 +174,13 @@ func TestWarnings(t *testing.T) {
 	if c.Status != analysis.Invalid || c.Pairs[0].Overall.RunsB != 4 || groups[1].Runs[0].Value != nil {
 		t.Errorf("%s %+v", c.Status, c.Pairs[0].Overall)
 	}
+	for _, f := range c.Facts {
+		if f.Code == "compare.property" && (f.Values["property"] != "version of weir" || f.Values["a"] != "A") {
+			t.Errorf("%+v", f)
+		}
+	}
 	same := compareTwo(t, []Group{groups[0], groups[0]})
-	if !strings.Contains(strings.Join(same.Warnings, "\n"), "is in both A and A") {
+	if !fact.Has(same.Facts, "compare.shared_run") {
 		t.Error(same.Warnings)
 	}
 }
@@ -195,7 +201,7 @@ func TestWhatCannotBeCompared(t *testing.T) {
 		}
 	}
 	c := compareTwo(t, []Group{g, g}, "login")
-	if !strings.Contains(c.Verdicts[0], "cannot be compared by median time to log in") {
+	if !fact.Has(c.Facts, "compare.no_load") {
 		t.Error(c.Verdicts)
 	}
 	c = compareTwo(t, []Group{g, other}, "knee", "p50")

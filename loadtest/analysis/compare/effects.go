@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/say"
+	"weir/loadtest/analysis/fact"
 )
 
 // A Factor is a key that a campaign varies, with its levels; the first is what others are compared with.
@@ -19,14 +19,15 @@ type Factor struct {
 
 // Effects is what the factors of a campaign do to one number a run, the first metric.
 type Effects struct {
-	Metric       string   `json:"metric"`
-	Runs         int      `json:"runs"`    // that have the number
-	Blocks       int      `json:"blocks"`  // 1: changes in time are not separated
-	Degrees      int      `json:"degrees"` // of freedom of the noise; 0: no test
-	Scatter      *float64 `json:"scatter"` // standard deviation from run to run, without blocks and factors
-	Detail       string   `json:"detail"`
-	Main         []Effect `json:"main"`         // of each level of each factor, over all levels of the others
-	Interactions []Effect `json:"interactions"` // of two factors together, the notable first
+	Metric       string      `json:"metric"`
+	Runs         int         `json:"runs"`    // that have the number
+	Blocks       int         `json:"blocks"`  // 1: changes in time are not separated
+	Degrees      int         `json:"degrees"` // of freedom of the noise; 0: no test
+	Scatter      *float64    `json:"scatter"` // standard deviation from run to run, without blocks and factors
+	Detail       string      `json:"detail"`
+	Facts        []fact.Fact `json:"facts"`        // of Detail
+	Main         []Effect    `json:"main"`         // of each level of each factor, over all levels of the others
+	Interactions []Effect    `json:"interactions"` // of two factors together, the notable first
 }
 
 // An Effect is what one level does instead of the first one. With another factor it is how much that changes where
@@ -62,16 +63,17 @@ func effects(groups []Group, factors []Factor, m *Metric, loads []load) *Effects
 	e.Runs, e.Blocks = len(d.y), d.blocks
 	fit, ok := d.fit()
 	if !ok {
-		e.Detail = "too few runs for effects of factors"
+		e.explain(fact.New("compare.effect.no_runs"))
 		return e
 	}
 	e.Degrees = fit.degrees
-	e.Detail = fmt.Sprintf("%d runs in %d %s; noise from the residuals after variants and blocks, %d degrees of freedom", e.Runs, e.Blocks,
-		say.Either(e.Blocks, "block", "blocks"), e.Degrees)
+	if e.Degrees > 0 {
+		e.explain(fact.New("compare.effect.method", "runs", e.Runs, "blocks", e.Blocks, "degrees", e.Degrees))
+	} else {
+		e.explain(fact.New("compare.effect.no_noise", "runs", e.Runs))
+	}
 	if e.Degrees > 0 && !m.Plain {
 		e.Scatter = new(math.Expm1(fit.deviation))
-	} else if e.Degrees == 0 {
-		e.Detail = fmt.Sprintf("%d runs without repetitions: there is no noise to compare effects with; repeat the campaign (repeat: 5)", e.Runs)
 	}
 	factors = varied(factors)
 	for i, f := range factors {
@@ -101,6 +103,9 @@ func effects(groups []Group, factors []Factor, m *Metric, loads []load) *Effects
 	return e
 }
 
+// explain fills in how the effects were calculated.
+func (e *Effects) explain(how fact.Fact) { e.Detail, e.Facts = how.Text, []fact.Fact{how} }
+
 // varied returns the factors that have levels to compare.
 func varied(factors []Factor) []Factor {
 	return slices.DeleteFunc(slices.Clone(factors), func(f Factor) bool { return len(f.Levels) < 2 })
@@ -127,28 +132,43 @@ func variantKey(levels map[string]string) string {
 	return b.String()
 }
 
-// sentences says what each factor does.
-func (e *Effects) sentences(m *Metric) []string {
-	var all []string
+// verdicts returns the effect of each level, and the interactions that are significant.
+func (e *Effects) verdicts(m *Metric) []fact.Fact {
+	var all []fact.Fact
 	for i := range e.Main {
-		x := &e.Main[i]
-		head := fmt.Sprintf("%s %s instead of %s", x.Factor, quote(x.Level), quote(x.Against))
-		switch {
-		case x.Low == nil:
-			all = append(all, fmt.Sprintf("%s: there are too few runs to find its effect on %s; repeat the campaign.", head, m.Title))
-		case x.Result == NotShown || x.Result == Alone:
-			all = append(all, fmt.Sprintf("%s: no difference in %s is shown (95%% interval: %s).", head, m.Title, m.Span(*x.Low, *x.High)))
-		default:
-			all = append(all, fmt.Sprintf("%s is %s: its %s is %s (95%% interval: %s).", head, x.Result, m.Title, m.Change(x.Value),
-				m.Span(*x.Low, *x.High)))
-		}
+		all = append(all, e.Main[i].verdict(m))
 	}
 	for i := range e.Interactions {
 		if x := &e.Interactions[i]; x.Result == Different {
-			all = append(all, fmt.Sprintf("The effect of %s %s depends on %s: with %s instead of %s its effect on %s is %s (95%% interval: %s).",
-				x.Factor, quote(x.Level), x.With.Factor, quote(x.With.Level), quote(x.With.Against), m.Title, m.Change(x.Value),
-				m.Span(*x.Low, *x.High)))
+			all = append(all, fact.New("compare.effect.depends", "factor", x.Factor, "level", orNone(x.Level), "with", x.With.Factor,
+				"with_level", orNone(x.With.Level), "with_against", orNone(x.With.Against), "metric", m.titled(), "change", m.change(x.Value),
+				"low", m.signed(*x.Low), "high", m.signed(*x.High)))
 		}
 	}
 	return all
 }
+
+// verdict returns what a level does instead of the first one.
+func (x *Effect) verdict(m *Metric) fact.Fact {
+	level, against, metric := orNone(x.Level), orNone(x.Against), m.titled()
+	if x.Low == nil {
+		return fact.New("compare.effect.too_few", "factor", x.Factor, "level", level, "against", against, "metric", metric)
+	}
+	change, low, high := m.change(x.Value), m.signed(*x.Low), m.signed(*x.High)
+	switch x.Result {
+	case Better:
+		return fact.New("compare.effect.better", "factor", x.Factor, "level", level, "against", against, "metric", metric, "change", change,
+			"low", low, "high", high)
+	case Worse:
+		return fact.New("compare.effect.worse", "factor", x.Factor, "level", level, "against", against, "metric", metric, "change", change,
+			"low", low, "high", high)
+	case Different:
+		return fact.New("compare.effect.different", "factor", x.Factor, "level", level, "against", against, "metric", metric,
+			"change", change, "low", low, "high", high)
+	}
+	return fact.New("compare.effect.not_shown", "factor", x.Factor, "level", level, "against", against, "metric", metric, "low", low,
+		"high", high)
+}
+
+// orNone returns a value for facts; an empty one is written as none.
+func orNone(s string) fact.Shown { return fact.As(s, cmp.Or(s, "none")) }

@@ -10,6 +10,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/tier"
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/results"
 	"weir/loadtest/scenario"
 )
@@ -137,9 +138,12 @@ func TestEffectsOfLittle(t *testing.T) {
 	}
 	c, err := Of(once, Options{Factors: factors, Metrics: []string{"throughput"}})
 	require.NoError(t, err)
-	if e := c.Effects; e.Degrees != 0 || len(e.Main) != 2 || e.Main[0].Low != nil || !strings.Contains(e.Detail, "repeat the campaign") ||
+	if e := c.Effects; e.Degrees != 0 || len(e.Main) != 2 || e.Main[0].Low != nil || !fact.Has(e.Facts, "compare.effect.no_noise") ||
 		e.Main[0].Result != TooFew || c.Pairs[0].Result != TooFew {
 		t.Errorf("%+v\n%q", e, c.Verdicts)
+	}
+	if !fact.Has(c.Facts, "compare.effect.too_few") {
+		t.Errorf("%q", c.Verdicts)
 	}
 	// Broken off: two variants in different blocks alone share nothing.
 	part := []Group{{Name: "x", Levels: once[0].Levels, Runs: []*Run{cell(1, once[0].Levels, 0, 1)}},

@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/require"
 	"weir/internal/tier"
+	"weir/loadtest/analysis/fact"
 )
 
 // A rate is how often groups are called different, in percent.
@@ -165,14 +166,14 @@ func TestBlockedComparison(t *testing.T) {
 	b := a
 	b.factor = 1.1
 	p := compareTwo(t, two(a, b, 9)).Pairs[0]
-	if !p.Blocked || p.Blocks != 9 || p.Result != Better || p.Overall.RunsA != 9 || !strings.Contains(p.Method, "within 9 blocks") {
+	if !p.Blocked || p.Blocks != 9 || p.Result != Better || p.Overall.RunsA != 9 || !fact.Has(p.Facts, "compare.method.blocks") {
 		t.Errorf("%+v", p)
 	}
 	if s := p.Steps[1].Metrics[0]; s.Value < 1.05 || s.Value > 1.15 || *s.High-*s.Low > 0.1 || *s.P > 0.005 {
 		t.Errorf("a step, within blocks: %+v", s)
 	}
 	a.drift, b.drift = 0, 0
-	if p := compareTwo(t, two(a, b, 9)).Pairs[0]; p.Blocked || p.Blocks != 9 || !strings.Contains(p.Method, "did not drift") {
+	if p := compareTwo(t, two(a, b, 9)).Pairs[0]; p.Blocked || p.Blocks != 9 || !fact.Has(p.Facts, "compare.method.no_drift") {
 		t.Errorf("without drift: %+v", p)
 	}
 	half := func(offset float64) func(int) float64 { return func(i int) float64 { return offset + float64(i) } }

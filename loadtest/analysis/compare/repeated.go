@@ -2,14 +2,13 @@ package compare
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
 
-	"weir/internal/say"
 	"weir/internal/stats"
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/shape"
 )
 
@@ -28,6 +27,8 @@ type Repeated struct {
 	Steps    []RepeatedStep `json:"steps"`   // by load, of all that more than half of the runs held
 	PerRun   []Across       `json:"per_run"` // metrics that are one number of a run
 	Warnings []string       `json:"warnings"`
+
+	Facts []fact.Fact `json:"facts"` // of Verdict and Warnings
 }
 
 // A RepeatedStep is one load, in all runs that held it.
@@ -66,8 +67,8 @@ func Repeat(g Group, metrics []string) (*Repeated, error) {
 	}
 	loads := common(groups)
 	r := &Repeated{
-		Version: RepeatedVersion, Status: worst(groups), Load: loadName(groups), Runs: g.Runs, Lost: append([]string{}, g.Lost...),
-		Metrics: []string{}, Steps: []RepeatedStep{}, PerRun: []Across{}, Warnings: warnings(groups, loads),
+		Version: RepeatedVersion, Status: worst(groups), Load: loadName(groups), Runs: g.Runs, Lost: append([]string{}, g.Missing...),
+		Metrics: []string{}, Steps: []RepeatedStep{}, PerRun: []Across{},
 	}
 	for _, m := range chosen {
 		r.Metrics = append(r.Metrics, m.Name)
@@ -81,11 +82,11 @@ func Repeat(g Group, metrics []string) (*Repeated, error) {
 	for _, l := range loads {
 		r.Steps = append(r.Steps, repeatedStep(&g, chosen, l))
 	}
+	verdict, all := r.verdict(&chosen[0]), warnings(groups, loads)
 	if n := len(g.Runs); n < fewRuns {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: an interval from so few runs is wide and hardly shows outliers; "+
-			"%d or more are recommended", say.Plural(n, "run"), fewRuns))
+		all = append(all, fact.New("compare.repetitions.few", "runs", n, "advised", fewRuns))
 	}
-	r.Verdict = r.verdict(&chosen[0])
+	r.Verdict, r.Warnings, r.Facts = fact.Sentences(verdict), fact.Texts(all), slices.Concat(verdict, all)
 	return r, nil
 }
 
@@ -164,25 +165,27 @@ func withinRuns(m *Metric, runs []*Run, l load) *float64 {
 	return new(stats.Mean(halves))
 }
 
-// verdict says what the best step gave, and how sure that is.
-func (r *Repeated) verdict(m *Metric) string {
-	n := say.Plural(len(r.Runs), "run")
+// verdict returns the mean of the best step, and how much it varies.
+func (r *Repeated) verdict(m *Metric) []fact.Fact {
+	runs := len(r.Runs)
 	best, at := r.best(m)
 	if best == nil {
-		return fmt.Sprintf("%s have no step in common: nothing can be summarized.", n)
+		return []fact.Fact{fact.New("compare.repetitions.nothing", "runs", runs)}
 	}
-	what := fmt.Sprintf("Over %s, the %s at %s is %s", n, m.Title, at, m.Format(best.Mean))
+	mean := fact.As(best.Mean, m.Format(best.Mean))
+	all := []fact.Fact{fact.New("compare.repetitions.step", "runs", runs, "metric", m.titled(), "load", at, "mean", mean)}
 	if m.PerRun() {
-		what = fmt.Sprintf("Over %s, the %s is %s", n, m.Title, m.Format(best.Mean))
+		all[0] = fact.New("compare.repetitions.run", "runs", runs, "metric", m.titled(), "mean", mean)
 	}
 	if best.Low == nil || best.High == nil {
-		return what + "; one run does not show how much another would differ."
+		return append(all, fact.New("compare.repetitions.single"))
 	}
-	what += fmt.Sprintf(" (95%% interval from run to run %s to %s", m.Format(*best.Low), m.Format(*best.High))
+	all = append(all, fact.New("compare.repetitions.interval", "low", fact.As(*best.Low, m.Format(*best.Low)),
+		"high", fact.As(*best.High, m.Format(*best.High))))
 	if best.Scatter != nil {
-		what += fmt.Sprintf(", runs scatter by %s", percent(*best.Scatter))
+		all = append(all, fact.New("compare.repetitions.scatter", "scatter", *best.Scatter))
 	}
-	return what + ")."
+	return all
 }
 
 // best is the step that is the optimum of m over all runs (shape.OptimumOf), with the least mean where less is

@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/require"
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/results"
 	"weir/loadtest/results/resultstest/keys"
 	"weir/loadtest/scenario"
@@ -44,13 +45,13 @@ func TestRepeat(t *testing.T) {
 	if d := cmp.Diff(&want, r.Steps[1].Metric("throughput"), cmpopts.EquateApprox(1e-6, 0)); d != "" {
 		t.Error(d)
 	}
-	if w := "Over 3 runs, the throughput at 8 clients is 96.0 Mbit/s (95% interval from run to run "; !strings.HasPrefix(r.Verdict, w) {
+	if w := "Over 3 runs, the throughput at 8 clients is 96.0 Mbit/s. The 95% interval from run to run is "; !strings.HasPrefix(r.Verdict, w) {
 		t.Error(r.Verdict)
 	}
 	if *r.Runs[2].Value < *r.Runs[0].Value {
 		t.Error("the runs' own numbers are wrong")
 	}
-	if !strings.Contains(strings.Join(r.Warnings, "\n"), "3 runs: an interval from so few runs is wide") {
+	if !fact.Has(r.Facts, "compare.repetitions.few") {
 		t.Errorf("%q", r.Warnings)
 	}
 	var b strings.Builder
@@ -132,11 +133,11 @@ func TestRunsOfAVariantAreRepetitions(t *testing.T) {
 			Curve: []analysis.Step{{Clients: 1, Throughput: 1e6, Moved: 1}}}
 		g.Runs = append(g.Runs, NewRun(target, results.About{}, &scenario.Plan{}, f).Of("c", i+1, map[string]string{"session": "kept"}))
 	}
-	if w := strings.Join(g.inconsistencies(), "\n"); w != "" {
+	if w := g.inconsistencies(); len(w) > 0 {
 		t.Error(w)
 	}
 	g.Runs[1].Levels = map[string]string{"session": "fresh"}
-	if w := strings.Join(g.inconsistencies(), "\n"); !strings.Contains(w, "their target differs") {
-		t.Errorf("%q", w)
+	if w := g.inconsistencies(); len(w) != 1 || w[0].Code != "compare.no_repetitions" || w[0].Values["property"] != "target" {
+		t.Errorf("%+v", w)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/results"
 	"weir/loadtest/scenario"
 )
@@ -26,21 +27,25 @@ type Run struct {
 	Levels map[string]string  `json:"levels,omitempty"`
 	Found  *analysis.Findings `json:"-"`
 
-	campaign string
-	facts    []fact            // what must not differ within a group
-	details  map[string]string // all that is known of the plan and the machine
+	campaign   string
+	properties []property        // that must not differ within a group
+	details    map[string]string // all that is known of the plan and the machine
 }
 
-// A fact is something that results depend on, in words.
-type fact struct{ name, value string }
+// A property is something that results depend on. Those that are planned follow from the plan.
+type property struct {
+	name, value string
+	planned     bool
+}
 
 // NewRun returns the run of dir with what was found in it.
 func NewRun(dir string, about results.About, plan *scenario.Plan, f *analysis.Findings) *Run {
 	host := hostText(about.Environment)
 	r := &Run{Dir: dir, Name: f.Run, Start: f.Start, Status: f.Validity.Status, Found: f, details: details(about, plan)}
-	r.facts = []fact{
-		{"target", f.Target}, {"workload", f.Work}, {"load model", string(f.Model)}, {"files", filesText(plan.Files)},
-		{"ramp and warm-up", settleText(plan.Steps)}, {"version of weir", about.Weir}, {"host that generates the load", host},
+	r.properties = []property{
+		{"target", f.Target, true}, {"workload", f.Work, true}, {"load model", string(f.Model), true},
+		{"files", filesText(plan.Files), true}, {"ramp and warm-up", settleText(plan.Steps), true},
+		{"version of weir", about.Weir, false}, {"host that generates the load", host, false},
 	}
 	return r
 }
@@ -105,8 +110,14 @@ func settleText(steps []scenario.Step) string {
 
 // A Group is runs of the same plan: repetitions.
 type Group struct {
-	Name   string            `json:"name"`
-	Levels map[string]string `json:"levels,omitempty"` // of a campaign's variant
-	Runs   []*Run            `json:"runs"`
-	Lost   []string          `json:"missing,omitempty"` // run directories that could not be read, and why
+	Name    string            `json:"name"`
+	Levels  map[string]string `json:"levels,omitempty"` // of a campaign's variant
+	Runs    []*Run            `json:"runs"`
+	Missing []string          `json:"missing,omitempty"` // the texts of Lost
+	Lost    []fact.Fact       `json:"-"`                 // run directories that could not be read, and why
+}
+
+// Lose adds a run that could not be read.
+func (g *Group) Lose(why fact.Fact) {
+	g.Lost, g.Missing = append(g.Lost, why), append(g.Missing, why.Text)
 }

@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"weir/internal/say"
-	"weir/internal/unit"
+	"weir/loadtest/analysis/fact"
 )
 
 // Recommended numbers of runs of each group.
@@ -14,55 +13,59 @@ const (
 	advisedFor = 9
 )
 
-// sentence says what the overall test showed, beside those of other pairs.
-func (p *Pair) sentence(m *Metric, pairs int) string {
+// verdict returns the result of the overall test. pairs is the number of pairs that p is corrected for.
+func (p *Pair) verdict(m *Metric, pairs int) []fact.Fact {
 	o := &p.Overall
-	if o.RunsA == 0 || o.RunsB == 0 {
-		return fmt.Sprintf("%s and %s cannot be compared by %s: there is no load at which all runs have it.", p.A, p.B, m.Title)
-	}
-	switch o.Result {
-	case TooFew:
-		return fmt.Sprintf("There are too few runs to tell whether %s and %s differ in %s: %s.", p.A, p.B, m.Title, p.tooFew())
-	case Equal:
-		return fmt.Sprintf("%s is the same in all runs of %s and %s.", m.Title, p.A, p.B)
-	}
-	sure := "p " + equals(*o.Adjusted)
-	if pairs > 1 {
-		sure += fmt.Sprintf(" corrected for %d comparisons", pairs)
-	}
-	if o.Result == NotShown || o.Result == Alone {
-		text := fmt.Sprintf("No difference in %s is shown between %s and %s: the 95%% interval of %s is %s, %s.", m.Title, p.A, p.B, p.B,
-			m.Span(*o.Low, *o.High), sure)
-		if p.Finds != nil {
-			text += fmt.Sprintf(" Runs scatter by %s: a difference of %s would have been found in nine of ten cases.", unit.Percent(*p.Scatter),
-				unit.Percent(*p.Finds))
-		}
-		return text
-	}
-	return fmt.Sprintf("%s is %s %s: its %s is %s (95%% interval: %s), %s.", p.B, than(o.Result), p.A, m.Title, m.Change(o.Value),
-		m.Span(*o.Low, *o.High), sure)
-}
-
-// tooFew says why there is no test, and what it takes.
-func (p *Pair) tooFew() string {
-	n, k := p.Overall.RunsA, p.Overall.RunsB
-	why := fmt.Sprintf("with %d against %d runs no p can be below %s", n, k, PText(min(1, 2/arrangements(n, k))))
 	switch {
-	case n == 1 && k == 1:
-		why = "one run of each does not show how much runs of the same group differ"
-	case n == 1 || k == 1:
-		why = "a single run does not show how much runs of the same group differ"
+	case o.RunsA == 0 || o.RunsB == 0:
+		return []fact.Fact{fact.New("compare.no_load", "a", p.A, "b", p.B, "metric", m.titled())}
+	case o.Result == TooFew:
+		return append([]fact.Fact{fact.New("compare.too_few", "a", p.A, "b", p.B, "metric", m.titled())}, p.tooFew()...)
+	case o.Result == Equal:
+		return []fact.Fact{fact.New("compare.equal", "metric", m.titled(), "a", p.A, "b", p.B)}
 	}
-	return fmt.Sprintf("%s. At least 4 runs of each are needed; %d are recommended, which detect a difference of 5%% if runs scatter by 3%%",
-		why, advisedFor)
+	all := []fact.Fact{p.shift(m)}
+	if pairs > 1 {
+		all = append(all, fact.New("compare.corrected", "comparisons", pairs))
+	}
+	if p.Finds != nil && (o.Result == NotShown || o.Result == Alone) {
+		all = append(all, fact.New("compare.detectable", "scatter", *p.Scatter, "difference", *p.Finds))
+	}
+	return all
 }
 
-// than is a result in a sentence: "better than", "different from".
-func than(result string) string {
-	if result == Different {
-		return result + " from"
+// shift returns the result of a test that could be done.
+func (p *Pair) shift(m *Metric) fact.Fact {
+	o := &p.Overall
+	metric, low, high, sure := m.titled(), m.signed(*o.Low), m.signed(*o.High), fact.As(*o.Adjusted, equals(*o.Adjusted))
+	switch change := m.change(o.Value); o.Result {
+	case Better:
+		return fact.New("compare.better", "a", p.A, "b", p.B, "metric", metric, "change", change, "low", low, "high", high, "p", sure)
+	case Worse:
+		return fact.New("compare.worse", "a", p.A, "b", p.B, "metric", metric, "change", change, "low", low, "high", high, "p", sure)
+	case Different:
+		return fact.New("compare.different", "a", p.A, "b", p.B, "metric", metric, "change", change, "low", low, "high", high, "p", sure)
 	}
-	return result + " than"
+	return fact.New("compare.not_shown", "a", p.A, "b", p.B, "metric", metric, "low", low, "high", high, "p", sure)
+}
+
+// tooFew returns why there is no test, and how many runs one needs.
+func (p *Pair) tooFew() []fact.Fact {
+	advice := fact.New("compare.too_few.advice", "advised", advisedFor)
+	switch n, k := p.Overall.RunsA, p.Overall.RunsB; {
+	case n == 1 && k == 1:
+		return []fact.Fact{fact.New("compare.too_few.single_runs"), advice}
+	case n == 1 || k == 1:
+		return []fact.Fact{fact.New("compare.too_few.single_run"), advice}
+	default:
+		return []fact.Fact{fact.New("compare.too_few.least_p", "runs_a", n, "runs_b", k, "p", leastP(n, k)), advice}
+	}
+}
+
+// leastP returns the least p that a permutation test of n against k runs can have.
+func leastP(n, k int) fact.Shown {
+	p := min(1, 2/arrangements(n, k))
+	return fact.As(p, PText(p))
 }
 
 func arrangements(n, k int) float64 {
@@ -73,30 +76,33 @@ func arrangements(n, k int) float64 {
 	return all
 }
 
-// method says how the overall test was done.
-func (p *Pair) method(m *Metric, loads int) string {
-	number := "one number a run: its " + m.Title
-	if !m.PerRun() {
-		kind := "geometric mean"
-		if m.Plain {
-			kind = "mean"
-		}
-		number = fmt.Sprintf("one number a run: the %s of its %s over %d %s", kind, m.Title, loads,
-			say.Either(loads, "common step", "common steps"))
-	}
+// method returns how the overall test was done.
+func (p *Pair) method(m *Metric, loads int) []fact.Fact {
+	all := []fact.Fact{m.number(loads)}
 	switch {
 	case p.Overall.P == nil:
-		return number + "; no test"
+		return append(all, fact.New("compare.method.none"))
 	case p.pooled > 0:
-		return fmt.Sprintf("%s; Student's tests with the noise of all variants (%d degrees of freedom) and with the noise of the pair, "+
-			"which has too few runs for a permutation test", number, p.pooled)
+		return append(all, fact.New("compare.method.variants", "degrees", p.pooled))
 	case p.Blocked:
-		return fmt.Sprintf("%s; permutation test within %d blocks, since the level drifted from block to block", number, p.Blocks)
-	case p.Blocks >= fewestBlocks:
-		return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d; the level of the %d blocks did not drift",
-			number, p.Overall.RunsA, p.Overall.RunsB, p.Blocks)
+		return append(all, fact.New("compare.method.blocks", "blocks", p.Blocks))
 	}
-	return fmt.Sprintf("%s; permutation test and Welch's test of the means, %d runs against %d", number, p.Overall.RunsA, p.Overall.RunsB)
+	all = append(all, fact.New("compare.method.runs", "runs_a", p.Overall.RunsA, "runs_b", p.Overall.RunsB))
+	if p.Blocks >= fewestBlocks {
+		all = append(all, fact.New("compare.method.no_drift", "blocks", p.Blocks))
+	}
+	return all
+}
+
+// number returns how one number is made of a run.
+func (m *Metric) number(loads int) fact.Fact {
+	switch {
+	case m.PerRun():
+		return fact.New("compare.method.whole_run", "metric", m.titled())
+	case m.Plain:
+		return fact.New("compare.method.mean", "metric", m.titled(), "steps", loads)
+	}
+	return fact.New("compare.method.geometric_mean", "metric", m.titled(), "steps", loads)
 }
 
 // Ratios of large and more, and of least and less, are written as multiples: a percentage of hundreds, or of nearly
@@ -106,7 +112,7 @@ const (
 	least = 0.01
 )
 
-// way tells in which words a shift is said.
+// way returns the direction of a shift in words.
 func (m *Metric) way(v float64) string {
 	switch {
 	case !m.Plain && (v >= large || v <= least):
@@ -117,7 +123,7 @@ func (m *Metric) way(v float64) string {
 	return " higher"
 }
 
-// Change says a shift in words: "5.2% higher", "0.1 points lower", "92 x as high".
+// Change returns a shift in words: "5.2% higher", "0.1% points lower", "92 x as high".
 func (m *Metric) Change(v float64) string {
 	if m.up(v) == 0 {
 		return "no higher"
@@ -125,22 +131,7 @@ func (m *Metric) Change(v float64) string {
 	return m.size(v) + m.way(v)
 }
 
-// Span says an interval of a shift in words: "3.1% to 7.4% higher".
-func (m *Metric) Span(low, high float64) string {
-	a, b := m.up(low), m.up(high)
-	switch {
-	case a == 0 && b == 0:
-		return "none"
-	case a != 0 && b != 0 && m.way(low) == m.way(high):
-		if a < 0 && b < 0 && m.way(low) == " lower" {
-			low, high = high, low
-		}
-		return fmt.Sprintf("%s to %s", m.size(low), m.Change(high))
-	}
-	return fmt.Sprintf("%s to %s", m.Change(low), m.Change(high))
-}
-
-// Signed says a shift for tables: "+5.2%", "-0.3%", "92 x"; of differences of shares, in points.
+// Signed returns a shift for tables and intervals: "+5.2%", "-0.3%", "92 x"; of differences of shares, in points.
 func (m *Metric) Signed(v float64) string {
 	if m.way(v) == " as high" {
 		return m.size(v)
@@ -151,6 +142,15 @@ func (m *Metric) Signed(v float64) string {
 	}
 	return sign + m.size(v)
 }
+
+// titled returns the metric for facts.
+func (m *Metric) titled() fact.Shown { return fact.As(m.Name, m.Title) }
+
+// change returns a shift for facts.
+func (m *Metric) change(v float64) fact.Shown { return fact.As(v, m.Change(v)) }
+
+// signed returns the end of an interval of a shift for facts.
+func (m *Metric) signed(v float64) fact.Shown { return fact.As(v, m.Signed(v)) }
 
 // up is above zero if the shift v is upward.
 func (m *Metric) up(v float64) float64 {
@@ -214,9 +214,9 @@ func equals(p float64) string {
 	return "= " + PText(p)
 }
 
-// Regressed says whether B is worse than A by more than limit beyond doubt: the whole 95% interval of the overall
+// Regressed reports whether B is worse than A by more than limit beyond doubt: the whole 95% interval of the overall
 // figure lies beyond it. limit is a share (0.05: 5%), of a metric that is a difference, the difference itself. An
-// error says why that cannot be judged: too few runs, or a metric that has no worse.
+// error is returned if that cannot be judged: too few runs, or a metric that has no worse.
 func (p *Pair) Regressed(limit float64) (bool, error) {
 	o := &p.Overall
 	m := MetricOf(o.Metric)
@@ -224,7 +224,7 @@ func (p *Pair) Regressed(limit float64) (bool, error) {
 		return false, fmt.Errorf("%s has no better direction: gate on another metric", o.Metric)
 	}
 	if o.Low == nil {
-		return false, fmt.Errorf("%s against %s cannot be judged: %s", p.B, p.A, p.tooFew())
+		return false, fmt.Errorf("%s against %s cannot be judged: %s", p.B, p.A, fact.Sentences(p.tooFew()))
 	}
 	low, high := m.up(*o.Low), m.up(*o.High)
 	if m.Better == Higher {

@@ -11,14 +11,16 @@ import (
 	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/fact"
 )
 
-// warnings says what makes groups hard to compare.
-func warnings(groups []Group, loads []load) []string {
-	all := []string{}
+// warnings returns what makes groups hard to compare.
+func warnings(groups []Group, loads []load) []fact.Fact {
+	var all []fact.Fact
 	for i := range groups {
 		g := &groups[i]
 		all = append(all, g.statuses()...)
+		all = append(all, g.Lost...)
 		all = append(all, g.inconsistencies()...)
 		all = append(all, g.absent(loads)...)
 	}
@@ -33,57 +35,46 @@ func warnings(groups []Group, loads []load) []string {
 	return append(all, skipped(groups, loads)...)
 }
 
-// statuses says which runs cannot be believed, or not quite.
-func (g *Group) statuses() []string {
-	var all []string
-	for _, status := range []string{analysis.Invalid, analysis.Suspect} {
-		var names []string
-		for _, r := range g.Runs {
-			if r.Status == status {
-				names = append(names, r.Dir)
-			}
-		}
-		if len(names) == 0 {
-			continue
-		}
-		means := "see their checks"
-		if status == analysis.Invalid {
-			means = "the comparison uses results that are invalid"
-		}
-		all = append(all, fmt.Sprintf("%d of %s of %s %s %s (%s): %s", len(names), say.Plural(len(g.Runs), "run"), g.Name,
-			say.Either(len(names), "is", "are"), status, some(names), means))
+// statuses warns of runs that are invalid or suspect.
+func (g *Group) statuses() (all []fact.Fact) {
+	if names := g.with(analysis.Invalid); len(names) > 0 {
+		all = append(all, fact.New("compare.status.invalid", "group", g.Name, "count", len(names), "runs", len(g.Runs), "names", some(names)))
 	}
-	for _, lost := range g.Lost {
-		all = append(all, fmt.Sprintf("%s: %s", g.Name, lost))
+	if names := g.with(analysis.Suspect); len(names) > 0 {
+		all = append(all, fact.New("compare.status.suspect", "group", g.Name, "count", len(names), "runs", len(g.Runs), "names", some(names)))
 	}
 	return all
 }
 
-// inconsistencies describes what differs among the runs of a group, which should be repetitions.
-func (g *Group) inconsistencies() []string {
-	var all []string
-	for i, f := range g.Runs[0].facts {
-		values := g.fact(i)
-		if len(values) > 1 && (!f.planned() || !g.variant()) {
-			all = append(all, fmt.Sprintf("the runs of %s are not repetitions: their %s differs (%s)", g.Name, f.name, some(values)))
+// with returns the directories of the runs that have a status.
+func (g *Group) with(status string) (dirs []string) {
+	for _, r := range g.Runs {
+		if r.Status == status {
+			dirs = append(dirs, r.Dir)
+		}
+	}
+	return dirs
+}
+
+// inconsistencies warns of differences among the runs of a group, which should be repetitions.
+func (g *Group) inconsistencies() (all []fact.Fact) {
+	for i, p := range g.Runs[0].properties {
+		values := g.property(i)
+		if len(values) > 1 && (!p.planned || !g.variant()) {
+			all = append(all, fact.New("compare.no_repetitions", "group", g.Name, "property", p.name, "values", some(values)))
 		}
 	}
 	seen := map[string]bool{}
 	for _, r := range g.Runs {
 		if seen[r.Name] {
-			all = append(all, fmt.Sprintf("run %s is in %s twice: it counts twice, which makes all intervals too narrow", r.Name, g.Name))
+			all = append(all, fact.New("compare.repeated_run", "run", r.Name, "group", g.Name))
 		}
 		seen[r.Name] = true
 	}
 	return all
 }
 
-// planned says whether a fact follows from the plan.
-func (f fact) planned() bool {
-	return !strings.HasPrefix(f.name, "version") && !strings.HasPrefix(f.name, "host")
-}
-
-// variant says whether all runs are of one variant of one campaign: one plan, but for the address of a server that
+// variant reports whether all runs are of one variant of one campaign: one plan, but for the address of a server that
 // was started anew for each run.
 func (g *Group) variant() bool {
 	first := g.Runs[0]
@@ -91,32 +82,31 @@ func (g *Group) variant() bool {
 		!slices.ContainsFunc(g.Runs, func(r *Run) bool { return !maps.Equal(r.Levels, first.Levels) })
 }
 
-// fact returns the distinct values of the i-th fact in their order.
-func (g *Group) fact(i int) []string {
+// property returns the distinct values of the i-th property in their order.
+func (g *Group) property(i int) []string {
 	var values []string
 	for _, r := range g.Runs {
-		if i < len(r.facts) {
-			values = append(values, r.facts[i].value)
+		if i < len(r.properties) {
+			values = append(values, r.properties[i].value)
 		}
 	}
 	return distinct(values)
 }
 
-// absent says which runs lack a common load.
-func (g *Group) absent(loads []load) []string {
-	var all []string
+// absent warns of runs without a common load.
+func (g *Group) absent(loads []load) (all []fact.Fact) {
 	for _, r := range g.Runs {
 		by, _ := steps(r.Found)
 		lacks := slices.DeleteFunc(slices.Clone(loads), func(l load) bool { return by[l] != nil })
 		if len(lacks) > 0 {
-			all = append(all, fmt.Sprintf("%s lacks %d of %d common steps: it is excluded from the overall figure", r.Dir, len(lacks), len(loads)))
+			all = append(all, fact.New("compare.missing_steps", "dir", r.Dir, "missing", len(lacks), "steps", len(loads)))
 		}
 	}
 	return all
 }
 
-// few says how little so few runs can show, of the pair that has the fewest.
-func few(groups []Group) []string {
+// few warns of the least p that the pair with the fewest runs can have.
+func few(groups []Group) []fact.Fact {
 	if len(groups) < 2 {
 		return nil
 	}
@@ -130,63 +120,60 @@ func few(groups []Group) []string {
 	if len(a.Runs)+len(b.Runs) == 2 || least >= fewRuns {
 		return nil // single runs have a sentence of their own
 	}
-	return []string{fmt.Sprintf("%d runs of %s against %d of %s: the smallest possible p is %s; %d of each are recommended", len(a.Runs),
-		a.Name, len(b.Runs), b.Name, PText(min(1, 2/arrangements(len(a.Runs), len(b.Runs)))), advisedFor)}
+	return []fact.Fact{fact.New("compare.few_runs", "runs_a", len(a.Runs), "a", a.Name, "runs_b", len(b.Runs), "b", b.Name,
+		"p", leastP(len(a.Runs), len(b.Runs)), "advised", advisedFor)}
 }
 
-// order says so if one group was done before the other began.
-func order(a, b *Group) []string {
+// order warns if one group was done before the other began.
+func order(a, b *Group) []fact.Fact {
 	if len(a.Runs) < 2 || len(b.Runs) < 2 || len(blocks(a, b)) > 0 {
 		return nil
 	}
 	left, right := inTime(a), inTime(b)
 	if left[len(left)-1].Start.Before(right[0].Start) || right[len(right)-1].Start.Before(left[0].Start) {
-		return []string{fmt.Sprintf("all runs of one of %s and %s were done before the first of the other: any other change in the meantime "+
-			"counts as a difference; interleave them (A B A B)", a.Name, b.Name)}
+		return []fact.Fact{fact.New("compare.order", "a", a.Name, "b", b.Name)}
 	}
 	return nil
 }
 
-func twice(a, b *Group) []string {
+// twice warns of a run that is in both groups.
+func twice(a, b *Group) []fact.Fact {
 	for _, r := range a.Runs {
 		if slices.ContainsFunc(b.Runs, func(s *Run) bool { return s.Name == r.Name }) {
-			return []string{fmt.Sprintf("run %s is in both %s and %s", r.Name, a.Name, b.Name)}
+			return []fact.Fact{fact.New("compare.shared_run", "run", r.Name, "a", a.Name, "b", b.Name)}
 		}
 	}
 	return nil
 }
 
-// differences says what differs between groups besides what was to be compared. Variants of one campaign differ on
-// purpose.
-func differences(a, b *Group) []string {
-	var all []string
+// differences warns of properties that are not the same in both groups. Variants of one campaign differ on purpose.
+func differences(a, b *Group) (all []fact.Fact) {
 	campaign := a.Runs[0].campaign
-	for i, f := range a.Runs[0].facts {
-		if campaign != "" && campaign == b.Runs[0].campaign && f.planned() {
+	for i, p := range a.Runs[0].properties {
+		if campaign != "" && campaign == b.Runs[0].campaign && p.planned {
 			continue
 		}
-		x, y := a.fact(i), b.fact(i)
+		x, y := a.property(i), b.property(i)
 		if len(x) == 1 && len(y) == 1 && x[0] != y[0] {
-			all = append(all, fmt.Sprintf("the %s differs: %s in %s, %s in %s", f.name, quote(x[0]), a.Name, quote(y[0]), b.Name))
+			all = append(all, fact.New("compare.property", "property", p.name, "value_a", orNone(x[0]), "a", a.Name, "value_b", orNone(y[0]),
+				"b", b.Name))
 		}
 	}
 	return all
 }
 
-func quote(s string) string { return cmp.Or(s, "none") }
-
-// holds says so if the same load was held longer in one group.
-func holds(a, b *Group, loads []load) []string {
+// holds warns if the same load was held longer in one group.
+func holds(a, b *Group, loads []load) []fact.Fact {
 	for _, l := range loads {
 		x, y := hold(a, l), hold(b, l)
 		if math.Abs(x-y) > 0.2*max(x, y) {
-			return []string{fmt.Sprintf("steps were measured for %s in %s and for %s in %s", unit.Seconds(x), a.Name, unit.Seconds(y), b.Name)}
+			return []fact.Fact{fact.New("compare.duration", "seconds_a", x, "a", a.Name, "seconds_b", y, "b", b.Name)}
 		}
 	}
 	return nil
 }
 
-// hold is how long the first run of g that has it held a load.
+// hold returns the seconds for which the first run of g with a load held it.
 func hold(g *Group, l load) float64 {
 	for _, r := range g.Runs {
 		if s := r.at(l); s != nil {
@@ -196,13 +183,13 @@ func hold(g *Group, l load) float64 {
 	return 0
 }
 
-// skipped says which loads are not compared.
-func skipped(groups []Group, loads []load) []string {
+// skipped warns of loads that are not compared.
+func skipped(groups []Group, loads []load) []fact.Fact {
 	names := heldLoads(groups, loadName(groups), func(l load) bool { return !slices.Contains(loads, l) })
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("only steps that all groups have are compared; excluded: %s", some(names))}
+	return []fact.Fact{fact.New("compare.excluded_loads", "loads", some(names))}
 }
 
 // heldLoads names the wanted loads of all runs.
@@ -230,21 +217,21 @@ func (l load) text(of string) string {
 	return text
 }
 
-// some joins names, and says how many more there are.
-func some(names []string) string {
+// some returns names for facts, of which the first few are written.
+func some(names []string) fact.Shown {
 	const most = 4
 	if len(names) <= most {
-		return strings.Join(names, ", ")
+		return fact.As(names, strings.Join(names, ", "))
 	}
-	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	return fact.As(names, strings.Join(names[:most], ", ")+fmt.Sprintf(" and %d more", len(names)-most))
 }
 
-// held says which loads each group held.
+// held returns the loads of each group in words.
 func held(groups []Group) string {
 	var all []string
 	for i, g := range groups {
 		names := heldLoads(groups[i:i+1], loadName(groups), func(load) bool { return true })
-		all = append(all, fmt.Sprintf("%s has %s", g.Name, cmp.Or(some(names), "nothing")))
+		all = append(all, fmt.Sprintf("%s has %s", g.Name, cmp.Or(some(names).Text, "nothing")))
 	}
 	return strings.Join(all, "; ")
 }

@@ -62,6 +62,9 @@ func Has(all []Fact, code string) bool {
 	return slices.ContainsFunc(all, func(f Fact) bool { return f.Code == code })
 }
 
+// Sentences returns the texts of facts as one text.
+func Sentences(all []Fact) string { return strings.Join(Texts(all), " ") }
+
 // A Shown is a value whose text depends on another value: the unit and the title of a metric, or how many names of a list are written.
 // JSON has the value alone.
 type Shown struct {

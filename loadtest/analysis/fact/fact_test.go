@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"weir/internal/require"
 	"weir/loadtest/analysis/fact"
 )
 
@@ -21,5 +22,18 @@ func TestText(t *testing.T) {
 	f = fact.New("verdict.peak", "yield", 120.0, "unit", "operations/s", "low", (*float64)(nil), "high", math.NaN(), "load", "1 client")
 	if f.Text != "Peak 120 operations/s at 1 client" || len(f.Values) != 3 {
 		t.Errorf("%q, %v", f.Text, f.Values)
+	}
+}
+
+// The text has the words of a value, JSON the value.
+func TestAs(t *testing.T) {
+	t.Parallel()
+	f := fact.New("compare.effect.too_few", "factor", "auth.method", "level", "krb5", "against", fact.As("", "none"), "metric",
+		fact.As("p50", "median latency"))
+	b, err := json.Marshal(f)
+	require.NoError(t, err)
+	if !strings.Contains(f.Text, "krb5 instead of none: ") || !strings.Contains(f.Text, "median latency") ||
+		!strings.Contains(string(b), `"against":"","factor":"auth.method","level":"krb5","metric":"p50"`) {
+		t.Errorf("%s", b)
 	}
 }
