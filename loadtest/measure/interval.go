@@ -85,7 +85,8 @@ type Event struct {
 	Processes int     `json:"processes,omitempty"`        // of steps whose clients are in several processes of one machine: how many
 
 	Outcome Outcome `json:"outcome,omitempty"` // of kind end; see Ending
-	// of kind end: the signal, or the key of the plan, that ended the run; of kind threshold: the threshold
+	// of kind end: the signal, or the key of the plan, that ended the run; of kind threshold: the threshold;
+	// of kind search: the code of its fact
 	Reason string `json:"reason,omitempty"`
 
 	Worker  *Worker      `json:"worker,omitempty"`          // of kind worker

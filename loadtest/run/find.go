@@ -137,7 +137,7 @@ func ResumeSearch(c Config, target string, limit func(*scenario.Plan) error) err
 			return err
 		}
 		if d.End != "" {
-			return usage(fmt.Errorf("%s: the search is over: %s (--time, --within or --max can continue it)", c.Dir, d.Why))
+			return usage(fmt.Errorf("%s: the search is over: %s (--time, --within or --max can continue it)", c.Dir, d.Why.Text))
 		}
 		return r.run()
 	})
@@ -185,11 +185,11 @@ func (f *finder) Next(ctx context.Context) (none scenario.Step, err error) {
 	if err != nil {
 		return none, err
 	}
-	text := d.Why
+	text := d.Why.Text
 	if d.End == "" {
-		text = fmt.Sprintf("next %d clients, held for %v: %s", d.Clients, unit.Duration(d.Duration), d.Why)
+		text = fmt.Sprintf("next %d clients, held for %v: %s", d.Clients, unit.Duration(d.Duration), d.Why.Text)
 	}
-	e := measure.Event{Time: time.Now().UTC(), Kind: measure.EventSearch, Step: f.number, Text: text}
+	e := measure.Event{Time: time.Now().UTC(), Kind: measure.EventSearch, Step: f.number, Text: text, Reason: d.Why.Code}
 	f.view.Search(e, d.Optimum)
 	if err := f.out.Event(e); err != nil {
 		return none, err
@@ -227,5 +227,5 @@ func (f *finder) ending() string {
 	if f.end == nil {
 		return "it was interrupted"
 	}
-	return f.end.Why
+	return f.end.Why.Text
 }

@@ -1,8 +1,9 @@
 package search
 
 import (
-	"fmt"
 	"math"
+
+	"weir/loadtest/analysis/fact"
 )
 
 // How the ladder ends.
@@ -17,20 +18,20 @@ const (
 // has clearly stopped growing or the largest load was held. Steps that are not
 // heavier than the one before are none of the ladder's; after them it only goes
 // on if the heaviest load is the best, as when more clients are allowed later.
-func (s *state) ladder() (next int, why string) {
+func (s *state) ladder() (next int, why fact.Fact) {
 	last := s.points[len(s.points)-1]
 	if s.refined() > 0 && s.best < len(s.points)-1 {
-		return 0, "" // it ended before
+		return 0, why // it ended before
 	}
 	if last.clients >= s.Max || s.stopped() {
-		return 0, ""
+		return 0, why
 	}
 	next = int(math.Round(float64(last.clients) * s.factor(last.clients)))
 	next = min(max(next, last.clients+1), s.Max)
 	if s.best < len(s.points)-1 && s.best >= 0 {
-		return next, fmt.Sprintf("the ladder: is %s the top?", clients(s.points[s.best].clients))
+		return next, fact.New("search.ladder.top", "clients", s.points[s.best].clients)
 	}
-	return next, fmt.Sprintf("the ladder: still growing at %s", clients(last.clients))
+	return next, fact.New("search.ladder.growing", "clients", last.clients)
 }
 
 // factor is from one step of the ladder to the next: 2, or more if three fifths

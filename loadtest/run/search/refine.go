@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"weir/loadtest/analysis/fact"
 )
 
 // What counts as near the best.
@@ -67,13 +69,13 @@ func (s *state) rise() Decision {
 	level := from < len(s.points)-1
 	if from > 0 && level {
 		if n := s.between(s.points[from-1].clients, s.points[from].clients, kneeGap); n > 0 {
-			return Decision{Clients: n, Why: "where the growth ends"}
+			return Decision{Clients: n, Why: fact.New("search.plateau")}
 		}
 	}
 	if p := s.points[len(s.points)-1]; p.steps < repeated && len(s.points) > 1 && !level {
-		return Decision{Clients: p.clients, Why: "the heaviest load again"}
+		return Decision{Clients: p.clients, Why: fact.New("search.heaviest")}
 	}
-	return end(Rising, "no maximum up to "+clients(s.heaviest()))
+	return end(Rising, fact.New("search.end.rising", "clients", s.heaviest()))
 }
 
 // refine narrows the place of the peak, with the step that narrows it most.
@@ -86,17 +88,17 @@ func (s *state) refine() Decision {
 	narrow := o.high-o.low <= 1 || float64(o.high) <= (1+s.Within)*float64(o.low)
 	switch {
 	case s.refined() >= twice && narrow && s.untested(o):
-		return Decision{Clients: o.clients, Why: "at the peak"}
+		return Decision{Clients: o.clients, Why: fact.New("search.at_peak")}
 	case s.refined() >= twice && narrow:
-		return end(Narrow, "the place of the peak is known closely enough")
+		return end(Narrow, fact.New("search.end.narrow"))
 	case loss <= flat && s.refined() >= flatten:
-		return end(Flat, "the top is flat")
+		return end(Flat, fact.New("search.end.flat"))
 	}
 	n := s.beyond(c, o)
 	if n == 0 {
 		n = s.sharpest(c, o)
 	}
-	return Decision{Clients: n, Why: "where the peak is"}
+	return Decision{Clients: n, Why: fact.New("search.peak")}
 }
 
 // untested reports whether no load was held that is as near to the peak as its place
@@ -129,15 +131,15 @@ func (s *state) fill() Decision {
 	at := s.points[s.best].clients
 	if s.best < len(s.points)-1 {
 		if n := s.between(at, s.points[s.best+1].clients, 1+s.Within); n > 0 {
-			return Decision{Clients: n, Why: "beside the best load"}
+			return Decision{Clients: n, Why: fact.New("search.neighbor")}
 		}
 	}
 	if s.best > 0 {
 		if n := s.between(s.points[s.best-1].clients, at, 1+s.Within); n > 0 {
-			return Decision{Clients: n, Why: "beside the best load"}
+			return Decision{Clients: n, Why: fact.New("search.neighbor")}
 		}
 	}
-	return end(Edge, "the neighbors of the best load give less")
+	return end(Edge, fact.New("search.end.edge"))
 }
 
 // fit lays curves through the points around the best one, the nearest first: the

@@ -1,5 +1,5 @@
-// Package search says which load to hold next in order to find the one that
-// gives most: a ladder of loads until throughput has clearly stopped growing,
+// Package search chooses the next load in the search for the one with the highest
+// throughput: a ladder of loads until throughput has clearly stopped growing,
 // then steps around the peak, each where it narrows the optimum's interval most.
 //
 // It is a pure function of the steps held so far: it measures nothing, knows no
@@ -8,12 +8,11 @@
 package search
 
 import (
-	"fmt"
 	"math"
 	"time"
 
-	"weir/internal/say"
 	"weir/internal/stats"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/shape"
 )
 
@@ -44,7 +43,7 @@ type Decision struct {
 	End      Reason        // why the search is over; "": it goes on
 	Clients  int           // of the next step
 	Duration time.Duration // of the next step
-	Why      string        // of the step or of the end, in words
+	Why      fact.Fact     // of the step or of the end
 
 	Optimum *Optimum // by the steps so far; nil: nothing was moved yet
 }
@@ -85,9 +84,9 @@ func (l Limits) Next(done []Step, left time.Duration) Decision {
 		d.Duration = s.hold(d.Clients)
 		switch {
 		case d.Duration < l.Duration:
-			d = end(TimeUp, "the time is up")
+			d = end(TimeUp, fact.New("search.end.time"))
 		case len(done) >= mostSteps:
-			d = end(Enough, fmt.Sprintf("%d steps are enough", mostSteps))
+			d = end(Enough, fact.New("search.end.steps", "steps", mostSteps))
 		}
 	}
 	d.Optimum = s.optimum()
@@ -105,19 +104,19 @@ type state struct {
 
 func (s *state) decide() Decision {
 	if len(s.done) == 0 {
-		return Decision{Clients: s.Min, Why: "the ladder begins"}
+		return Decision{Clients: s.Min, Why: fact.New("search.start")}
 	}
-	if why := s.gone(); why != "" {
-		return end(Gone, why)
+	if served := s.gone(); served > 0 {
+		return end(Gone, fact.New("search.end.gone", "clients", s.done[len(s.done)-1].Clients, "served", served))
 	}
 	if next, why := s.ladder(); next > 0 {
 		return Decision{Clients: next, Why: why}
 	}
 	if s.best < 0 {
-		return end(NoResult, "no step moved anything without errors")
+		return end(NoResult, fact.New("search.end.nothing"))
 	}
 	if n := s.cliff(); n > 0 {
-		return Decision{Clients: n, Why: "where it breaks down"}
+		return Decision{Clients: n, Why: fact.New("search.break_down")}
 	}
 	if s.open() {
 		return s.rise()
@@ -125,23 +124,22 @@ func (s *state) decide() Decision {
 	return s.refine()
 }
 
-// gone tells that the service does not serve any more: the last step had
-// failures only, at a load that was served before, or at a lighter one.
-func (s *state) gone() string {
+// gone returns the number of clients that were served before, if the service does not
+// serve any more: the last step, of this load or a lighter one, had failures only.
+func (s *state) gone() (served int) {
 	last := len(s.done) - 1
 	if last < 0 || s.done[last].Done > 0 || s.done[last].Yield > 0 || s.done[last].Failed < 1 {
-		return ""
+		return 0
 	}
 	for _, x := range s.done[:last] {
 		if x.Done > 0 && x.Clients >= s.done[last].Clients {
-			return fmt.Sprintf("the service serves no more: with %s all operations failed, while %s were served before; "+
-				"search again when it is back", clients(s.done[last].Clients), clients(x.Clients))
+			return x.Clients
 		}
 	}
-	return ""
+	return 0
 }
 
-func end(r Reason, why string) Decision { return Decision{End: r, Why: why} }
+func end(r Reason, why fact.Fact) Decision { return Decision{End: r, Why: why} }
 
 // optimum is that of the steps done that count, by the rule that package
 // analysis has.
@@ -175,5 +173,3 @@ func (s Step) point() shape.Point {
 }
 
 func (s *state) heaviest() int { return s.points[len(s.points)-1].clients }
-
-func clients(n int) string { return say.Plural(n, "client") }

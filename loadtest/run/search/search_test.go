@@ -157,7 +157,7 @@ func many(t *testing.T, curves int, seed uint64, allowed time.Duration, change f
 		n.most = max(n.most, len(f.steps))
 		o := f.end.Optimum
 		if o == nil || o.Low > o.Clients || o.High < o.Clients || o.Low < 1 || o.High > l.Max {
-			t.Errorf("%s: %+v: %s", s.name, o, f.end.Why)
+			t.Errorf("%s: %+v: %s", s.name, o, f.end.Why.Text)
 			continue
 		}
 		best := f.steps[0].Clients
