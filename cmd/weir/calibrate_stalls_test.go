@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"weir/internal/tier"
 	"weir/lab"
 	"weir/lab/labtest"
+	"weir/loadtest/analysis/fact"
 )
 
 // A name server that loses a question now and then makes a real client wait for 5 s:
@@ -35,8 +35,8 @@ func TestCalibrateFindsStalls(t *testing.T) {
 	if x := r.Stalls; x == nil || x.Seconds < 4 || x.Seconds > 30 || x.Ratio <= 0 {
 		t.Errorf("%d questions, stalls %+v", n.questions.Load(), x)
 	}
-	if all := strings.Join(r.Verdict, " "); !strings.Contains(all, "stalled") {
-		t.Errorf("verdict %q", all)
+	if !fact.Has(r.Facts, "calibration.stalls") {
+		t.Errorf("verdict %q", r.Verdict)
 	}
 	empty(t, s.Data)
 }

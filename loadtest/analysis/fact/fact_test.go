@@ -1,7 +1,9 @@
 package fact_test
 
 import (
+	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"weir/internal/require"

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/results"
 	"weir/loadtest/run/calibration/relay"
 	"weir/loadtest/workload"
@@ -33,13 +34,14 @@ type Result struct {
 	Rounds  int           `json:"rounds"`      // pairs of steps that could be compared, of the clients that have the fewest
 	Files   [2]int        `json:"files_moved"` // by weir and by the program, in all
 
-	Points  []Point  `json:"points"`
-	Relay   *Wire    `json:"relay,omitempty"`      // requests seen on their way, one client
-	Servers *Wire    `json:"statistics,omitempty"` // requests that the servers counted
-	Stalls  *Stalls  `json:"stalls,omitempty"`     // of the program
-	Verdict []string `json:"verdict"`              // sentences
-	Notes   []string `json:"notes"`
-	Valid   bool     `json:"valid"` // there is something to compare, and it went well
+	Points  []Point     `json:"points"`
+	Relay   *Wire       `json:"relay,omitempty"`      // requests seen on their way, one client
+	Servers *Wire       `json:"statistics,omitempty"` // requests that the servers counted
+	Stalls  *Stalls     `json:"stalls,omitempty"`     // of the program
+	Verdict []string    `json:"verdict"`              // sentences
+	Notes   []string    `json:"notes"`
+	Facts   []fact.Fact `json:"facts"` // of Verdict and Notes
+	Valid   bool        `json:"valid"` // there is something to compare, and it went well
 
 	sides [3][]Step // weir, the program, weir at the program's rate
 	given Given
@@ -97,11 +99,12 @@ type Ratio struct {
 type Given struct {
 	Program, Release string
 	Look             [2]Look // a few files of each side through a relay: weir, program
-	LookError        string  // why there is none
+	Encrypted        bool    // the relay would see no requests
+	LookError        string  // why there is no look; "" if there is one, or the connections are encrypted
 	Idle             []*monitor.Service
 	IdleSeconds      float64 // the load had not begun: what the servers did then was for others
 	Interrupted      bool
-	Doubts           []string // checks of the run directories that failed
+	Doubts           []fact.Fact // checks of the run directories that failed
 }
 
 // A Look is what a relay saw of a few operations, each with a session of its own.
@@ -116,7 +119,7 @@ type Look struct {
 // paced is not nil.
 func Of(weir, program, paced *results.Run, g Given) (*Result, error) {
 	r := &Result{Version: Version, Target: weir.Plan.Target, Kind: weir.Plan.Work.Kind, Program: g.Program, Release: g.Release,
-		Plain: weir.Plan.Work.Plain, Points: []Point{}, Verdict: []string{}, Notes: []string{}, given: g}
+		Plain: weir.Plan.Work.Plain, Points: []Point{}, Verdict: []string{}, Notes: []string{}, Facts: []fact.Fact{}, given: g}
 	for i, run := range []*results.Run{weir, program, paced} {
 		if run == nil {
 			continue

@@ -1,26 +1,24 @@
 package calibration
 
 import (
-	"math"
-
-	"weir/internal/unit"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/run/calibration/relay"
 )
 
-// notes says what to keep in mind.
+// notes adds what limits the comparison.
 func (r *Result) notes() {
 	if r.given.Interrupted {
-		r.note("interrupted: this is what was measured until then")
+		r.note(fact.New("calibration.interrupted"))
 	}
 	r.noteRounds()
 	if n := min(r.Files[0], r.Files[1]); len(r.Points) > 0 && n < fewFiles {
-		r.note("one side moved only %d files: use a longer --duration, more --rounds or smaller files", n)
+		r.note(fact.New("calibration.few_files", "files", n))
 	}
 	r.noteSlow()
 	r.noteTicks()
 	r.noteFailures()
 	for _, doubt := range r.given.Doubts {
-		r.note("a check of one side's report failed: %s", doubt)
+		r.note(doubt)
 	}
 	r.noteWaiting()
 	r.noteOthers()
@@ -34,10 +32,9 @@ func (r *Result) noteRounds() {
 	switch r.Rounds {
 	case 0:
 	case 1:
-		r.note("one round: nothing tells how much a ratio varies; use --rounds 3 or more")
+		r.note(fact.New("calibration.rounds.one"))
 	default:
-		r.note("%d rounds, taken in turns (A B, B A, ...): a ratio is the median of the rounds' ratios, with the least and the greatest; "+
-			"the figures beside it are of that round", r.Rounds)
+		r.note(fact.New("calibration.rounds.several", "rounds", r.Rounds))
 	}
 }
 
@@ -51,8 +48,7 @@ func (r *Result) noteSlow() {
 			}
 		}
 		if n > 0 {
-			r.note("in %d of %d steps %s brought less than %d files a client to their end while the load was held: there its rates and times are "+
-				"of the whole step; a longer --duration is better", n, len(r.sides[i]), name, fewHeld)
+			r.note(fact.New("calibration.short_steps", "short", n, "steps", len(r.sides[i]), "side", name, "least", fewHeld))
 		}
 	}
 }
@@ -71,8 +67,7 @@ func (r *Result) noteTicks() {
 		}
 	}
 	if least < leastCPU {
-		r.note("the kernel counts the server's CPU in hundredths of a second, and one step took only %s of it: a longer --duration makes "+
-			"that figure exact", unit.Seconds(least))
+		r.note(fact.New("calibration.coarse_cpu", "seconds", least))
 	}
 }
 
@@ -83,10 +78,10 @@ func (r *Result) noteFailures() {
 			failed, broken = failed+r.sides[i][k].Failed, broken+r.sides[i][k].Broken
 		}
 		if failed > 0 {
-			r.note("%d operations of %s failed: its run directory says how", failed, name)
+			r.note(fact.New("calibration.failed", "failed", failed, "side", name))
 		}
 		if broken > 0 {
-			r.note("%d operations of %s were broken off at the end of a step; what they cost is in the figures", broken, name)
+			r.note(fact.New("calibration.broken_off", "operations", broken, "side", name))
 		}
 	}
 }
@@ -106,18 +101,16 @@ func (r *Result) noteWaiting() {
 		return // it waits for a processor
 	}
 	if took.PacedRatio != nil && took.PacedRatio.Value > 0.1 {
-		r.note("at the pace of %s weir waits for a file as well (%s, and %s at full speed): the service answers more slowly when it is "+
-			"asked less often", r.Program, unit.Seconds(*took.Paced), unit.Seconds(*took.Weir))
+		r.note(fact.New("calibration.waiting.service", "program", r.Program, "paced_seconds", *took.Paced, "weir_seconds", *took.Weir))
 		return
 	}
-	text := "%s takes %s for a file, of which %s is CPU, and weir %s: it waits, and not for the service. "
-	if r.Program != "curl" {
-		text += "It looks names up about four times in each process: on a host with a slow name server that is most of it. " +
-			"\"hosts: files\" in /etc/nsswitch.conf, with the server in /etc/hosts, or a local cache of names shows what it can do"
+	r.note(fact.New("calibration.waiting.program", "program", r.Program, "program_seconds", *took.Real, "cpu_seconds", *cpu,
+		"weir_seconds", *took.Weir))
+	if r.Program == "curl" {
+		r.note(fact.New("calibration.waiting.name_server"))
 	} else {
-		text += "A slow name server is the usual reason"
+		r.note(fact.New("calibration.waiting.names", "program", r.Program))
 	}
-	r.note(text, r.Program, unit.Seconds(*took.Real), unit.Seconds(*cpu), unit.Seconds(*took.Weir))
 }
 
 // noteOthers adds a note if the servers have other clients.
@@ -133,8 +126,7 @@ func (r *Result) noteOthers() {
 	}
 	perSecond, cores := float64(ops)/r.given.IdleSeconds, cpu/r.given.IdleSeconds
 	if perSecond > 1 || cores > othersShare {
-		r.note("the servers have other clients: before the load they answered %s requests/s with %s of a core; that is in all their figures",
-			unit.Count(round(perSecond)), unit.Percent(cores))
+		r.note(fact.New("calibration.other_clients", "rate", perSecond, "cores", cores))
 	}
 }
 
@@ -166,8 +158,7 @@ func (r *Result) busy() bool {
 
 func (r *Result) noteBusy() {
 	if x := r.others(); x > mostOthers {
-		r.note("other programs used up to %s of this machine's CPU meanwhile: rates and times are of what they left, and vary with it; "+
-			"CPU a file suffers less", unit.Percent(math.Round(100*x)/100))
+		r.note(fact.New("calibration.busy_machine", "share", x))
 	}
 }
 
@@ -175,44 +166,42 @@ func (r *Result) noteMachine() {
 	for _, side := range r.sides {
 		for i := range side {
 			if side[i].Local {
-				r.note("server and clients share this machine, so each throughput is also what the other end's CPU left; " +
-					"CPU a file depends much less on that, requests not at all")
+				r.note(fact.New("calibration.shared_machine"))
 				return
 			}
 		}
 	}
 }
 
-// noteWork tells what the two do differently on purpose.
+// noteWork adds a note on the differences that are meant.
 func (r *Result) noteWork() {
 	switch {
 	case r.Kind != "read":
 	case r.Program == "xrdcp" && !r.Plain:
-		r.note("xrdcp verifies the checksum of each page; weir asks for the same pages and drops the payload in the kernel, " +
-			"unless --set workload.verify=100%% makes it read and verify all of them")
+		r.note(fact.New("calibration.verification.pages"))
 	default:
-		r.note("weir drops the payload in the kernel where it can; %s copies it to its memory", r.Program)
+		r.note(fact.New("calibration.verification.payload", "program", r.Program))
 	}
 }
 
 func (r *Result) noteWire() {
-	if r.given.LookError != "" {
-		r.note("no look at the requests through a relay: %s", r.given.LookError)
+	if r.given.Encrypted {
+		r.note(fact.New("calibration.relay.encrypted"))
+	} else if r.given.LookError != "" {
+		r.note(fact.New("calibration.relay.failed", "error", r.given.LookError))
 	}
 	if r.Relay == nil && r.Servers == nil && len(r.Points) > 0 {
 		if f := r.last().Figure(WireByByte); f.Ratio != nil && !r.interfaces(&f) {
-			r.note("how many bytes were on the wire is not known: this machine's interfaces carried more than the two sides' (%s and %s bytes for "+
-				"each byte of the files)", three(*f.Weir), three(*f.Real))
+			r.note(fact.New("calibration.interfaces", "weir", ratio(*f.Weir), "program", ratio(*f.Real)))
 		}
 	}
 	if r.Relay != nil && r.Relay.Redirected {
-		r.note("the target redirects: what was asked of data servers went past the relay, and stands only in what the servers count")
+		r.note(fact.New("calibration.redirected"))
 	}
 	if r.Servers == nil {
-		r.note("the servers do not tell what they were asked for (only XRootD's do, to those whom they let ask)")
+		r.note(fact.New("calibration.no_statistics"))
 	}
 	if r.Relay.request("open" + relay.Async).Differ() {
-		r.note("one side opens files for asynchronous I/O and the other does not: it matters where the server is set up for that " +
-			"(xrootd.async), and then what asynchronous I/O costs is not in the other's figures")
+		r.note(fact.New("calibration.asynchronous"))
 	}
 }

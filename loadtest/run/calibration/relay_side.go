@@ -30,7 +30,7 @@ func (c *calibrator) look(ctx context.Context) {
 	}
 	port, ok := map[string]string{"root": "1094", "xroot": "1094", "http": "80", "dav": "80"}[u.Scheme]
 	if !ok {
-		c.given.LookError = "the connections are encrypted"
+		c.given.Encrypted = true
 		return
 	}
 	if p := u.Port(); p != "" {

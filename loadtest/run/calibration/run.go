@@ -12,6 +12,7 @@ import (
 	"weir/internal/say"
 	"weir/internal/unit"
 	"weir/loadtest/analysis"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/engine"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -222,7 +223,8 @@ func (c *calibrator) conclude() (*Result, error) {
 		}
 		for _, check := range result.Findings.Validity.Checks {
 			if check.Status == analysis.Fail {
-				c.given.Doubts = append(c.given.Doubts, fmt.Sprintf("%s, %s: %s", s.name, check.Name, check.Detail))
+				c.given.Doubts = append(c.given.Doubts,
+					fact.New("calibration.check_failed", "side", s.name, "check", check.Name, "detail", check.Detail))
 			}
 		}
 		if runs[i], err = results.Open(s.dir); err != nil {

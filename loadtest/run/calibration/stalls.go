@@ -1,7 +1,7 @@
 package calibration
 
 import (
-	"weir/internal/unit"
+	"weir/loadtest/analysis/fact"
 	"weir/loadtest/measure"
 )
 
@@ -78,11 +78,7 @@ func (r *Result) stallsVerdict() {
 	if s == nil {
 		return
 	}
-	r.verdict("%s of the files of %s (%d) took %s each where half of them took %s, and weir's did not: %s stalled for %s of its time, "+
-		"and not for the service. Without that weir would bring %s as many files with the most clients.",
-		unit.Percent(s.Share), r.Program, s.Files, unit.Seconds(s.Seconds), unit.Seconds(s.Median), r.Program, unit.Percent(s.Excess),
-		times(s.Ratio))
-	r.note("stalls of 5 s, or a multiple, are time-outs of a name server: %s looks names up in each process. To compare without them: "+
-		"echo hosts: files > hosts-only; unshare -rm sh -c 'mount --bind hosts-only /etc/nsswitch.conf; weir calibrate ...', "+
-		"with the servers in /etc/hosts", r.Program)
+	r.verdict(fact.New("calibration.stalls", "share", s.Share, "program", r.Program, "files", s.Files, "seconds", s.Seconds,
+		"median_seconds", s.Median, "excess", s.Excess, "ratio", times(s.Ratio)))
+	r.note(fact.New("calibration.stalls.remedy", "program", r.Program))
 }

@@ -5,8 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"weir/internal/say"
-	"weir/internal/unit"
+	"weir/loadtest/analysis/fact"
 )
 
 // Bounds of the sentences.
@@ -20,11 +19,11 @@ const (
 	mostFailures = 0.01 // of all operations that may fail
 )
 
-// conclude says what follows from the figures, and what to keep in mind.
+// conclude fills in the verdict and the notes.
 func (r *Result) conclude() {
 	r.Valid = len(r.Points) > 0 && r.failures() <= mostFailures
 	if len(r.Points) == 0 {
-		r.verdict("There is nothing to compare: %s.", r.missing())
+		r.verdict(r.nothing())
 		r.notes()
 		return
 	}
@@ -38,16 +37,14 @@ func (r *Result) conclude() {
 	r.notes()
 }
 
-func (r *Result) verdict(format string, args ...any) {
-	r.Verdict = append(r.Verdict, fmt.Sprintf(format, args...))
+func (r *Result) verdict(f fact.Fact) {
+	r.Verdict, r.Facts = append(r.Verdict, f.Text), append(r.Facts, f)
 }
 
-func (r *Result) note(format string, args ...any) {
-	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
-}
+func (r *Result) note(f fact.Fact) { r.Notes, r.Facts = append(r.Notes, f.Text), append(r.Facts, f) }
 
-// missing says why no step could be compared.
-func (r *Result) missing() string {
+// nothing returns why no step could be compared.
+func (r *Result) nothing() fact.Fact {
 	for i, name := range []string{"weir", r.Program} {
 		var done, failed, held int64
 		for k := range r.sides[i] {
@@ -56,14 +53,14 @@ func (r *Result) missing() string {
 		}
 		switch {
 		case len(r.sides[i]) == 0:
-			return "no step of " + name + " was taken"
+			return fact.New("calibration.nothing.no_step", "side", name)
 		case done == 0 && failed > 0:
-			return fmt.Sprintf("all operations of %s failed (%d); its run directory says how", name, failed)
+			return fact.New("calibration.nothing.failed", "side", name, "failed", failed)
 		case held == 0 && done == 0:
-			return name + " brought no file to its end: use a longer --duration, or smaller files (--size)"
+			return fact.New("calibration.nothing.incomplete", "side", name)
 		}
 	}
-	return "no two steps with the same clients ended well"
+	return fact.New("calibration.nothing.no_pair")
 }
 
 func (r *Result) failures() float64 {
@@ -79,109 +76,100 @@ func (r *Result) failures() float64 {
 	return float64(failed) / float64(done+failed)
 }
 
-// requestsVerdict says whether the two ask for the same.
+// requestsVerdict compares the requests of both sides.
 func (r *Result) requestsVerdict() {
-	w, where := r.Relay, ""
+	w, byServers := r.Relay, false
 	switch {
 	case r.Servers != nil && (w == nil || w.Opaque || w.Redirected):
-		w, where = r.Servers, ", as the servers count"
+		w, byServers = r.Servers, true
 	case w == nil || w.Opaque:
-		r.verdict("What each asks for on the wire could not be seen (%s).", r.unseen())
+		r.verdict(r.unseen())
 		return
-	case w.Redirected:
-		where = " of the target itself, before it redirects"
 	}
 	var sum Both
 	var same, differ []string
 	for _, q := range w.kinds() {
 		sum.Weir, sum.Real = sum.Weir+q.Weir, sum.Real+q.Real
 		if q.Differ() {
-			differ = append(differ, fmt.Sprintf("%s %s against %s", q.Name, number(q.Weir), number(q.Real)))
+			differ = append(differ, q.Name)
 		} else {
 			same = append(same, q.Name)
 		}
 	}
-	if len(differ) == 0 {
-		r.verdict("One virtual client does what one %s does: %s a file against %s%s, the same (%s).",
-			r.Program, asks(sum.Weir), number(sum.Real), where, strings.Join(same, ", "))
-		return
+	own, program := fact.As(sum.Weir, number(sum.Weir)), fact.As(sum.Real, number(sum.Real))
+	if r.differ = len(differ) > 0; r.differ {
+		r.verdict(fact.New("calibration.requests.differ", "program", r.Program, "weir_requests", own, "program_requests", program,
+			"kinds", differ))
+	} else {
+		r.verdict(fact.New("calibration.requests.same", "program", r.Program, "weir_requests", own, "program_requests", program, "kinds", same))
 	}
-	r.differ = true
-	r.verdict("One virtual client does not do exactly what one %s does: %s a file against %s%s. They differ in: %s.",
-		r.Program, asks(sum.Weir), number(sum.Real), where, strings.Join(differ, "; "))
+	if byServers {
+		r.verdict(fact.New("calibration.requests.by_servers"))
+	} else if w.Redirected {
+		r.verdict(fact.New("calibration.requests.to_target"))
+	}
 }
 
-func (r *Result) unseen() string {
+// unseen returns why no requests could be compared.
+func (r *Result) unseen() fact.Fact {
 	switch {
-	case r.Relay != nil && r.Relay.Opaque:
-		return "the connections are encrypted, and the servers do not tell"
+	case r.Relay != nil && r.Relay.Opaque, r.given.Encrypted:
+		return fact.New("calibration.requests.encrypted")
 	case r.given.LookError != "":
-		return r.given.LookError
+		return fact.New("calibration.requests.unseen", "error", r.given.LookError)
 	}
-	return "there was no look at it"
+	return fact.New("calibration.requests.unknown")
 }
 
-// serverVerdict says what a file, or a byte, costs the server.
+// serverVerdict compares the server's CPU time for a file.
 func (r *Result) serverVerdict() {
 	p := r.last()
 	f := p.Figure(ServerByFile)
 	switch {
 	case f.Ratio == nil && f.Weir != nil && f.Real != nil:
-		r.verdict("The server did so little in such short steps that its CPU could not be compared: use a longer --duration, " +
-			"or larger files (--size).")
-		return
+		r.verdict(fact.New("calibration.server.short"))
 	case f.Ratio == nil:
-		r.verdict("What the server's CPU does is not known: its processes are not on this machine (or not ours to see), " +
-			"and it does not report them itself.")
-		return
-	}
-	if f.PacedRatio != nil {
-		text := ""
+		r.verdict(fact.New("calibration.server.unknown"))
+	case f.PacedRatio == nil:
+		r.verdict(r.serverCost(*f.Weir, *f.Real, p.Clients, f.Ratio))
+	default:
+		r.verdict(r.serverCost(*f.Paced, *f.PacedReal, p.Clients, f.PacedRatio))
+		r.verdict(fact.New("calibration.server.paced", "program", r.Program))
 		if f.Ratio.Value < 1-sameWithin && f.PacedRatio.Value > f.Ratio.Value {
-			text = fmt.Sprintf(" At full speed weir's files cost it %s each (%s times): a server that works all the time needs less for a file.",
-				unit.Seconds(*f.Weir), three(f.Ratio.Value))
+			r.verdict(fact.New("calibration.server.full_speed", "seconds", *f.Weir, "ratio", ratio(f.Ratio.Value), "program", r.Program))
 		}
-		r.verdict("At the pace of %s the server spends %s on a file for weir as for %s: %s against %s with %s, %s.%s",
-			r.Program, cost(f.PacedRatio), r.Program, unit.Seconds(*f.Paced), unit.Seconds(*f.PacedReal), say.Plural(p.Clients, "client"),
-			f.PacedRatio, text)
-		return
 	}
-	r.verdict("The server spends %s on a file for weir as for %s: %s against %s with %s, %s.",
-		cost(f.Ratio), r.Program, unit.Seconds(*f.Weir), unit.Seconds(*f.Real), say.Plural(p.Clients, "client"), f.Ratio)
 }
 
-// cost tells a ratio of CPU times.
-func cost(x *Ratio) string {
+// serverCost compares CPU times of the server for a file.
+func (r *Result) serverCost(own, program float64, clients int, x *Ratio) fact.Fact {
 	if math.Abs(x.Value-1) <= sameWithin {
-		return "the same CPU"
+		return fact.New("calibration.server.same", "program", r.Program, "weir_seconds", own, "program_seconds", program, "clients", clients,
+			"ratio", ratio(x.Value), "low", ratio(x.Low), "high", ratio(x.High))
 	}
-	return times(x.Value) + " the CPU"
+	return fact.New("calibration.server.differs", "program", r.Program, "weir_seconds", own, "program_seconds", program, "clients", clients,
+		"ratio", times(x.Value), "low", ratio(x.Low), "high", ratio(x.High))
 }
 
 func (r *Result) speedVerdict() {
-	var parts []string
 	for i := range r.Points {
 		p := &r.Points[i]
 		if f := p.Figure(Rate); f.Ratio != nil {
-			parts = append(parts, fmt.Sprintf("%s %s %s as many files as %d %s (%s/s against %s/s)",
-				say.Plural(p.Clients, "virtual client"), say.Either(p.Clients, "brings", "bring"), times(f.Ratio.Value), p.Clients, r.Program,
-				unit.Count(round(*f.Weir)), unit.Count(round(*f.Real))))
+			r.verdict(fact.New("calibration.speed", "clients", p.Clients, "ratio", times(f.Ratio.Value), "program", r.Program,
+				"weir_rate", *f.Weir, "program_rate", *f.Real))
 		}
-	}
-	if len(parts) > 0 {
-		r.verdict("Without a pause between files, %s.", strings.Join(parts, ", "))
 	}
 }
 
 func (r *Result) clientVerdict() {
 	p := r.last()
 	if f := p.Figure(ClientByFile); f.Ratio != nil {
-		r.verdict("On the client's side a file costs weir %s of CPU, %s %s (%s).",
-			unit.Seconds(*f.Weir), r.Program, unit.Seconds(*f.Real), times(f.Ratio.Value))
+		r.verdict(fact.New("calibration.client", "weir_seconds", *f.Weir, "program", r.Program, "program_seconds", *f.Real,
+			"ratio", times(f.Ratio.Value)))
 	}
 }
 
-// use says what a user may do with it.
+// use states which figures of weir may be taken for those of the program.
 func (r *Result) use() {
 	p := r.last()
 	f, rate := p.Figure(ServerByFile), p.Figure(Rate).Ratio
@@ -192,61 +180,36 @@ func (r *Result) use() {
 	if server == nil || rate == nil {
 		return
 	}
+	factor := ratio(1 / server.Value)
 	if math.Abs(server.Value-1) > closeEnough {
-		r.verdict("So a file moved by weir is not yet a file moved by %s for the server: multiply the server's CPU by %s before you say how "+
-			"many %s it carries.", r.Program, three(1/server.Value), r.Program)
+		r.verdict(fact.New("calibration.use.multiply", "program", r.Program, "factor", factor))
 		return
 	}
-	ratio := rate.Value
+	files := rate.Value
 	if r.Stalls != nil {
-		ratio = r.Stalls.Ratio
+		files = r.Stalls.Ratio
 	}
-	r.verdict("So, as the server sees it, a file moved by weir represents a file moved by %s%s, and here one virtual client without a pause "+
-		"for %s %s that follow one another without a pause. You may multiply files, bytes and server CPU, but not transfer times: "+
-		"those of %s hold its own start and end.",
-		r.Program, r.but(server), three(ratio), r.Program, r.Program)
-}
-
-// but tells what has to be kept in mind when a file of weir represents one of
-// the program.
-func (r *Result) but(server *Ratio) string {
-	var parts []string
+	r.verdict(fact.New("calibration.use.represents", "program", r.Program, "ratio", ratio(files)))
 	if r.differ {
-		parts = append(parts, "the requests named above")
+		r.verdict(fact.New("calibration.use.requests"))
 	}
 	if math.Abs(server.Value-1) > sameWithin {
-		parts = append(parts, fmt.Sprintf("the server's CPU (multiply it by %s)", three(1/server.Value)))
+		r.verdict(fact.New("calibration.use.cpu", "factor", factor))
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " but for " + strings.Join(parts, " and ")
 }
 
 // last is the point with the most clients.
 func (r *Result) last() *Point { return &r.Points[len(r.Points)-1] }
 
-// String tells a ratio with its interval.
-func (r *Ratio) String() string {
-	if r.Low == r.High {
-		return three(r.Value) + " times"
-	}
-	return fmt.Sprintf("%s times (%s to %s)", three(r.Value), three(r.Low), three(r.High))
-}
+// ratio returns a ratio for facts.
+func ratio(x float64) fact.Shown { return fact.As(x, three(x)) }
 
-// times tells a ratio in words.
-func times(x float64) string {
+// times returns a ratio for facts that is written "9.2 times" or "1/45".
+func times(x float64) fact.Shown {
 	if x > 0 && x < 0.5 {
-		return "1/" + three(1/x)
+		return fact.As(x, "1/"+three(1/x))
 	}
-	return three(x) + " times"
-}
-
-func asks(x float64) string {
-	if number(x) == "1" {
-		return "1 request"
-	}
-	return number(x) + " requests"
+	return fact.As(x, three(x)+" times")
 }
 
 // number is how often something is asked for each file.
