@@ -131,7 +131,8 @@ func agree(t *testing.T, f *analysis.Findings) {
 		if c.Name != "both ends agree" {
 			continue
 		}
-		if off, known := c.Facts[0].Values["difference"].(float64); !known || off < -0.1 && !crowded(f) || off > 0.1 && c.Status == analysis.Warn {
+		off, known := c.Facts[0].Values["difference"].(float64)
+		if !known || off < -0.1 && !crowded(f) || off > 0.1 && c.Status == analysis.Warn {
 			t.Errorf("both ends: %s: %s", c.Status, c.Detail)
 		}
 	}

@@ -140,7 +140,8 @@ func Pattern(expr string, examples ...any) *jsonschema.Schema {
 
 // Record returns the schema of a map that has all of these keys, and no other.
 func Record(keys []string, values ...*jsonschema.Schema) *jsonschema.Schema {
-	o := &jsonschema.Schema{Type: "object", Required: keys, Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	o := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	o.Required = keys
 	for i, key := range keys {
 		o.Properties.Set(key, values[i])
 	}
