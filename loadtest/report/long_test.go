@@ -41,7 +41,7 @@ func TestPageOfALongRun(t *testing.T) {
 	if n := pages[0].Len(); n > 4<<20 {
 		t.Errorf("the page has %d bytes", n)
 	}
-	if !strings.Contains(pages[0].String(), "Of each 2.4 s only the lowest and the highest value are drawn where no script runs.") {
+	if !strings.Contains(pages[0].String(), "Without scripts: lowest and highest value of each 2.4 s") {
 		t.Error("the page does not say that points are left out")
 	}
 	if !bytes.Equal(pages[0].Bytes(), pages[1].Bytes()) {
