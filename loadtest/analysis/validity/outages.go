@@ -212,7 +212,10 @@ func (o *Outage) Text() string {
 
 // Fact returns the time and the cause of the outage.
 func (o *Outage) Fact() fact.Fact {
-	from, to := fact.As(o.From, o.From.UTC().Format(time.TimeOnly)), fact.As(o.To, o.To.UTC().Format(time.TimeOnly))
+	from, to := fact.As(o.From, o.From.UTC().Format(time.TimeOnly)), fact.As(o.To, o.To.UTC().Format(time.TimeOnly+" MST"))
+	if !o.Ended {
+		to.Text = "the end of the measurement"
+	}
 	switch what := limits.RanOut(o.Error); {
 	case o.Kind == OutageGenerator && what != "":
 		return fact.New("outage.generator_ran_out", "resource", what, "from", from, "to", to, "seconds", o.Seconds)
