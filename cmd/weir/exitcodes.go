@@ -45,9 +45,9 @@ func exitCodes() []exitMeaning {
 		{exitInvalid, "The result is invalid, for example because the service was lost or the best step failed; with --fail-on suspect " +
 			"also if it is suspect. The report gives the reason."},
 		{exitStopped, "A rule of the plan ended the run: stop.error_ratio, or a threshold with \"or stop\"."},
-		{exitHangup, "The terminal was closed (SIGHUP). As after SIGINT, what was measured is kept."},
-		{exitInterrupt, "Interrupted by Ctrl-C (SIGINT). A run has written its report, and what was measured is kept."},
-		{exitTerminated, "Terminated (SIGTERM). As after SIGINT, what was measured is kept."},
+		{exitHangup, "The terminal was closed (SIGHUP). As after SIGINT, the measurements are kept."},
+		{exitInterrupt, "Interrupted by Ctrl-C (SIGINT). A run has written its report and keeps its measurements."},
+		{exitTerminated, "Terminated (SIGTERM). As after SIGINT, the measurements are kept."},
 	}
 }
 

@@ -268,7 +268,7 @@ func TestLinksReachWhatIsNamed(t *testing.T) {
 			t.Parallel()
 			f := measureFor(t, scenarioOf(t, c+`
 files: {make: {count: 4, size: 256KiB}}
-workload: {verify: 0.2}
+workload: {verify: 0.5}
 link: {far: {rate: 40Mbit/s, rtt: 5ms}, near: {rate: 80Mbit/s}}
 load: {clients: 6, duration: 3s, ramp: 0, warmup: 500ms}
 `))
