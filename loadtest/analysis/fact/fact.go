@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"weir/internal/say"
 	"weir/internal/stats"
@@ -44,7 +43,7 @@ func New(code string, pairs ...any) Fact {
 		}
 		f.Values[fmt.Sprint(pairs[i])] = v
 	}
-	f.Text = render(Words()[code], f.Values)
+	f.Text = render(template(code), f.Values)
 	return f
 }
 
@@ -103,11 +102,18 @@ func Find(all []Fact, code string) Fact {
 //go:embed words.txt
 var words string
 
+// template returns the template of a code, "" if words.txt has no line for it.
+func template(code string) string {
+	_, rest, _ := strings.Cut(words, "\n"+code+" ")
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line)
+}
+
 // Words returns the templates by code. A template is text with {name} or {name:format} for a value;
 // format is one of Formats or TextFormats, "plural WORD", "in NAME" (a number in the unit that the
 // value NAME has: B/s, or any word), or a verb of package fmt such as .3g. ", LOW to HIGH" behind it
 // adds the interval between two values, unless they are missing.
-var Words = sync.OnceValue(func() map[string]string {
+func Words() map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(words) {
 		if code, template, ok := strings.Cut(strings.TrimSpace(line), " "); ok && !strings.HasPrefix(line, "#") {
@@ -115,7 +121,7 @@ var Words = sync.OnceValue(func() map[string]string {
 		}
 	}
 	return all
-})
+}
 
 // Placeholder matches a value in a template: its name and its format.
 var Placeholder = regexp.MustCompile(`\{([a-z_]+)(?::([^}]+))?\}`)
@@ -127,22 +133,26 @@ func render(template string, values map[string]any) string {
 	})
 }
 
-// Formats write numbers in the units of package unit.
-var Formats = map[string]func(float64) string{
-	"percent": unit.Percent, // of a share
-	"change":  func(x float64) string { return fmt.Sprintf("%+.1f%%", 100*x) },
-	"bytes":   unit.Bytes,
-	"bits":    unit.Bits, // of bytes per second
-	"seconds": unit.Seconds,
-	"count":   unit.Count,
-	"digits":  unit.Significant,
-	"times":   func(x float64) string { return say.Times(int64(x)) },
+// Formats returns the formats of numbers, in the units of package unit.
+func Formats() map[string]func(float64) string {
+	return map[string]func(float64) string{
+		"percent": unit.Percent, // of a share
+		"change":  func(x float64) string { return fmt.Sprintf("%+.1f%%", 100*x) },
+		"bytes":   unit.Bytes,
+		"bits":    unit.Bits, // of bytes per second
+		"seconds": unit.Seconds,
+		"count":   unit.Count,
+		"digits":  unit.Significant,
+		"times":   func(x float64) string { return say.Times(int64(x)) },
+	}
 }
 
-// TextFormats write strings and lists of strings.
-var TextFormats = map[string]func(any) string{
-	"capital": func(v any) string { return say.Capital(fmt.Sprint(v)) },
-	"or":      alternatives,
+// TextFormats returns the formats of strings and lists of strings.
+func TextFormats() map[string]func(any) string {
+	return map[string]func(any) string{
+		"capital": func(v any) string { return say.Capital(fmt.Sprint(v)) },
+		"or":      alternatives,
+	}
 }
 
 // alternatives returns a list as "a, b or c".
@@ -175,10 +185,10 @@ func single(values map[string]any, name, format string) string {
 	if v == nil {
 		return "n/a"
 	}
-	if f := Formats[format]; f != nil {
+	if f := Formats()[format]; f != nil {
 		return f(number(v))
 	}
-	if f := TextFormats[format]; f != nil {
+	if f := TextFormats()[format]; f != nil {
 		return f(v)
 	}
 	if word, ok := strings.CutPrefix(format, "plural "); ok {
