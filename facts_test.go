@@ -109,7 +109,7 @@ func placeholders(template string) []string {
 			names = append(names, of)
 			continue
 		}
-		if format != "" && fact.Formats()[format] == nil && fact.TextFormats()[format] == nil && !strings.HasPrefix(format, "plural ") &&
+		if format != "" && fact.Format(format) == nil && fact.TextFormat(format) == nil && !strings.HasPrefix(format, "plural ") &&
 			!strings.ContainsAny(format, "dfgqsv") {
 			names = append(names, "unknown format "+format)
 		}

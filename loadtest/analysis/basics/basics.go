@@ -2,7 +2,6 @@
 package basics
 
 import (
-	"fmt"
 	"iter"
 	"time"
 
@@ -70,12 +69,4 @@ func Common(from, to, begin, end time.Time) (time.Time, time.Time) {
 func SecondsShared(from, to, begin, end time.Time) float64 {
 	from, to = Common(from, to, begin, end)
 	return max(0, to.Sub(from).Seconds())
-}
-
-// Head returns the first n texts, and how many more there are.
-func Head(texts []string, n int) []string {
-	if len(texts) > n {
-		return append(texts[:n:n], fmt.Sprintf("and %d more", len(texts)-n))
-	}
-	return texts
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"weir/internal/say"
@@ -57,9 +56,7 @@ func Texts(all []Fact) []string {
 }
 
 // Has reports whether facts have a code.
-func Has(all []Fact, code string) bool {
-	return slices.ContainsFunc(all, func(f Fact) bool { return f.Code == code })
-}
+func Has(all []Fact, code string) bool { return Find(all, code).Code != "" }
 
 // Sentences returns the texts of facts as one text.
 func Sentences(all []Fact) string { return strings.Join(Texts(all), " ") }
@@ -110,7 +107,7 @@ func template(code string) string {
 }
 
 // Words returns the templates by code. A template is text with {name} or {name:format} for a value;
-// format is one of Formats or TextFormats, "plural WORD", "in NAME" (a number in the unit that the
+// format is one of Format or TextFormat, "plural WORD", "in NAME" (a number in the unit that the
 // value NAME has: B/s, or any word), or a verb of package fmt such as .3g. ", LOW to HIGH" behind it
 // adds the interval between two values, unless they are missing.
 func Words() map[string]string {
@@ -133,32 +130,44 @@ func render(template string, values map[string]any) string {
 	})
 }
 
-// Formats returns the formats of numbers, in the units of package unit.
-func Formats() map[string]func(float64) string {
-	return map[string]func(float64) string{
-		"percent": unit.Percent, // of a share
-		"change":  func(x float64) string { return fmt.Sprintf("%+.1f%%", 100*x) },
-		"bytes":   unit.Bytes,
-		"bits":    unit.Bits, // of bytes per second
-		"seconds": unit.Seconds,
-		"count":   unit.Count,
-		"digits":  unit.Significant,
-		"times":   func(x float64) string { return say.Times(int64(x)) },
+// Format returns the format of numbers with a name, in the units of package unit; nil if there is none.
+func Format(name string) func(float64) string {
+	switch name {
+	case "percent": // of a share
+		return unit.Percent
+	case "change":
+		return func(x float64) string { return fmt.Sprintf("%+.1f%%", 100*x) }
+	case "bytes":
+		return unit.Bytes
+	case "bits": // of bytes per second
+		return unit.Bits
+	case "seconds":
+		return unit.Seconds
+	case "count":
+		return unit.Count
+	case "digits":
+		return unit.Significant
+	case "times":
+		return func(x float64) string { return say.Times(int64(x)) }
 	}
+	return nil
 }
 
-// TextFormats returns the formats of strings and lists of strings.
-func TextFormats() map[string]func(any) string {
-	return map[string]func(any) string{
-		"capital": func(v any) string { return say.Capital(fmt.Sprint(v)) },
-		"or":      alternatives,
+// TextFormat returns the format of strings and lists of strings with a name; nil if there is none.
+func TextFormat(name string) func(any) string {
+	switch name {
+	case "capital":
+		return func(v any) string { return say.Capital(fmt.Sprint(v)) }
+	case "or":
+		return alternatives
 	}
+	return nil
 }
 
 // alternatives returns a list as "a, b or c".
 func alternatives(v any) string {
-	all, ok := v.([]string)
-	if n := len(all); ok && n > 1 {
+	all, _ := v.([]string)
+	if n := len(all); n > 1 {
 		return strings.Join(all[:n-1], ", ") + " or " + all[n-1]
 	}
 	return strings.Join(all, "")
@@ -185,10 +194,10 @@ func single(values map[string]any, name, format string) string {
 	if v == nil {
 		return "n/a"
 	}
-	if f := Formats()[format]; f != nil {
+	if f := Format(format); f != nil {
 		return f(number(v))
 	}
-	if f := TextFormats()[format]; f != nil {
+	if f := TextFormat(format); f != nil {
 		return f(v)
 	}
 	if word, ok := strings.CutPrefix(format, "plural "); ok {

@@ -100,7 +100,7 @@ func Bottlenecks(curve *steps.Curve, res Resources, best int) []Bottleneck {
 type sorted struct {
 	causes []full      // may be what limits; the first is named
 	later  []full      // is saturated beyond the place where the curve levels off only
-	doubts []full      // is saturated, but the curve grew too much since: it may burn what it has
+	doubts []full      // is saturated, but the curve grew too much since: busy loops may use all of it
 	before []fact.Fact // about what is saturated and does not limit
 }
 
@@ -222,7 +222,7 @@ func (l *ladder) context(causes []full) []fact.Fact {
 		}
 	}
 	if len(others) > 0 {
-		all = append(all, fact.New("limit.also", "load", l.curve.At(s), "resources", basics.Head(others, 4)))
+		all = append(all, fact.New("limit.also", "load", l.curve.At(s), "resources", fact.List(others)))
 	}
 	return all
 }

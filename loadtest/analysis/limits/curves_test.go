@@ -67,7 +67,8 @@ func TestManyServersAreOneBottleneck(t *testing.T) {
 	if len(got) != 2 || got[0].Host != "ds1" || got[0].From != 32 || got[1].Host != "ds2" {
 		t.Fatalf("%+v", got)
 	}
-	also, _ := fact.Find(got[0].Facts, "limit.also").Values["resources"].([]string)
+	resources, _ := fact.Find(got[0].Facts, "limit.also").Values["resources"].(fact.Shown)
+	also, _ := resources.Value.([]string)
 	if !slices.Equal(also, []string{"the CPU of ds2", "the CPU of ds3"}) ||
 		fact.Find(got[1].Facts, "limit.also.host").Values["host"] != "ds3" {
 		t.Errorf("%+v", got)
