@@ -42,7 +42,7 @@ type grammarFault struct {
 var grammarFaults = []grammarFault{
 	{name: "what", better: "the thing: the measurements, the result", // free relative: "sends what it has"; "what to do" is a question
 		pattern: regexp.MustCompile(`\b(?:[Ww]hat|[Ww]hatever|[Ww]hoever)\b(?: to\b)?`), not: regexp.MustCompile(` to$`)},
-	{name: "who", better: "the client, the caller", // free relative: "depends on who asks"; "users who ask" has a noun
+	{name: "who", better: "the client, the caller", // as subject or object: "the owner is who began it"; not after a noun
 		pattern: regexp.MustCompile(`(?:^Who|\b(?:of|to|for|by|from|with|on|in|is|are|was|as|and|or|than|if|only|but) who)\b`)},
 	{name: "how", better: "the number, the duration, the way", // free relative: "by how much"; "depends on how" is a question
 		pattern: regexp.MustCompile(`^How\b(?: to\b)?|\b(?:of|to|for|by|from|with|in|after|at|and|or|than|as|is|are|was) how\b(?: to\b)?`),

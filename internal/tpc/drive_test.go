@@ -282,8 +282,7 @@ func TestBrokenConnections(t *testing.T) {
 	}
 }
 
-// A checksum that is not ready yet is asked for again; an endpoint that never has a checksum is not
-// an error.
+// A checksum that is not ready yet is requested again. An endpoint without checksums is not an error.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	asked := 0

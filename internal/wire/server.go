@@ -253,7 +253,7 @@ func Handle[In, Out any](s *Server, path string, most int64, f func(ctx context.
 	handle(s, "POST "+path, most, false, func(r *http.Request, in *In) (*Out, error) { return f(r.Context(), in) })
 }
 
-// Answer works like Handle, for a pattern of http.ServeMux, such as "POST /things/{name}". Unknown
+// Answer registers f as Handle does, for a pattern of http.ServeMux, such as "POST /things/{name}". Unknown
 // fields and trailing data are refused; in is empty for GET requests.
 func Answer[In, Out any](s *Server, pattern string, most int64, f func(r *http.Request, in *In) (Out, error)) {
 	handle(s, pattern, most, true, f)

@@ -53,7 +53,7 @@ func (c *checker) refuse(bad bool, key, format string, args ...any) {
 	}
 }
 
-// oneOf reports the key if its value is not one of those that it allows.
+// oneOf reports the key unless it allows the value.
 func (c *checker) oneOf(key, value string) {
 	if known := tags.Words[Work](key); !slices.Contains(known, value) {
 		c.refuse(true, key, "unknown %s %q; use one of %s", key[strings.LastIndexByte(key, '.')+1:], value, strings.Join(known, ", "))

@@ -213,7 +213,7 @@ func (c *client) brought(f fetch, r result, written int64, good bool) (n int64, 
 	return f.part.Length, true
 }
 
-// said returns the number of bytes that a program reports as read, or announces.
+// said returns the number of bytes read according to the output of the program.
 func (c *client) said(r result) (int64, bool) {
 	if c.tool.said == nil {
 		return 0, false

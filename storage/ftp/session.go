@@ -209,7 +209,7 @@ func (x *control) first(changes bool, verb string, p path) error {
 	}
 }
 
-// passiveVerb asks for an address where the protocol can write it down.
+// passiveVerb returns EPSV for IPv6, whose addresses the reply to PASV cannot hold.
 func (x *control) passiveVerb() string {
 	if a := x.c.conn.Peer().Addr(); a.Is6() && !a.Is4In6() {
 		return "EPSV"

@@ -69,7 +69,7 @@ type answer struct {
 	heard             bool // something of the answer has come
 }
 
-// receive reads the head of the final answer.
+// receive reads heads until that of the final response.
 func (a *answer) receive(l *link) error {
 	for interim := 0; ; interim++ {
 		if err := a.receiveHead(l); err != nil {

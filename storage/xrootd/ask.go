@@ -28,7 +28,7 @@ type exchange struct {
 	req    request // the question that is under way
 	asked  bool    // it was sent
 	doing  uint16  // the last request that was sent, 0 while connecting
-	hail   request // what a login says, before the question
+	hail   request // of a login, sent before the request
 	out    []byte  // what is to be sent
 	signed []byte  // requests with their signatures
 	data   []byte  // the answer to a question

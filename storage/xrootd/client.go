@@ -152,7 +152,7 @@ func (x *call) clear() {
 	x.file = file{}
 }
 
-// maxKept is how large a buffer a call keeps that large listings needed.
+// maxKept is the size of the largest buffer, in bytes, that a call keeps after a listing.
 const maxKept = 64 << 10
 
 // describe puts an error into the words of package storage.
