@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"weir/storage"
 )
@@ -419,9 +420,11 @@ func faultsOfNames() map[string]fault {
 		"list: behind a manager": {kind: storage.List, flags: flagManager, answer: body(rqLocate, stOK, "Sr\x00\x01:5"), words: "location"},
 		"sum: nothing":           sum(""),
 		"sum: other":             sum("md5 12345678"),
-		"sum: no number":         sum("adler32 hello"),
-		"sum: too long":          sum("adler32 123456789"),
-		"sum: one word":          sum("adler32"),
+		"sum: other, no time": {kind: storage.Checksum, answer: body(rqQuery, stOK, "md5 12345678\x00"),
+			change: func(op *storage.Op) { op.Timeout = 100 * time.Millisecond }},
+		"sum: no number": sum("adler32 hello"),
+		"sum: too long":  sum("adler32 123456789"),
+		"sum: one word":  sum("adler32"),
 		"sum: not known": {kind: storage.Checksum, answer: body(rqQuery, stError, number(3013)+"no\x00"), class: storage.Other,
 			err: errUnsupported()},
 		"mkdir: there": {kind: storage.Mkdir, answer: body(rqMkdir, stError, number(3018)+"there\x00"), class: storage.Other,

@@ -218,8 +218,10 @@ func (x *call) checksum() error {
 		if x.Result.Sum, err = parseChecksum(e.data, x.Op.Sum); err == nil || tries == mostSumTries || !otherSum(e.data, x.Op.Sum) {
 			return err
 		}
-		if err := e.pause(0, ""); err != nil {
+		if paused := e.pause(0, ""); errors.Is(paused, storage.ErrBusy) { // no time for another try
 			return err
+		} else if paused != nil {
+			return paused
 		}
 	}
 }
