@@ -25,8 +25,9 @@ import (
 	"weir/monitor"
 )
 
-// Analyze analyses run. Weird runs (no steps, only errors, no hosts) give findings that say so; an error means that
-// the directory can not be read.
+// Analyze analyzes run. It also returns findings for runs without steps, without successful
+// operations or without hosts, and the findings describe that. It returns an error only if the
+// directory cannot be read.
 func Analyze(run *results.Run) (*Findings, error) {
 	d, err := load(run)
 	if err != nil {
@@ -35,7 +36,7 @@ func Analyze(run *results.Run) (*Findings, error) {
 	return d.findings(), nil
 }
 
-// AnalyzeWithSeries analyses run as Analyze does, and returns its time series besides.
+// AnalyzeWithSeries analyzes run as Analyze does, and also returns its time series.
 func AnalyzeWithSeries(run *results.Run) (*Findings, *Series, error) {
 	d, err := load(run)
 	if err != nil {
@@ -45,9 +46,10 @@ func AnalyzeWithSeries(run *results.Run) (*Findings, *Series, error) {
 	return f, d.series(f), nil
 }
 
-// Curve returns the steps of run as Analyze does, but none of what they show together, and by what they are compared:
-// Throughput or Rate. It costs a fraction of Analyze, so that a search can ask after each step. Steps during a part of
-// which the service was away are left out; one in which it refused everything is not.
+// Curve returns the steps of run as Analyze does, but without the findings on the whole curve, and
+// the measure by which the steps are compared: Throughput or Rate. It costs a fraction of Analyze,
+// so that a search can call it after each step. It leaves out steps during a part of which the
+// service was away, but not a step in which the service refused all operations.
 func Curve(run *results.Run) (all []steps.Figures, measure string, err error) {
 	d, err := load(run)
 	if err != nil {
@@ -72,12 +74,12 @@ type data struct {
 	hosts     *hosts.Watched
 	backends  *limits.Backends
 	bytes     *validity.ByteSums
-	transfers *transfers.Sums // nil: it is no record of transfers
+	transfers *transfers.Sums // nil: the run is not a record of transfers
 }
 
 func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
 
-// loadTo reads run and writes intervals.csv and hosts.csv on the way, where they are wanted.
+// loadTo reads run, and writes intervals.csv and hosts.csv to the writers that are not nil.
 func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
 	renderInterval, writeInterval, err := intervalTable(intervals)
 	if err != nil {
@@ -108,8 +110,9 @@ func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
 	return d, nil
 }
 
-// watching prepares for the samples, which are taken one by one in the order of their file, and only after all intervals: these say
-// when load was held and so to which step a sample belongs.
+// watching prepares for the samples, which are added one by one in the order of their file, and
+// only after all intervals: the intervals define the times of held load, and so the step of a
+// sample.
 func (d *data) watching() {
 	scratch := ""
 	if d.run.About.Scratch != nil {
@@ -119,7 +122,7 @@ func (d *data) watching() {
 	d.bytes, d.backends = validity.NewByteSums(d.run), limits.NewBackends(d.run)
 }
 
-// watch adds one sample to everything that it counts for.
+// watch adds one sample to all sums to which it contributes.
 func (d *data) watch(s *monitor.Sample) {
 	d.hosts.Counted(s)
 	d.backends.Incomplete(s)
@@ -201,8 +204,9 @@ func (d *data) findings() *Findings {
 	return f
 }
 
-// capacity fills in what the steps that count show together: models, knee, optimum, limits, bottleneck and verdict.
-// It returns the place of the best of them in the curve, -1 if there is none, and how many count.
+// capacity fills in the findings on all steps that count: models, knee, optimum, limits, bottleneck
+// and verdict. It returns the index of their best step in the curve, -1 without a best step, and
+// the number of steps that count.
 func (d *data) capacity(f *Findings, c *steps.Curve) (best, left int) {
 	g := &conclusion{Findings: f, c: c.Counting(), resources: limits.ResourcesOf(d.run, c)}
 	g.understand()

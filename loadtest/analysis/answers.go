@@ -5,58 +5,62 @@ import (
 	"weir/loadtest/analysis/fit"
 )
 
-// The models fitted to the curve, as in findings.json.
+// These types are the models fitted to the curve, as in findings.json.
 type (
-	// Fits are the models fitted by weighted least squares. Their yield is bytes per second, or operations per second
-	// where Findings.Measure is Rate. If Fits.Unfit is set, Best is "" and all models are nil.
+	// Fits are the models fitted by weighted least squares. Their yield is bytes per second, or
+	// operations per second if Findings.Measure is Rate. If Fits.Unfit is set, Best is "" and all
+	// models are nil.
 	Fits = fit.Fits
-	// Fit is one of the models.
+	// Fit is one model of Fits.
 	Fit = fit.Fit
 	// Estimate is a parameter of a model with its interval.
 	Estimate = fit.Estimate
-	// Maximum is where a model is highest.
+	// Maximum is the maximum of a model: its load and its yield.
 	Maximum = fit.Maximum
 )
 
-// Knee is where more clients begin to bring less each than they did on average: the place of the curve that is
-// farthest above the straight way from its lightest step to its best.
+// Knee is the load beyond which additional clients increase the throughput by less than the average
+// client does: the point of the curve that is farthest above the straight line from its lightest
+// step to its best.
 type Knee struct {
 	Clients     int      `json:"clients"`
 	ClientsLow  *float64 `json:"clients_low"` // 95% interval by bootstrap
 	ClientsHigh *float64 `json:"clients_high"`
-	Throughput  float64  `json:"throughput_bytes_per_second"` // between those of the tested steps around it
+	Throughput  float64  `json:"throughput_bytes_per_second"` // interpolated between the neighboring tested steps
 	Operations  float64  `json:"operations_per_second"`
-	Step        int      `json:"tested_step"` // the tested step next to it
+	Step        int      `json:"tested_step"` // the nearest tested step
 	Tested      int      `json:"tested_clients"`
-	// Saturation is where the line of the lightest step meets the best throughput, the crossing of the asymptotes
-	// (Denning and Buzen, ACM Computing Surveys 10, 1978): clients that could keep the service busy if none ever
-	// waited for another. Zero in the open model, and where it lies beyond the tested range.
+	// Saturation is the load at which the straight line through the lightest step reaches the best
+	// throughput, the crossing of the asymptotes (Denning and Buzen, ACM Computing Surveys 10,
+	// 1978): the number of clients that could keep the service busy if no client ever waited for
+	// another. It is zero in the open model, and if the crossing lies beyond the tested range.
 	Saturation float64 `json:"saturation_clients"`
 	Method     string  `json:"method"`
 }
 
-// Optimum is the least tested load that gives as much as any: its results, and the loads that cannot be distinguished from it.
-// Everything that names a best load takes it from here.
+// Optimum is the least tested load whose yield no other load certainly exceeds: its results, and
+// the loads that cannot be distinguished from it. Everything that names a best load takes it from
+// here.
 type Optimum struct {
 	Step    int `json:"tested_step"`
 	Clients int `json:"clients"` // of that step
-	// the lightest and the heaviest tested load that cannot be distinguished from the best;
+	// the lightest and the heaviest tested load that cannot be distinguished from the best
 	ClientsLow  int      `json:"clients_low"`
-	ClientsHigh int      `json:"clients_high"`                // the truly best one lies among them in 97.5% of cases
-	Equals      []int    `json:"equal_steps"`                 // these steps, the lightest first; one of each load
-	Throughput  float64  `json:"throughput_bytes_per_second"` // measured in that step, as what follows
-	Low         *float64 `json:"throughput_low"`              // 95% interval; nil: none
+	ClientsHigh int      `json:"clients_high"`                // the true best load is in this range in 97.5% of cases
+	Equals      []int    `json:"equal_steps"`                 // indistinguishable steps, the lightest first; one of each load
+	Throughput  float64  `json:"throughput_bytes_per_second"` // measured in Step, as the following fields
+	Low         *float64 `json:"throughput_low"`              // 95% interval; nil: unknown
 	High        *float64 `json:"throughput_high"`
 	Operations  float64  `json:"operations_per_second"`
 	Unclear     bool     `json:"unclear,omitempty"`   // the interval contains zero, or is wider than twice the mean: no peak can be named
 	Inside      bool     `json:"inside_tested_range"` // the heaviest load certainly gives less; false: no maximum was found
-	// Peak is the number of clients at which the model that describes the curve is highest; nil if no model does, or
-	// it has no maximum in the tested range.
+	// Peak is the number of clients at which the model that describes the curve is highest; nil if
+	// no model describes it, or the model has no maximum in the tested range.
 	Peak   *Estimate `json:"fitted_peak_clients"`
 	Method string    `json:"method"`
 }
 
-// An Operating point is a tested step that is singled out.
+// An Operating point is a tested step with a special role, such as the step of maximum power.
 type Operating struct {
 	Step       int     `json:"step"`
 	Clients    int     `json:"clients"`
@@ -66,11 +70,11 @@ type Operating struct {
 	Method     string  `json:"method"`
 }
 
-// A Collapse is a load beyond the best one under which throughput broke down.
+// A Collapse is a load beyond the best load under which throughput broke down.
 type Collapse struct {
 	Step    int     `json:"step"`
 	Clients int     `json:"clients"`
-	Left    float64 `json:"throughput_left_ratio"` // of the best step's
+	Left    float64 `json:"throughput_left_ratio"` // of the throughput of the best step
 	Detail  string  `json:"detail"`                // the texts of Facts
 
 	Facts []fact.Fact `json:"facts,omitempty"`
@@ -82,19 +86,20 @@ type Hysteresis struct {
 	Up      int     `json:"step_up"`
 	Down    int     `json:"step_down"`
 	Change  float64 `json:"change_ratio"` // of the yield, from the way up to the way down
-	Certain bool    `json:"certain"`      // the interval of the difference leaves out 0, and it is 5% or more
+	Certain bool    `json:"certain"`      // the interval of the difference excludes 0, and the change is 5% or more
 }
 
 // A Boundary is the range of loads in which a condition holds.
 type Boundary struct {
-	Condition string   `json:"condition"` // as it was asked: latency_mean < 10 x single
+	Condition string   `json:"condition"` // as in the scenario: latency_mean < 10 x single
 	Limit     float64  `json:"limit"`     // in base units
 	From      *float64 `json:"from_clients"`
 	To        *float64 `json:"to_clients"`       // nil: at no tested load
-	Next      *float64 `json:"broken_clients"`   // first tested load at which it does not hold; nil: none
+	Next      *float64 `json:"broken_clients"`   // first tested load at which it does not hold; nil: no load
 	Crossing  *float64 `json:"crossing_clients"` // in between, by linear interpolation
-	Again     *float64 `json:"again_clients"`    // a load beyond Next at which it holds again; nil: none
-	// Above is set if the condition holds above the lightest load only, as a least throughput does.
+	Again     *float64 `json:"again_clients"`    // a load beyond Next at which it holds again; nil: no load
+	// Above is set if the condition holds only above the lightest load, as a minimum throughput
+	// does.
 	Above      bool   `json:"above_lightest,omitempty"`
 	Unmeasured bool   `json:"unmeasured,omitempty"` // no step has the quantity
 	Detail     string `json:"detail"`               // the texts of Facts
@@ -102,8 +107,8 @@ type Boundary struct {
 	Facts []fact.Fact `json:"facts,omitempty"`
 }
 
-// PartFits are fourth-order functions through the four parts of all steps: what all active clients got, and what each
-// of them got, against how many there were.
+// PartFits are fourth-order functions fitted to the four parts of all steps: the yield of all
+// active clients, and the yield per client, against the number of active clients.
 type PartFits struct {
 	Total *Fit `json:"total"` // nil: too few parts
 	Each  *Fit `json:"each"`

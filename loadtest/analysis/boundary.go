@@ -13,8 +13,8 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// boundaries seeks the loads at which each condition holds; the default ones where none is asked for, as far as they
-// were measured.
+// boundaries finds the loads at which each of the conditions holds. Without conditions it uses the
+// default conditions, as far as their quantities were measured.
 func (f *conclusion) boundaries(conditions []string) []Boundary {
 	out := []Boundary{}
 	asked := len(conditions) > 0
@@ -34,7 +34,7 @@ func (f *conclusion) boundaries(conditions []string) []Boundary {
 	return out
 }
 
-// seek fills in b; known is false if no step tells the measure.
+// seek fills in b. It returns false if no step has the quantity.
 func (f *conclusion) seek(b *Boundary, c scenario.Boundary) (known bool) {
 	var loads, values []float64
 	lightest, estimated := -1, false
@@ -74,16 +74,16 @@ func (f *conclusion) seek(b *Boundary, c scenario.Boundary) (known bool) {
 	return true
 }
 
-// state fills in the facts of the range of loads, and notes on it.
+// state sets the facts of the range of loads and the notes on it.
 func (b *Boundary) state(loads, notes []fact.Fact) {
 	b.Facts = slices.Concat(loads, notes)
 	b.Detail = strings.Join(append([]string{strings.Join(fact.Texts(loads), ", ")}, fact.Texts(notes)...), "; ")
 }
 
-// jobMean is the quantity that is estimated where it was not measured.
+// jobMean is the quantity that is estimated if it was not measured.
 const jobMean = "job_mean"
 
-// boundaryValue is what a step gave of a measure.
+// boundaryValue returns the value of a measure in a step.
 func (f *conclusion) boundaryValue(s *steps.Working, measure string) (value float64, known bool) {
 	switch {
 	case f.c.Table && measure == "error_ratio":
@@ -92,7 +92,7 @@ func (f *conclusion) boundaryValue(s *steps.Working, measure string) (value floa
 		return s.Latency.Mean, true
 	case f.c.Table && strings.Contains(measure, "_p") || f.c.Table && strings.HasSuffix(measure, "_max"): // a table has means only
 		return 0, false
-	case measure == jobMean: // estimated where no job ended: there it matters most
+	case measure == jobMean: // estimated if no job ended: at such loads it matters most
 		v, _, ok := s.MeanJob()
 		return v, ok
 	case measure != scenario.Efficiency:
@@ -137,7 +137,7 @@ func (f *conclusion) rangeFacts(r *shape.Range, first string, lightest float64) 
 	return all
 }
 
-// loadText names a load as at names a step.
+// loadText formats a load in the same way as the curve's At formats the load of a step.
 func (f *conclusion) loadText(load float64) string {
 	switch {
 	case f.c.Open():
@@ -148,7 +148,8 @@ func (f *conclusion) loadText(load float64) string {
 	return bare(load) + " " + f.c.Load()
 }
 
-// bare writes a load with at most four digits behind which nothing is sure, and whole numbers as they are.
+// bare formats whole numbers with all their digits and other loads with four digits, as further
+// digits are uncertain.
 func bare(load float64) string {
 	if load == math.Trunc(load) && math.Abs(load) < 1e9 {
 		return strconv.FormatFloat(load, 'f', -1, 64)

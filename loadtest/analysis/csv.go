@@ -16,12 +16,12 @@ import (
 	"weir/loadtest/results"
 )
 
-// WriteFindings writes findings.json into dir, whole or not at all.
+// WriteFindings writes findings.json into dir, completely or not at all.
 func WriteFindings(dir string, f *Findings) error {
 	return results.WriteFile(dir, results.FindingsFile, func(w io.Writer) error { return JSON(w, f) })
 }
 
-// JSON writes findings, or what is made of them, as in their files.
+// JSON writes v, such as Findings, in the format of the result files.
 func JSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -29,18 +29,19 @@ func JSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// Write is WriteTo into the folder of the run.
+// Write calls WriteTo with the folder of the run.
 func Write(run *results.Run) (f *Findings, s *Series, written func() error, err error) {
 	return WriteTo(run.Dir, run)
 }
 
-// WriteTo analyzes run as AnalyzeWithSeries does and writes findings.json, curve.csv, intervals.csv, hosts.csv and, where several servers
-// shared the load, backends.csv into the folder dir, each whole or not at all. The run is read only once. The files are brought to the
-// disk while the caller uses f and s, without changing them: written, which the caller must call if err is nil, returns when they are
-// there, or why they are not.
+// WriteTo analyzes run as AnalyzeWithSeries does and writes findings.json, curve.csv,
+// intervals.csv, hosts.csv and, if several servers shared the load, backends.csv into the folder
+// dir, each file completely or not at all. The run is read only once. The files are written while
+// the caller uses f and s, without changing them: written, which the caller must call if err is
+// nil, waits until the files are on disk and returns the error of writing them.
 func WriteTo(dir string, run *results.Run) (f *Findings, s *Series, written func() error, err error) {
 	loaded, wrote := make(chan *data, 1), make(chan error, 2)
-	var unread error // it names its own file, not those that were to be written
+	var unread error // it names a file of the run, not a file to be written
 	go func() {
 		defer close(loaded)
 		wrote <- results.WriteFile(dir, results.IntervalsCSVFile, func(intervals io.Writer) error {
@@ -66,7 +67,7 @@ func WriteTo(dir string, run *results.Run) (f *Findings, s *Series, written func
 	return f, s, func() error { return errors.Join(<-wrote, <-wrote) }, nil
 }
 
-// writeConclusions writes what follows from the run as a whole.
+// writeConclusions writes the files that depend on the whole run.
 func writeConclusions(dir string, f *Findings, s *Series) error {
 	err := errors.Join(WriteFindings(dir, f), results.WriteFile(dir, results.CurveFile, func(w io.Writer) error { return CurveCSV(w, f) }))
 	if len(s.Backends) > 0 {
@@ -75,14 +76,14 @@ func writeConclusions(dir string, f *Findings, s *Series) error {
 	return err
 }
 
-// A csvTable writes lines of cells. The first error is kept in err.
+// A csvTable writes lines of cells. It keeps the first error in err.
 type csvTable struct {
 	out *csv.Writer
 	err error
 }
 
-// line writes one line: numbers with all their digits, nothing for what is nil, and no text that a spreadsheet takes
-// for a formula.
+// line writes one line: numbers with all their digits, an empty cell for nil, and texts in a form
+// that a spreadsheet does not interpret as a formula.
 func (t *csvTable) line(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
@@ -104,19 +105,19 @@ func (t *csvTable) line(cells ...any) {
 	t.err = cmp.Or(t.err, t.out.Write(texts))
 }
 
-// names writes the line of headers, which are separated by blanks.
+// names writes the header, whose names are separated by spaces.
 func (t *csvTable) names(names string) { t.err = t.out.Write(strings.Fields(names)) }
 
-// end writes what is buffered.
+// end flushes the buffer.
 func (t *csvTable) end() error {
 	t.out.Flush()
 	return cmp.Or(t.err, t.out.Error())
 }
 
-// number writes x with all its digits.
+// number formats x with all its digits.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// text makes a cell that no spreadsheet takes for a formula.
+// text returns a cell that a spreadsheet does not interpret as a formula.
 func text(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s
@@ -124,7 +125,7 @@ func text(s string) string {
 	return s
 }
 
-// curveNames are the columns of curve.csv; each names its unit.
+// curveNames are the columns of curve.csv. Each name contains its unit.
 const curveNames = `step clients rate_per_second measured_seconds active_clients
 throughput_bytes_per_second throughput_low_bytes_per_second throughput_high_bytes_per_second
 operations_per_second operations_low_per_second operations_high_per_second
@@ -145,7 +146,7 @@ output_seconds writing_share job_estimate_seconds
 job_mean_seconds job_p50_seconds job_p90_seconds job_p99_seconds job_p999_seconds job_max_seconds
 imbalance imbalance_by_chance imbalance_by_chance_p95 validity`
 
-// stepCells returns the cells of a step in the order of curveNames, without the last.
+// stepCells returns the cells of a step in the order of curveNames, without the last cell.
 func stepCells(s *steps.Figures) []any {
 	cells := []any{s.Step, s.Clients, s.Rate, s.Duration, s.ActiveClients,
 		s.Throughput, s.ThroughputLow, s.ThroughputHigh,
@@ -184,7 +185,7 @@ func quantileCells(q *steps.Quantiles) []any {
 	return []any{q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max}
 }
 
-// CurveCSV writes the curve, one line a step; each header names its unit.
+// CurveCSV writes the curve, one line per step. The name of each column contains its unit.
 func CurveCSV(w io.Writer, f *Findings) error {
 	t := &csvTable{out: csv.NewWriter(w)}
 	t.names(curveNames)
@@ -194,8 +195,8 @@ func CurveCSV(w io.Writer, f *Findings) error {
 	return t.end()
 }
 
-// BackendsCSV writes what each backend did over time, one line for each backend and stretch of time; each header
-// names its unit.
+// BackendsCSV writes the throughput and the sessions of the backends over time, one line for each
+// backend and stretch of time. The name of each column contains its unit.
 func BackendsCSV(w io.Writer, s *Series) error {
 	t := &csvTable{out: csv.NewWriter(w)}
 	t.names("time duration_seconds clients backend throughput_bytes_per_second sessions sum_bytes_per_second sum_per_client_bytes_per_second")

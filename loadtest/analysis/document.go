@@ -8,7 +8,7 @@ import (
 	"weir/loadtest/analysis/validity"
 )
 
-// The types of findings.json and of series, where their values are made.
+// These are the types of findings.json and of series that other packages define.
 type (
 	// Step is steps.Figures.
 	Step = steps.Figures
@@ -115,7 +115,8 @@ const (
 	ResourcePorts       = hosts.ResourcePorts
 )
 
-// Values of Balance.Source: whose figures the shares of backends are of.
+// Values of Balance.Source: the source of the figures from which the shares of backends are
+// computed.
 const (
 	ByClients   = limits.ByClients
 	ByLog       = limits.ByLog

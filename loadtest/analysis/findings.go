@@ -15,30 +15,31 @@ import (
 // FindingsVersion is the version of the format of findings.json.
 const FindingsVersion = 5
 
-// Findings is what a run showed. Its JSON is findings.json; the keys are part of the format. Quantities are in base
-// units: seconds, bytes, counts.
+// Findings are the results of a run. Their JSON is findings.json; the keys are part of the format.
+// Quantities are in base units: seconds, bytes, counts.
 type Findings struct {
 	Version  int             `json:"version"`          // FindingsVersion
-	Source   string          `json:"source,omitempty"` // FromTable; "" is a run directory
+	Source   string          `json:"source,omitempty"` // FromTable; "": from a run directory
 	Run      string          `json:"run"`
 	Name     string          `json:"name"`
 	Target   string          `json:"target"`
-	Work     string          `json:"workload"` // what each client did, in words
+	Work     string          `json:"workload"` // the work of each client, in words
 	Start    time.Time       `json:"start"`
 	Model    scenario.Model  `json:"model"`                  // closed or open
 	Measure  string          `json:"measure"`                // Throughput or Rate
-	Sessions *float64        `json:"sessions_per_operation"` // that clients made while load was held; nil: no operation ended
-	Renewed  int64           `json:"renewed,omitempty"`      // credentials that client processes read again because they were renewed
-	Ending   *measure.Ending `json:"ending"`                 // how the run ended; nil: it goes on, or was killed
-	// the result in one line of at most 100 letters where its numbers allow: value with interval, load, limit
+	Sessions *float64        `json:"sessions_per_operation"` // that clients opened while load was held; nil: no operation ended
+	Renewed  int64           `json:"renewed,omitempty"`      // number of times that client processes read renewed credentials again
+	Ending   *measure.Ending `json:"ending"`                 // reason of the end; nil: the run continues, or was killed
+	// the result in one line of at most 100 letters if its numbers permit: value with interval,
+	// load, limit
 	Headline string            `json:"headline"`
-	Verdict  string            `json:"verdict"`          // begins with Headline; one fact a line
+	Verdict  string            `json:"verdict"`          // begins with Headline; one fact per line
 	Facts    []fact.Fact       `json:"facts"`            // of Verdict
-	Search   string            `json:"search,omitempty"` // of a run that searched: its last decision, how it ended that is
+	Search   string            `json:"search,omitempty"` // last decision of a search, the reason of its end
 	Validity validity.Validity `json:"validity"`
 	Curve    []steps.Figures   `json:"curve"`
-	// Correlation is that of neighboring batch means within the steps, by which all intervals are widened; 0: no more
-	// than chance.
+	// Correlation is the correlation of neighboring batch means within the steps, by which all
+	// intervals are widened; 0: no more than by chance.
 	Correlation float64       `json:"batch_correlation"`
 	Phases      []steps.Phase `json:"phases"`
 	Kinds       []steps.Part  `json:"kinds"`   // measurement time of all steps, by kind of operation
@@ -54,21 +55,21 @@ type Findings struct {
 
 	Subintervals []steps.Subinterval `json:"subintervals"`
 	Fits         *Fits               `json:"fits"`          // nil: too few steps
-	Power        *Operating          `json:"maximum_power"` // most throughput over latency
-	Collapse     *Collapse           `json:"collapse"`      // nil: none
-	Hysteresis   []Hysteresis        `json:"hysteresis"`    // of loads that were held on the way up and down
+	Power        *Operating          `json:"maximum_power"` // the highest throughput divided by latency
+	Collapse     *Collapse           `json:"collapse"`      // nil: throughput did not collapse
+	Hysteresis   []Hysteresis        `json:"hysteresis"`    // of loads held both on the way up and down
 	Boundaries   []Boundary          `json:"boundaries"`
-	Bottleneck   []limits.Bottleneck `json:"bottleneck"` // the first to saturate comes first
-	Balance      *limits.Balance     `json:"balance"`    // nil: fewer than two servers shared the load, or it is not known
+	Bottleneck   []limits.Bottleneck `json:"bottleneck"` // in the order of saturation
+	Balance      *limits.Balance     `json:"balance"`    // nil: fewer than two servers shared the load, or unknown
 
-	// of a run whose clients have several workloads; Curve is of all together
+	// of a run whose clients have several workloads; Curve has the sums of all workloads
 	Populations []steps.PopulationCurve    `json:"populations,omitempty"`
 	Workers     []validity.WorkerFigure    `json:"workers,omitempty"`          // of a run on many machines
 	Transfers   *transfers.TransferFigures `json:"transfers,omitempty"`        // of a record of transfers
-	Parts       *PartFits                  `json:"subinterval_fits,omitempty"` // where workers are jobs of a batch system
+	Parts       *PartFits                  `json:"subinterval_fits,omitempty"` // if workers are jobs of a batch system
 }
 
-// curve returns the curve without figures that the document leaves out.
+// curve returns the curve with only the figures that the document has.
 func (f *Findings) curve() *steps.Curve {
 	return steps.CurveOf(f.Curve, f.Measure, f.Model, f.Source == FromTable)
 }
@@ -79,18 +80,18 @@ func (f *Findings) Open() bool { return f.Model == scenario.OpenModel }
 // OfJobs reports whether the run's clients ran jobs.
 func (f *Findings) OfJobs() bool { return f.curve().OfJobs() }
 
-// Load names the load by which steps differ: clients, jobs, or arrivals/s.
+// Load returns the name of the load by which steps differ: clients, jobs, or arrivals/s.
 func (f *Findings) Load() string { return f.curve().Load() }
 
-// Things are what is counted where no payload is moved: operations/s, or jobs/s where each is a program of the
-// user's.
+// Things returns the unit of the counts of a run that moves no payload: operations/s, or jobs/s if
+// each operation is a program of the user.
 func (f *Findings) Things() string { return f.curve().Things() }
 
-// LimitText returns one sentence on the limit of the curve, "" if it was not judged.
+// LimitText returns one sentence on the limit of the curve, "" if the limit was not judged.
 func (f *Findings) LimitText() string { return limits.LimitText(f.curve(), f.Bottleneck) }
 
-// Counting returns a copy of f whose curve has only the steps that count, or f itself if all do. The curve is empty
-// if too few are left to show anything.
+// Counting returns a copy of f whose curve has only the steps that count, or f itself if all steps
+// count. The curve is empty if too few steps are left for a result.
 func (f *Findings) Counting() *Findings {
 	all := f.curve()
 	left := all.Counting()

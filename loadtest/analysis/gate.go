@@ -11,9 +11,10 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A Gate holds a run against those of its thresholds that may stop it ("or stop"), while it goes on. When the hold of
-// a step is over, the step is judged as Analyze judges it. During the hold it is judged about every ten seconds, on
-// what there is of it, and only what is broken beyond doubt counts. It is not safe for concurrent use.
+// A Gate compares a run, while it is in progress, with the thresholds that may stop it ("or stop").
+// When the hold of a step ends, the step is judged as Analyze judges it. During the hold it is
+// judged about every ten seconds on the data recorded so far, and only a threshold that is broken
+// beyond doubt counts. It is not safe for concurrent use.
 type Gate struct {
 	thresholds []scenario.Threshold
 	texts      []string
@@ -22,14 +23,14 @@ type Gate struct {
 	ended      int // the last step that was judged as a whole
 }
 
-// During a hold a step is judged every so often, if so many operations ended.
+// A step is judged during its hold every gateEvery if at least gateLeast operations have ended.
 const (
 	gateEvery = 10 * time.Second
 	gateLeast = 20
 )
 
-// NewGate returns the gate of a plan, nil if none of its thresholds may stop it. One that cannot be read is left to
-// Analyze.
+// NewGate returns the gate of a plan, nil if no threshold of the plan may stop the run. It ignores
+// thresholds that cannot be parsed: Analyze reports them.
 func NewGate(p *scenario.Plan) *Gate {
 	g := &Gate{steps: map[int]scenario.Step{}}
 	for _, text := range p.Thresholds {
@@ -49,12 +50,13 @@ func NewGate(p *scenario.Plan) *Gate {
 // A Violation is a threshold that ends a run because it is not met.
 type Violation struct {
 	Threshold string // as in the plan
-	Text      string // for people: the threshold, and how it was not met
+	Text      string // for people: the threshold and the value that broke it
 	Stopped   *measure.StoppedStep
 }
 
-// Saw takes the next interval of the run. It returns the threshold that ends the run now, nil if none does. Intervals
-// of one second come one after the other; what a second shows is judged when the next begins.
+// Saw adds the next interval of the run. It returns the threshold that ends the run now, nil if the
+// run continues. Intervals of one second arrive in order; a second is judged when the next second
+// begins.
 func (g *Gate) Saw(v *measure.Interval) (broken *Violation) {
 	switch {
 	case g.sum.Number > 0 && (v.Step != g.sum.Number || v.Phase != measure.Measured):
@@ -69,7 +71,7 @@ func (g *Gate) Saw(v *measure.Interval) (broken *Violation) {
 	return broken
 }
 
-// End says that the hold of the current step is over, if there is one, and returns as Saw does.
+// End ends the hold of the current step, if there is a current step, and returns as Saw does.
 func (g *Gate) End() *Violation {
 	if g.sum.Number == 0 {
 		return nil
@@ -80,11 +82,12 @@ func (g *Gate) End() *Violation {
 	return broken
 }
 
-// judge returns the first threshold that the current step does not meet. What was not measured does not stop a run.
+// judge returns the first threshold that the current step does not meet. A quantity that was not
+// measured does not stop a run.
 func (g *Gate) judge(value func(scenario.Threshold) figure) *Violation {
 	now, step := g.sum.Step(), g.steps[g.sum.Number]
 	clients := step.Clients
-	if step.Number == 0 { // no step of the plan
+	if step.Number == 0 { // not a step of the plan
 		clients = int(math.Round(now.ActiveClients))
 	}
 	for i, t := range g.thresholds {
@@ -97,7 +100,7 @@ func (g *Gate) judge(value func(scenario.Threshold) figure) *Violation {
 	return nil
 }
 
-// plannedLoad names the load that a step was planned to have.
+// plannedLoad returns the planned load of a step as a text.
 func plannedLoad(clients int, rate float64) string {
 	c := &steps.Curve{Model: scenario.ClosedModel}
 	if rate > 0 {
@@ -106,11 +109,11 @@ func plannedLoad(clients int, rate float64) string {
 	return c.At(&steps.Working{Figures: &steps.Figures{Clients: clients, Rate: rate}})
 }
 
-// soFar is what was measured of a step's hold. The zero value is that of none.
+// soFar is the measured part of the hold of a step. Its zero value belongs to no step.
 type soFar struct {
 	steps.Total
 	at   time.Time // start of the newest second
-	next float64   // seconds of hold after which it is judged next
+	next float64   // seconds of hold after which the step is judged next
 }
 
 func (s *soFar) ended() int64 { return s.Done + s.Errors() }
@@ -128,12 +131,14 @@ func (s *soFar) take(v *measure.Interval) {
 	s.Add(&v.Sum)
 }
 
-// doubt is by how many standard deviations a count or a quantile must be beyond a limit to break it in the middle of
-// a hold. A step is looked at many times, so 95% would stop one run in a few by chance.
+// doubt is the number of standard deviations by which a count or a quantile must exceed a limit to
+// break it in the middle of a hold. A step is judged many times, so 95% would stop one run in a few
+// by chance.
 const doubt = 3
 
-// surely returns the value next to the limit that the step's figure can still be believed to have: its lower bound
-// for thresholds with <, the upper one for those with >. It is not known where that cannot be said.
+// surely returns the bound of the confidence interval of the step's figure that is closest to
+// meeting the threshold: its lower bound for thresholds with <, the upper bound for thresholds with
+// >. The figure is not known if it has no such bound.
 func (s *soFar) surely(t scenario.Threshold) figure {
 	name, upper := t.Measure.Name, t.Upper()
 	switch name {
@@ -141,7 +146,7 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 		return wilson(min(s.Bad(), s.ended()), s.ended(), upper)
 	case "missed_ratio":
 		return wilson(s.Missed, s.ended()+s.Missed, upper)
-	case "wait_ratio": // an operation can be told to wait many times: a count of Poisson's
+	case "wait_ratio": // the service can delay an operation many times: a count of Poisson's
 		n, k := float64(s.ended()), float64(s.Waits)
 		return figure{value: stats.Ratio(max(0, k+side(upper)*doubt*math.Sqrt(max(k, 1))), n), known: n > 0}
 	case "job_failure_ratio":
@@ -173,7 +178,7 @@ func (s *soFar) surely(t scenario.Threshold) figure {
 	return duringOf(h, name[i+1:], upper)
 }
 
-// side is the direction in which the doubt lies.
+// side returns the sign of the deviation that doubt adds.
 func side(upper bool) float64 {
 	if upper {
 		return -1
@@ -192,8 +197,9 @@ func wilson(k, n int64, lower bool) figure {
 	return known(min(max(x, 0), 1))
 }
 
-// duringOf returns a bound of a quantile, the mean or the maximum of durations. How many of n values lie below their
-// q-quantile is a binomial count, so a quantile's bounds are those of its neighbors in rank.
+// duringOf returns a bound of a quantile, the mean or the maximum of durations. The number of n
+// values that lie below their q-quantile is a binomial count, so the bounds of a quantile are its
+// neighbors in rank.
 func duringOf(h *measure.Histogram, which string, lower bool) figure {
 	n := float64(h.Count())
 	if n == 0 {

@@ -12,11 +12,12 @@ import (
 	"weir/loadtest/analysis/validity"
 )
 
-// longest is how many letters a headline has at most, where its numbers allow.
+// longest is the maximum number of letters of a headline, if its numbers permit.
 const longest = 100
 
-// headline returns one line on the yield of the optimum, with its interval, its load and the limit, and the facts of
-// it. If it is too long, first the host of the limit is left out, then all of the limit; not so in the facts.
+// headline returns one line on the yield of the optimum, with its interval, its load and the limit,
+// and the facts of this line. If it is too long, first the host of the limit is left out, then the
+// whole limit; the facts keep them.
 func (f *conclusion) headline() (string, []fact.Fact) {
 	if f.best() < 0 {
 		return f.nothing()
@@ -31,14 +32,15 @@ func (f *conclusion) headline() (string, []fact.Fact) {
 	switch {
 	case !used:
 		return fitting(clauses(peak, limit.Text), clauses(peak, short.Text), peak), facts
-	case limits.OthersNamed(f.Bottleneck): // the limit has the reason
+	case limits.OthersNamed(f.Bottleneck): // the limit includes the reason
 		return fitting(clauses(peak, limit.Text), clauses(peak, program.Text)), facts
 	}
 	return fitting(clauses(peak, limit.Text, others.Text), clauses(peak, short.Text, program.Text), clauses(peak, program.Text)),
 		append(facts, others)
 }
 
-// peakFacts name the optimum: "Peak 8.32 Gbit/s (8.10 to 8.52) at 16 clients", and how much failed there.
+// peakFacts returns the facts of the optimum: "Peak 8.32 Gbit/s (8.10 to 8.52) at 16 clients", and
+// the share of failed operations.
 func (f *conclusion) peakFacts() []fact.Fact {
 	peak := f.peakFact()
 	if lost := f.c.Steps[f.best()].Unwell(); lost >= 0.01 {
@@ -67,14 +69,15 @@ func (f *conclusion) peakFact() fact.Fact {
 	return fact.New("verdict.peak.heaviest", "yield", yield, "unit", unit, "low", low, "high", high, "load", load)
 }
 
-// unclear reports whether the interval of what step s gave contains zero, or is as wide as twice the mean.
+// unclear reports whether the interval of the yield of step s contains zero, or is at least as wide
+// as twice the mean.
 func (f *conclusion) unclear(s *steps.Working) bool {
 	mean, _, _ := f.c.Yield(s)
 	low, high := f.c.Bounds(s)
 	return high > low && (low <= 0 || high-mean >= mean)
 }
 
-// nothing returns the reason for which there is no optimum.
+// nothing returns the reason why the run has no optimum.
 func (f *conclusion) nothing() (string, []fact.Fact) {
 	right, bad, by := f.c.Counts()
 	var why fact.Fact
@@ -94,7 +97,7 @@ func (f *conclusion) nothing() (string, []fact.Fact) {
 	return why.Text, []fact.Fact{why}
 }
 
-// fitting returns the first of texts that is no longer than a headline may be, the last one if there is none.
+// fitting returns the first text that fits into a headline, or the last text if all are too long.
 func fitting(texts ...string) string {
 	for _, text := range texts {
 		if utf8.RuneCountInString(text) <= longest {
@@ -108,8 +111,8 @@ func clauses(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
 }
 
-// reportOutages puts what was not available in front of the headline and the verdict of the steps that count, of which
-// there are left, and adds what pauses after errors did.
+// reportOutages puts the outages in front of the headline and the verdict of the steps that count,
+// and adds the effect of pauses after errors. left is the number of steps that count.
 func (f *conclusion) reportOutages(left int) {
 	texts, facts := []string{f.Verdict}, f.Facts
 	if away, why := f.outageHeadline(left); away != "" {
@@ -132,8 +135,8 @@ func (f *conclusion) reportOutages(left int) {
 	f.Verdict, f.Facts = strings.Join(append(texts, fact.Texts(pauses)...), "\n"), append(facts, pauses...)
 }
 
-// outageHeadline returns the headline of a run in which steps do not count, "" if all do, and the fact of it. left is
-// the number of steps that count.
+// outageHeadline returns the headline of a run in which steps do not count, "" if all steps count,
+// and the fact of the headline. left is the number of steps that count.
 func (f *conclusion) outageHeadline(left int) (string, fact.Fact) {
 	if len(f.c.Excluded()) == 0 {
 		return "", fact.Fact{}
@@ -152,8 +155,8 @@ func (f *conclusion) outageHeadline(left int) (string, fact.Fact) {
 	return fitting(some.Text, short.Text), some
 }
 
-// firstExclusion returns the reason for which the first excluded step does not count: with the moments of an outage, if
-// there was one in which operations failed.
+// firstExclusion returns the reason why the first excluded step does not count: with the times of
+// an outage, if there was an outage in which operations failed.
 func (f *conclusion) firstExclusion() string {
 	for o := range basics.Each(f.Outages) {
 		if o.Kind == validity.OutageFailed {

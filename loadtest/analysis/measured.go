@@ -10,7 +10,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A figure is a value and, if there is one, its 95% interval.
+// A figure is a value and, if it is known, its 95% interval.
 type figure struct {
 	value     float64
 	low, high *float64
@@ -19,7 +19,8 @@ type figure struct {
 
 func known(x float64) figure { return figure{value: x, known: true} }
 
-// judge holds v against t. Where another run may be judged the other way, doubt says so.
+// judge compares v with t. It returns a fact in doubt if the interval contains the limit, so that
+// another run may be judged differently.
 func (v figure) judge(t scenario.Threshold) (met bool, certain *bool, doubt []fact.Fact) {
 	met = t.Met(v.value)
 	if v.low == nil || v.high == nil {

@@ -11,7 +11,7 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// optimum turns that of the points into what findings.json holds.
+// optimum converts the optimum of the points into the Optimum of findings.json.
 func (f *conclusion) optimum(o shape.Optimum) *Optimum {
 	s := f.c.Steps[o.Least]
 	out := &Optimum{Step: s.Step, Clients: s.Clients, ClientsLow: f.c.Steps[o.Low()].Clients, ClientsHigh: f.c.Steps[o.High()].Clients,
@@ -23,8 +23,8 @@ func (f *conclusion) optimum(o shape.Optimum) *Optimum {
 	return out
 }
 
-// peak is where the model that describes the curve is highest, nil if that is not sure, or the measured steps have
-// their maximum elsewhere.
+// peak returns the maximum of the model that describes the curve, nil if its place is not certain,
+// or if the measured steps have their maximum elsewhere.
 func (f *conclusion) peak(fits *fit.Fits) *Estimate {
 	if !f.Optimum.Inside || !describes(fits) {
 		return nil
@@ -44,7 +44,8 @@ func (f *conclusion) peak(fits *fit.Fits) *Estimate {
 	return new(m.Max.Clients)
 }
 
-// disagree is by how much a model's maximum may lie above all that was measured for its place to be believed.
+// disagree is the largest share by which the maximum of a model may lie above all measured values
+// if its place is to be credible.
 const disagree = 0.1
 
 // describes reports whether a model describes the curve.
@@ -52,12 +53,12 @@ func describes(fits *fit.Fits) bool {
 	return fits != nil && fits.Unfit == "" && fits.Named(fits.Best) != nil
 }
 
-// knee is where the model that describes the curve bends, or the tested step at which the curve does; nil where it
-// does not, or no model describes it.
+// knee returns the knee of the model that describes the curve, or the tested step at the knee of
+// the curve. It returns nil if there is no knee, or no model describes the curve.
 func (f *conclusion) knee(o shape.Optimum, points []shape.Point, fits *fit.Fits) *Knee {
 	lightest := f.c.LoadOf(f.c.Steps[f.c.Lightest()])
 	if points[o.Low()].Load == lightest || fits != nil && fits.Unfit != "" && len(fits.All()) > 1 {
-		return nil // the lightest load may give the best already, or what bends is noise
+		return nil // the lightest load may give the best already, or the bend is noise
 	}
 	k, how := f.bend(points, fits)
 	if k == nil || math.Round(k.Load) <= lightest {
@@ -78,7 +79,8 @@ func (f *conclusion) knee(o shape.Optimum, points []shape.Point, fits *fit.Fits)
 }
 
 func (f *conclusion) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, how string) {
-	// with so few points that a line has no rival, the best model is no reason to call the curve straight
+	// with so few points that no model competes with the line, the best model is no reason to call
+	// the curve straight
 	if !describes(fits) || fits.Best == fit.Line && len(fits.All()) == 1 {
 		k, _ = shape.KneeAmong(points)
 		return k, fact.New("verdict.method.knee").Text
@@ -96,8 +98,8 @@ func (f *conclusion) bend(points []shape.Point, fits *fit.Fits) (k *shape.Knee, 
 	return k, fact.New("verdict.method.knee.fitted", "model", m.Name).Text
 }
 
-// measured returns what was measured at a load: of the steps of that load, or on the straight line between the next
-// lighter and the next heavier ones.
+// measured returns the measured yields at a load: the means of the steps with that load, or a
+// linear interpolation between the next lighter and the next heavier steps.
 func (f *conclusion) measured(load float64) (throughput, operations float64) {
 	left, right := math.Inf(-1), math.Inf(1)
 	for i := range f.c.Steps {
@@ -140,7 +142,8 @@ func (f *conclusion) nearest(x float64) *steps.Working {
 	return f.c.Steps[best]
 }
 
-// collapse returns where throughput broke down beyond the best step, nil if it did not.
+// collapse returns the load beyond the best step at which throughput broke down, nil if it did not
+// break down.
 func (f *conclusion) collapse(points []shape.Point, best int) *Collapse {
 	b := shape.Collapse(points, best)
 	if b == nil {

@@ -14,7 +14,7 @@ import (
 	"weir/storage"
 )
 
-// A record is a line of a table in the making, as encoding/csv would write it.
+// A record is a line of a table under construction, in the format of encoding/csv.
 type record []byte
 
 func (r *record) sep() {
@@ -23,7 +23,7 @@ func (r *record) sep() {
 	}
 }
 
-// float adds x with all its digits; nothing for what is not known.
+// float adds x with all its digits, or an empty cell if x is NaN, which means unknown.
 func (r *record) float(x float64) {
 	r.sep()
 	if !math.IsNaN(x) {
@@ -41,12 +41,13 @@ func (r *record) time(t time.Time) {
 	*r = t.UTC().AppendFormat(*r, time.RFC3339Nano)
 }
 
-// text adds s in quotes where it needs them. The first cell of a line must not be one of these: it may be empty.
+// text adds s, in quotes if it needs them. It must not be used for the first cell of a line, as it
+// may be empty.
 func (r *record) text(s string) {
 	*r = append(*r, ',')
 	s = text(s)
 	for i := range len(s) {
-		if c := s[i]; c < '-' || c > 'z' || c == '\\' { // letters, digits and what stands in names of hosts
+		if c := s[i]; c < '-' || c > 'z' || c == '\\' { // letters, digits and the characters of host names
 			*r = append(*r, quoted(s)...)
 			return
 		}
@@ -54,7 +55,7 @@ func (r *record) text(s string) {
 	*r = append(*r, s...)
 }
 
-// quoted leaves it to encoding/csv how a cell is written.
+// quoted returns a cell as encoding/csv writes it.
 func quoted(s string) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -65,7 +66,8 @@ func quoted(s string) string {
 
 func (r *record) end() { *r = append(*r, '\n') }
 
-// table begins a table: its header is written, write adds rows. Nothing is written where w is nil.
+// table writes the header of a table. The function write adds rows. If w is nil, nothing is
+// written.
 func table(w io.Writer, names []string) (write func(row []byte) error, err error) {
 	if w == nil {
 		return func([]byte) error { return nil }, nil
@@ -77,7 +79,8 @@ func table(w io.Writer, names []string) (write func(row []byte) error, err error
 	}, err
 }
 
-// intervalTable is intervals.jsonl as a table, its histograms as count and quantiles, errors in a column a class.
+// intervalTable writes intervals.jsonl as a table: histograms as counts and quantiles, errors in
+// one column per class.
 func intervalTable(w io.Writer) (render func([]byte, *measure.Interval) []byte, write func([]byte) error, err error) {
 	names := []string{"start", "duration_seconds", "step", "phase", "clients", "kind", "server", "population", "moved_bytes",
 		"discarded_bytes", "wire_bytes", "begun", "done", "retried", "verified", "wrong", "encoded", "sessions", "missed",
@@ -136,8 +139,8 @@ func intervalRow(out []byte, iv *measure.Interval) []byte {
 	return out
 }
 
-// hostTable is hosts.jsonl as a table, one line a sample: sums over disks and interfaces, CPU of the two sides'
-// processes.
+// hostTable writes hosts.jsonl as a table, one line per sample: sums over disks and interfaces, and
+// the CPU of the processes of both sides.
 func hostTable(w io.Writer) (render func([]byte, *monitor.Sample) []byte, write func([]byte) error, err error) {
 	write, err = table(w, []string{"time", "duration_seconds", "host", "role", "cores", "cpu_busy_share", "cpu_user_share", "cpu_system_share",
 		"cpu_iowait_share", "cpu_steal_share", "busiest_core_share", "load1", "memory_available_bytes", "server_cpu_cores", "client_cpu_cores",

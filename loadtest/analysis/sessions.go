@@ -10,14 +10,15 @@ import (
 	"weir/storage"
 )
 
-// From so many sessions per operation on a session that was to be kept was kept in part only, or not at all.
+// Numbers of sessions per operation from which a session that clients were to keep counts as kept
+// in part, or as not kept.
 const (
 	sessionsInPart = 0.05
 	sessionsNone   = 0.5
 )
 
-// sessions counts the sessions that clients made for each operation, and says so where they were to keep theirs: a
-// service may close each connection.
+// sessions computes the number of sessions that clients opened for each operation, and reports it
+// if clients were to keep their sessions: a service may close each connection.
 func sessions(d *steps.Run, f *Findings, c *steps.Curve) {
 	made, ended, done := 0.0, 0.0, int64(0)
 	for _, s := range c.Steps {
@@ -45,8 +46,8 @@ func sessions(d *steps.Run, f *Findings, c *steps.Curve) {
 	f.Work = d.Plan.WorkTextWith(fmt.Sprintf("session %s (%s made per operation)", how, unit.Significant(each)))
 }
 
-// signing says whether the service had requests signed, where clients of the XRootD protocol proved who they are, and how often
-// credentials were renewed.
+// signing reports whether the service required signed requests, if clients of the XRootD protocol
+// authenticated, and the number of times that credentials were renewed.
 func signing(d *steps.Run, f *Findings, c *steps.Curve) {
 	signed, ended := 0.0, 0.0
 	for _, s := range c.Steps {

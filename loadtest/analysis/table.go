@@ -13,27 +13,28 @@ import (
 	"weir/loadtest/analysis/validity"
 )
 
-// FromTable is the Source of findings that were made from a table.
+// FromTable is the Source of findings on a table.
 const FromTable = "table"
 
-// What the points of a curve are made of.
+// Sources of the points of a curve.
 const (
-	PointsOfRows         = "rows"         // each row, those of one load joined
+	PointsOfRows         = "rows"         // each row; the rows of one load are joined
 	PointsOfSteps        = "steps"        // each step while all clients were active: its second and third quarter
 	PointsOfSubintervals = "subintervals" // each quarter of each step
 )
 
-// TableOptions say how a table is taken.
+// TableOptions are the settings of an analysis of a table.
 type TableOptions struct {
-	Points     string   // one of PointsOf...; "": steps where there are times and steps, else rows
-	Boundaries []string // conditions, as in a scenario; nil: the default ones
+	Points     string   // one of PointsOf...; "": steps if the table has times and steps, else rows
+	Boundaries []string // conditions, as in a scenario; nil: the default conditions
 }
 
-// mostTablePoints is how many points a curve of a table may have.
+// mostTablePoints is the maximum number of points of a curve of a table.
 const mostTablePoints = 2000
 
-// AnalyzeTable analyses a table of measurements that another program has made, as a run is analyzed. What a table
-// does not tell is a check that was skipped. The error says what the table lacks for the points that were asked for.
+// AnalyzeTable analyzes a table of measurements of another program, as Analyze analyzes a run. A
+// check for which the table has no data is skipped. The error names the data that the table lacks
+// for the requested points.
 func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 	f := &Findings{
 		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: steps.Throughput,
@@ -63,13 +64,13 @@ func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 	return f, nil
 }
 
-// A reader makes points of a table's rows.
+// A reader computes points from the rows of a table.
 type reader struct {
 	*given.Table
 	seconds []float64 // that each row represents; nil: the table has no times
 }
 
-// curve returns the points.
+// curve returns the curve of the points.
 func (r *reader) curve(f *Findings, points string) (*steps.Curve, error) {
 	c := &steps.Curve{Measure: f.Measure, Model: f.Model, Table: true}
 	if points == "" {
@@ -98,8 +99,8 @@ func (r *reader) curve(f *Findings, points string) (*steps.Curve, error) {
 	return c, nil
 }
 
-// repetitions groups rows of one load, in the order of the table. Loads that rise and then fall again are separate
-// on both ways, unless a load is there twice on one of them.
+// repetitions groups rows with the same load, in the order of the table. If loads rise and then
+// fall again, the groups of the two directions are separate, unless one direction has a load twice.
 func (r *reader) repetitions() [][]int {
 	var runs [][]int // of neighbors with the same load
 	turns, rising := 0, true
@@ -136,7 +137,7 @@ func (r *reader) repetitions() [][]int {
 	return all
 }
 
-// point joins rows to one point of the curve.
+// point joins rows into one point of the curve.
 func (r *reader) point(number int, rows []int) *steps.Working {
 	s := &steps.Working{Figures: &steps.Figures{Step: number, ActiveClients: r.mean(given.Clients, rows),
 		Hosts: []hosts.HostFigure{}, Resources: []steps.ResourceUsage{}}}
@@ -168,7 +169,7 @@ func (r *reader) point(number int, rows []int) *steps.Working {
 	return s
 }
 
-// yields are what points are compared by, of each row where it is known.
+// yields returns the values by which points are compared, for each row with a known value.
 func (r *reader) yields(rows []int) []float64 {
 	var out []float64
 	for _, i := range rows {
@@ -186,8 +187,8 @@ func (r *reader) yields(rows []int) []float64 {
 	return out
 }
 
-// spread makes the interval of a point of its rows' yields: of a series those are joined to batches first, as the
-// seconds of a hold are.
+// spread computes the interval of a point from the yields of its rows. The yields of a series are
+// joined to batches first, as the seconds of a hold are.
 func (r *reader) spread(s *steps.Working, yields []float64) {
 	if r.seconds != nil {
 		yields = joined(yields, steps.MostBatches)
@@ -206,7 +207,7 @@ func (r *reader) spread(s *steps.Working, yields []float64) {
 	s.OperationsLow, s.OperationsHigh = &low, &high
 }
 
-// joined returns at most so many means of neighbors.
+// joined returns means of neighbors, at most the number most.
 func joined(x []float64, most int) []float64 {
 	if len(x) <= most {
 		return x
@@ -218,7 +219,8 @@ func joined(x []float64, most int) []float64 {
 	return out
 }
 
-// mean of the known values of a column, weighted by the time that each row represents; 0 where none is.
+// mean returns the mean of the known values of a column, weighted by the time that each row
+// represents; 0 without known values.
 func (r *reader) mean(k given.Kind, rows []int) float64 {
 	var sum, weight float64
 	for _, i := range rows {
@@ -233,7 +235,7 @@ func (r *reader) mean(k given.Kind, rows []int) float64 {
 	return stats.Ratio(sum, weight)
 }
 
-// errors fills in what failed.
+// errors fills in the numbers of failed and completed operations, and the error ratio.
 func (r *reader) errors(s *steps.Working, rows []int) {
 	counted := func(k given.Kind) (n int64) {
 		for _, i := range rows {

@@ -13,7 +13,7 @@ import (
 	"weir/loadtest/analysis/validity"
 )
 
-// steps returns the rows of each step; of the whole table without such a column.
+// steps returns the rows of each step, or of the whole table if it has no column of steps.
 func (r *reader) steps() [][]int {
 	all := make([][]int, max(1, len(r.Steps)))
 	for i := range r.Len() {
@@ -26,8 +26,9 @@ func (r *reader) steps() [][]int {
 	return all
 }
 
-// spans returns how many seconds each row represents: to the next row of its step, the last one as long as the one
-// before; nil without times. A step of one row represents one second.
+// spans returns the number of seconds that each row represents: the time to the next row of its
+// step; the last row has the length of the row before. A step of one row represents one second.
+// spans returns nil for a table without times.
 func (r *reader) spans() []float64 {
 	if !r.Has(given.Time) {
 		return nil
@@ -48,7 +49,7 @@ func (r *reader) spans() []float64 {
 	return out
 }
 
-// pieces are where rows of one step lie in it.
+// pieces returns the places of rows within their step.
 func (r *reader) pieces(rows []int) []steps.Piece {
 	lengths := make([]float64, len(rows))
 	for j, i := range rows {
@@ -57,8 +58,8 @@ func (r *reader) pieces(rows []int) []steps.Piece {
 	return steps.Pieces(lengths)
 }
 
-// subintervals cuts each step into four parts of equal length. A row that two of them share counts for both, each
-// with its part.
+// subintervals cuts each step into four parts of equal length. A row that lies in two parts counts
+// for each of them with its share.
 func (r *reader) subintervals() []steps.Subinterval {
 	all := []steps.Subinterval{}
 	for n, rows := range r.steps() {
@@ -87,8 +88,8 @@ func known0(v given.Value) float64 {
 	return v.X
 }
 
-// quarters makes the points of steps, of their two middle quarters or of each quarter for itself. The spread is that
-// of the rows whose middle lies in it.
+// quarters makes the points of steps, from their two middle quarters or from each quarter. The
+// spread is computed from the rows whose middle lies in these quarters.
 func (r *reader) quarters(subs []steps.Subinterval, points string) []*steps.Working {
 	var all []*steps.Working
 	for n, rows := range r.steps() {
@@ -113,7 +114,7 @@ func (r *reader) quarters(subs []steps.Subinterval, points string) []*steps.Work
 	return all
 }
 
-// pointOf makes a point of some quarters of a step; rows are those in them.
+// pointOf makes a point from some quarters of a step; rows are the rows in these quarters.
 func (r *reader) pointOf(number int, rows []int, of []steps.Subinterval) *steps.Working {
 	s := r.point(number, rows)
 	s.Duration, s.ActiveClients, s.Throughput = 0, 0, 0
@@ -133,7 +134,7 @@ func (r *reader) pointOf(number int, rows []int, of []steps.Subinterval) *steps.
 	return s
 }
 
-// validity checks what a table can be checked for. That is too little to call it valid.
+// validity runs the checks for which a table has data. They are too few to call the table valid.
 func (r *reader) validity(curve *steps.Curve) validity.Validity {
 	checks := []validity.Check{r.checkRows(curve), r.checkErrors(curve), r.checkLittle(curve)}
 	for _, name := range []string{"clock", "verification", "both ends agree", "generator", "steadiness", "quiet machines", "monitoring"} {
@@ -176,11 +177,12 @@ func (r *reader) checkErrors(curve *steps.Curve) validity.Check {
 	return c
 }
 
-// impossible is the share of the clients' time above which operations took more of it than there was.
+// impossible is the ratio of the time of operations to the time of the clients above which the data
+// is certainly wrong.
 const impossible = 1.05
 
-// checkLittle asks whether operations took more time than the clients had: with pauses they take less, so only that
-// shows a mistake, such as a wrong unit.
+// checkLittle checks whether operations took more time than the clients had. With pauses they take
+// less, so only an excess shows a mistake, such as a wrong unit.
 func (r *reader) checkLittle(curve *steps.Curve) validity.Check {
 	c := validity.Check{Name: "Little's law", Status: validity.OK}
 	var over []fact.Fact

@@ -11,19 +11,19 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A Judgment is one of the scenario's thresholds held against what was found.
+// A Judgment is the result of a threshold of the scenario.
 type Judgment struct {
-	Threshold string `json:"threshold"` // as the scenario has it
-	Met       bool   `json:"met"`       // false also where nothing was measured that could be judged
-	// Certain is false where the 95% interval of the value that decided holds the limit, so that another run may be
-	// judged the other way. It is nil where there is no interval.
+	Threshold string `json:"threshold"` // as in the scenario
+	Met       bool   `json:"met"`       // also false if the quantity was not measured
+	// Certain is false if the limit lies within the 95% interval of the deciding value, so that
+	// another run may be judged differently. It is nil if there is no interval.
 	Certain *bool  `json:"certain"`
-	Detail  string `json:"detail"` // the texts of Facts: the value that decided, with its step
+	Detail  string `json:"detail"` // the texts of Facts: the deciding value, with its step
 
 	Facts []fact.Fact `json:"facts,omitempty"`
 }
 
-// undecided returns the judgment of a threshold that could not be judged, so that it is not met.
+// undecided returns a judgment that is not met, for a threshold that cannot be judged.
 func undecided(why fact.Fact) Judgment { return decided(false, nil, why) }
 
 func decided(met bool, certain *bool, why ...fact.Fact) Judgment {
@@ -35,8 +35,8 @@ func (f *Findings) Missed() bool {
 	return slices.ContainsFunc(f.Thresholds, func(j Judgment) bool { return !j.Met })
 }
 
-// judged holds thresholds against the curve. A threshold without a step must be met at every step; one that no step
-// can answer is not met, so that a gate never opens by accident.
+// judged judges thresholds by the curve. A threshold without a step must be met at every step; a
+// threshold for which no step has a value is not met, so that a gate never opens by accident.
 func (f *conclusion) judged(thresholds []string) []Judgment {
 	out := []Judgment{}
 	for _, text := range thresholds {
@@ -56,7 +56,7 @@ func (f *conclusion) judged(thresholds []string) []Judgment {
 	return out
 }
 
-// stopped makes sure that a threshold that ended the run counts as broken: the seconds after the decision may have
+// stopped marks a threshold that ended the run as broken: the seconds after the decision may have
 // changed the figure again.
 func stopped(d *steps.Run, judged []Judgment) []Judgment {
 	for _, e := range d.Events {
@@ -92,7 +92,7 @@ func shown(t scenario.Threshold, value float64) fact.Shown {
 	return fact.As(value, t.Measure.Format(value))
 }
 
-// stepsOf returns the steps that a threshold is for.
+// stepsOf returns the steps to which a threshold applies.
 func (f *conclusion) stepsOf(t scenario.Threshold) []*steps.Working {
 	if t.Optimum {
 		if best := f.best(); best >= 0 {
@@ -150,10 +150,12 @@ func noStep(t scenario.Threshold) fact.Fact {
 	return fact.New("threshold.no_step")
 }
 
-// judgeWhole judges a threshold on where the curve turns: optimum.clients, knee.throughput and the like.
+// judgeWhole judges a threshold on a special point of the curve, such as optimum.clients or
+// knee.throughput.
 //
-// A run whose range ended before that tells only that it is not below the heaviest step. That meets a threshold that
-// asks for more than something, if the heaviest step does, and no other.
+// If the range of a run ended before that point, the run only shows that the point is not below the
+// heaviest step. The heaviest step then decides a threshold that demands more than a limit; any
+// other threshold is not met.
 func (f *conclusion) judgeWhole(t scenario.Threshold) Judgment {
 	what, name, _ := strings.Cut(t.Measure.Name, ".")
 	switch {
@@ -176,7 +178,7 @@ func called(what string) string {
 	return map[string]string{"optimum": "optimum", "knee": "knee", "cheapest": "optimum", "maximum_power": "load of maximum power"}[what]
 }
 
-// beyond judges where the run shows that the place lies beyond its range.
+// beyond judges a threshold if the run shows that the point lies beyond its range.
 func (f *conclusion) beyond(t scenario.Threshold, what, name string) Judgment {
 	heaviest := f.c.Heaviest()
 	s := f.c.Steps[heaviest]
@@ -201,7 +203,7 @@ func (f *conclusion) beyond(t scenario.Threshold, what, name string) Judgment {
 	return decided(met, certain, append([]fact.Fact{found}, doubt...)...)
 }
 
-// place returns where on the curve something is, or what it gives there.
+// place returns the load of a special point of the curve, or its yield.
 func (f *conclusion) place(what, name string) figure {
 	pick := func(clients figure, throughput, rate float64) figure {
 		switch name {

@@ -13,16 +13,16 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// A conclusion holds the findings that follow from a curve while they are made.
+// A conclusion holds the findings that follow from a curve while they are computed.
 type conclusion struct {
 	*Findings
 	c         *steps.Curve
 	resources limits.Resources
 }
 
-// understand fills in what the curve says: the optimum, the models, the knee and the loads that are singled out.
-// Without a step at which anything went well there are none. Where loads certainly give another result on the way down,
-// the way up alone says what the service gives.
+// understand fills in the findings on the whole curve: the optimum, the models, the knee and the
+// special loads. Without a step with successful operations there are no such findings. If some
+// loads certainly give another result on the way down, only the way up counts.
 func (f *conclusion) understand() {
 	points := f.c.Points()
 	f.Hysteresis = f.hysteresis(points)
@@ -51,8 +51,8 @@ func (f *conclusion) understand() {
 	f.Collapse = f.collapse(points, o.Best)
 }
 
-// fit lays the models through the steps with few errors; nil in the open model, where throughput is what was asked
-// for until the service is full, and where there is nothing to fit.
+// fit fits the models to the steps with few errors. It returns nil in the open model, in which the
+// throughput equals the planned load until the service is saturated, and if no such steps are left.
 func (f *conclusion) fit(of []shape.Point) *fit.Fits {
 	if f.c.Open() {
 		return nil
@@ -87,7 +87,7 @@ func (f *conclusion) fit(of []shape.Point) *fit.Fits {
 	return fits
 }
 
-// best returns the place in the curve of the optimum's step; -1 if there is none.
+// best returns the index of the optimum's step in the curve, -1 without an optimum.
 func (f *conclusion) best() int {
 	if f.Optimum == nil {
 		return -1
@@ -95,7 +95,7 @@ func (f *conclusion) best() int {
 	return slices.IndexFunc(f.c.Steps, func(s *steps.Working) bool { return s.Step == f.Optimum.Step })
 }
 
-// operating singles out step i; nil if there is none.
+// operating returns step i as an operating point, nil if i is negative.
 func (f *conclusion) operating(i int, how string) *Operating {
 	if i < 0 {
 		return nil
@@ -108,7 +108,8 @@ func (f *conclusion) operating(i int, how string) *Operating {
 	return o
 }
 
-// returned is the load that certainly differs most between the way up and the way down, nil if none does.
+// returned returns the load with the largest certain difference between the way up and the way
+// down, nil without such a difference.
 func (f *conclusion) returned() *Hysteresis {
 	var most *Hysteresis
 	for h := range basics.Each(f.Hysteresis) {
@@ -128,8 +129,8 @@ func (f *conclusion) hysteresis(points []shape.Point) []Hysteresis {
 	return all
 }
 
-// partFits lays fourth-order functions through the parts of all steps: yield against the clients that were active,
-// and that of each client. nil where there are too few parts.
+// partFits fits fourth-order functions to the parts of all steps: the yield against the number of
+// active clients, and the yield per client. It returns nil if there are too few parts.
 func (f *Findings) partFits() *PartFits {
 	of := func(each bool) *Fit {
 		var points []fit.Point

@@ -15,7 +15,7 @@ import (
 	"weir/loadtest/analysis/validity"
 )
 
-// conclude fills in the headline and the verdict, with the facts of both.
+// conclude fills in the headline and the verdict, with the facts of the two texts.
 func (f *conclusion) conclude() {
 	headline, facts := f.headline()
 	lines := f.lines()
@@ -34,7 +34,8 @@ func (f *conclusion) lines() []fact.Fact {
 		limits.LimitClause(f.c, f.Bottleneck))
 }
 
-// same reports the other loads with the same yield, or that there is none. It returns nothing if the headline has it.
+// same reports the other loads with the same yield, or that no other load has this yield. It
+// returns no facts if the headline already contains them.
 func (f *conclusion) same() []fact.Fact {
 	o, s := f.Optimum, f.c.Steps[f.best()]
 	if f.c.OneLoad() {
@@ -46,7 +47,7 @@ func (f *conclusion) same() []fact.Fact {
 	low, high := f.c.Numbered(o.Equals[0]), f.c.Numbered(o.Equals[len(o.Equals)-1])
 	from, to := f.c.At(low), f.c.At(high)
 	_, lower, _ := f.c.Yield(s)
-	switch exact := lower != nil; { // then noise is known
+	switch exact := lower != nil; { // then the noise is known
 	case f.gaps() && exact:
 		return []fact.Fact{fact.New("verdict.same.some", "load", to)}
 	case f.gaps():
@@ -65,7 +66,7 @@ func (f *conclusion) same() []fact.Fact {
 	return []fact.Fact{fact.New("verdict.similar.above", "load", to)}
 }
 
-// alone reports that no other load gives as much as s.
+// alone reports that no other load has the yield of s.
 func (f *conclusion) alone(s *steps.Working) []fact.Fact {
 	loads := f.c.Loads()
 	switch x := f.c.LoadOf(s); {
@@ -81,7 +82,7 @@ func (f *conclusion) alone(s *steps.Working) []fact.Fact {
 	return []fact.Fact{fact.New("verdict.less", "loads", loads)}
 }
 
-// gaps reports whether a load between the equals is none of them.
+// gaps reports whether the range of the equal loads contains a load that is not equal.
 func (f *conclusion) gaps() bool {
 	equal := map[float64]bool{}
 	low, high := 0.0, 0.0
@@ -98,7 +99,8 @@ func (f *conclusion) gaps() bool {
 	})
 }
 
-// failsBeyond reports whether too many operations fail at the heaviest load, which is beyond the optimum.
+// failsBeyond reports whether too many operations fail at the heaviest load, if it is beyond the
+// optimum.
 func (f *conclusion) failsBeyond() bool {
 	last, equals := f.c.Steps[f.c.Heaviest()], f.Optimum.Equals
 	return last.Unwell() > shape.FewErrors(f.c.Points()) && f.c.LoadOf(last) > f.c.LoadOf(f.c.Numbered(equals[len(equals)-1]))
@@ -128,7 +130,8 @@ func (f *conclusion) afterOptimum() []fact.Fact {
 	return []fact.Fact{fact.New("verdict.beyond.unknown", "load", f.c.At(last))}
 }
 
-// wayDown reports that loads give another result on the way down, nothing if they do not.
+// wayDown reports that loads give another result on the way down; it returns no facts if they give
+// the same.
 func (f *conclusion) wayDown() []fact.Fact {
 	h := f.returned()
 	if h == nil {
@@ -139,7 +142,7 @@ func (f *conclusion) wayDown() []fact.Fact {
 		"load", f.c.At(down))}
 }
 
-// highest names the step with the highest mean, if that is another.
+// highest reports the step with the highest mean, if it is not the step of the optimum.
 func (f *conclusion) highest() []fact.Fact {
 	highest := f.c.Numbered(f.Optimum.Step)
 	for _, step := range f.Optimum.Equals {
@@ -154,7 +157,7 @@ func (f *conclusion) highest() []fact.Fact {
 	return []fact.Fact{fact.New("verdict.highest", "yield", mean, "low", low, "high", high, "unit", f.c.Unit(), "load", f.c.At(highest))}
 }
 
-// kneeFacts name the knee.
+// kneeFacts reports the knee.
 func (f *conclusion) kneeFacts() []fact.Fact {
 	k := f.Knee
 	if k == nil {
@@ -171,7 +174,7 @@ func (f *conclusion) kneeFacts() []fact.Fact {
 	return []fact.Fact{fact.New("verdict.knee", "load", load, "each", each)}
 }
 
-// fittedPeak names the maximum of the model.
+// fittedPeak reports the maximum of the model.
 func (f *conclusion) fittedPeak() []fact.Fact {
 	p := f.Optimum.Peak
 	if p == nil {
@@ -181,7 +184,7 @@ func (f *conclusion) fittedPeak() []fact.Fact {
 		"high", math.Ceil(*p.High))}
 }
 
-// cpu reports the use of the CPU of both sides in the optimum's step.
+// cpu reports the CPU usage of both sides in the step of the optimum.
 func (f *conclusion) cpu(s *steps.Working) (all []fact.Fact) {
 	load := f.c.At(s)
 	switch {
@@ -227,11 +230,11 @@ func (f *conclusion) jobs(s *steps.Working) (all []fact.Fact) {
 	return all
 }
 
-// rungs is how many different loads make a curve of the cases.
+// rungs is the number of different loads from which the cases make a curve.
 const rungs = 4
 
-// concludeTransfers fills in headline and verdict of a record of transfers: the files that arrived, and the verdict of
-// the curve if the cases are one.
+// concludeTransfers fills in the headline and the verdict of a record of transfers: the files that
+// arrived, and the verdict of the curve if the cases make a curve.
 func (f *Findings) concludeTransfers() {
 	f.Headline = f.Transfers.Text()
 	facts := []fact.Fact{fact.New("verdict.transfers", "arrived", f.Headline)}

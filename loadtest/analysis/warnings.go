@@ -13,7 +13,7 @@ import (
 	"weir/storage"
 )
 
-// mostWarnings is the number of warnings from which on those of events are left out.
+// mostWarnings is the number of warnings from which warnings of events are left out.
 const mostWarnings = 20
 
 // addWarnings adds warnings to the findings.
@@ -25,7 +25,7 @@ func (f *Findings) addWarnings(all ...fact.Fact) {
 // addFact adds a warning to the findings, see fact.New.
 func (f *Findings) addFact(code string, pairs ...any) { f.addWarnings(fact.New(code, pairs...)) }
 
-// warn adds remarks that do not touch the validity of the result.
+// warn adds remarks that do not affect the validity of the result.
 func (f *Findings) warn(d *steps.Run, curve *steps.Curve) {
 	f.warnOfErrors(d)
 	few, retried := 0, int64(0)
@@ -61,7 +61,7 @@ func (f *Findings) warn(d *steps.Run, curve *steps.Curve) {
 	}
 }
 
-// warnOfErrors adds the first error of each class in its own words.
+// warnOfErrors adds the text of the first error of each class.
 func (f *Findings) warnOfErrors(d *steps.Run) {
 	seen := map[storage.Class]bool{}
 	for _, e := range d.Events {
@@ -73,7 +73,7 @@ func (f *Findings) warnOfErrors(d *steps.Run) {
 	}
 }
 
-// encrypted reports whether the scheme of a target is that of TLS.
+// encrypted reports whether the scheme of a target implies TLS.
 func encrypted(target string) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(target), ":")
 	return slices.Contains([]string{"https", "davs", "roots", "xroots"}, scheme)
@@ -88,7 +88,7 @@ func discardedShare(curve *steps.Curve) float64 {
 	return math.Min(1, stats.Ratio(float64(discarded), float64(moved)))
 }
 
-// shared names a host on which both sides were seen, "" if there is none.
+// shared returns the name of a host that both sides used, "" if there is no such host.
 func shared(curve *steps.Curve) string {
 	for _, s := range curve.Steps {
 		for _, h := range s.Hosts {
@@ -100,7 +100,8 @@ func shared(curve *steps.Curve) string {
 	return ""
 }
 
-// warnOfUnfairness warns if clients were served unequally, with the load at which they were most.
+// warnOfUnfairness warns if clients were served unequally, with the load at which the inequality
+// was largest.
 func (f *Findings) warnOfUnfairness(curve *steps.Curve) {
 	var worst *steps.Working
 	for _, s := range curve.Steps {
