@@ -200,7 +200,7 @@ func (f *conclusion) cpu(s *steps.Working) (all []fact.Fact) {
 	if s.ClientCPU == nil {
 		return all
 	}
-	// of a machine that both sides share: the kernel's work for the network is in no process's share
+	// on a machine that both sides share: no process is charged with the network work of the kernel
 	for _, h := range s.Hosts {
 		if h.ServerCores != nil && h.ClientCores != nil && h.CPU != nil {
 			return append(all, fact.New("verdict.cpu.clients.busy", "load", load, "share", *s.ClientCPU, "busy", *h.CPU))

@@ -14,21 +14,21 @@ import (
 	"weir/monitor"
 )
 
-// Backends sums the samples of the servers that share the load. Each is identified by its place in names: first
-// those that the plan names, then others in the order in which they are seen.
+// Backends sums the samples of the servers that share the load. Each server is identified by its
+// index in names: first the servers in the plan, then others in the order of their first sample.
 type Backends struct {
 	run      *steps.Run
 	holds    hosts.Holds
 	names    []string
-	declared int                             // so many the plan names
-	hosts    []monitor.Host                  // of the plan, by place
-	known    map[string]int                  // place by the name of a server
-	self     string                          // host that this machine's samples are of; "": any that the plan does not name
-	steps    map[int]map[int]*backendSum     // by step and place; step 0 is the whole run
+	declared int                             // number of backends in the plan
+	hosts    []monitor.Host                  // of the plan, by index
+	known    map[string]int                  // index by the name of a server
+	self     string                          // host of the samples of this machine; "": any host that is not in the plan
+	steps    map[int]map[int]*backendSum     // by step and index; step 0 is the whole run
 	whole    hosts.Holds                     // from the first interval to the last
-	series   steps.Binned[int, backendCount] // by place
-	balancer string                          // its kind; "": none was sampled
-	lacks    map[sourceOf]bool               // sources of which seconds are left out
+	series   steps.Binned[int, backendCount] // by index
+	balancer string                          // its kind; "": no balancer was sampled
+	lacks    map[sourceOf]bool               // sources whose samples leave out seconds
 }
 
 // A sourceOf is one source of a backend's bytes.
@@ -37,19 +37,19 @@ type sourceOf struct {
 	place  int
 }
 
-// A backendSum gathers one backend in one step, or in the whole run. Bytes are of payload, as far as that can be
-// told.
+// A backendSum is the sum of the samples of one backend in one step, or in the whole run. Bytes are
+// bytes of payload, as far as it can be separated.
 type backendSum struct {
 	logged, wire, passed, reported       float64    // by its log, its interface, the balancer, and itself
 	running, sessions, queue, own, busy  hosts.Mean // own: cores of its processes; busy: of the fuller direction of its interface
 	connected                            float64
 	limit, weight                        int
 	status                               string
-	late                                 float64 // of the whole run: passed by the balancer, what it counted later included
+	late                                 float64 // of the whole run: passed by the balancer, including bytes that it counted late
 	untimely, hasLog, hasWire, hasReport bool
 }
 
-// A backendCount is what samples report on one backend in one stretch of time.
+// A backendCount is the sum of the samples of one backend in one stretch of time.
 type backendCount struct {
 	bytes    map[string]float64 // by source
 	sessions hosts.Mean
@@ -70,15 +70,15 @@ func (c *backendCount) join(from *backendCount) {
 }
 
 const (
-	// instant is the time that a number of sessions counts for: it was read at the end of a sample's span, which may
-	// lie in another step than the rest.
+	// instant is the time for which a number of sessions counts: it was read at the end of a
+	// sample's span, which may belong to another step than the rest of the span.
 	instant = time.Millisecond
-	// lateBytes is how long after the run bytes of sessions that ended with it are waited for: HAProxy counts the
-	// bytes of a session when it ends.
+	// lateBytes is the time after the run during which bytes of its last sessions are still
+	// accepted: HAProxy counts the bytes of a session when it ends.
 	lateBytes = 5 * time.Second
 )
 
-// NewBackends returns the backends of a run whose samples follow.
+// NewBackends returns the backends of a run, before its samples are added.
 func NewBackends(d *steps.Run) *Backends {
 	b := &Backends{run: d, holds: d.HoldTimes(), known: map[string]int{}, steps: map[int]map[int]*backendSum{},
 		series: steps.NewBinned[int](steps.MostServerPoints, (*backendCount).join)}
@@ -104,8 +104,8 @@ func NewBackends(d *steps.Run) *Backends {
 	return b
 }
 
-// place returns which backend a server is that is called so by clients, or by itself: the one with such an address,
-// or with such a name. One that is new becomes a backend with that name.
+// place returns the index of the backend that clients, or the server itself, call by this name: the
+// backend with such an address or name. An unknown server becomes a new backend with that name.
 func (bs *Backends) place(server string) int {
 	if at, ok := bs.known[server]; ok {
 		return at
@@ -119,7 +119,7 @@ func (bs *Backends) place(server string) int {
 	return at
 }
 
-// find returns the place of the backend with an address or name, -1 if there is none.
+// find returns the index of the backend with an address or name, -1 if there is no such backend.
 func (bs *Backends) find(server string) int {
 	host, port := hostPort(server)
 	for i := range bs.hosts {
@@ -134,7 +134,7 @@ func (bs *Backends) find(server string) int {
 	return slices.IndexFunc(bs.names, func(name string) bool { return name == server || name == host })
 }
 
-// hostPort takes HOST:PORT apart; addresses are written in one way.
+// hostPort splits HOST:PORT; it normalizes addresses.
 func hostPort(s string) (host, port string) {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
@@ -146,7 +146,7 @@ func hostPort(s string) (host, port string) {
 	return host, port
 }
 
-// behind returns the place of a server that a balancer reports on.
+// behind returns the index of a server that a balancer reports.
 func (bs *Backends) behind(s *monitor.Balanced) int {
 	if at := slices.Index(bs.names, s.Name); at >= 0 {
 		return at
@@ -166,8 +166,8 @@ func (bs *Backends) sum(step, place int) *backendSum {
 	return sum
 }
 
-// during calls f with the sums of a backend for all steps that were held between two moments, and for the run,
-// with the seconds that fall to each.
+// during calls f with the sums of a backend for all steps that were held between two moments, and
+// for the run, with the number of seconds that belong to each sum.
 func (bs *Backends) during(place int, from, to time.Time, f func(s *backendSum, seconds float64)) {
 	bs.holds.During(from, to, func(step int, seconds float64) { f(bs.sum(step, place), seconds) })
 	bs.whole.During(from, to, func(_ int, seconds float64) { f(bs.sum(0, place), seconds) })

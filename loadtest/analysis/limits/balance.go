@@ -14,34 +14,35 @@ import (
 	"weir/loadtest/measure"
 )
 
-// Values of Balance.Source: whose figures the shares of backends are of.
+// Values of Balance.Source: the source of the figures from which the shares of backends are
+// computed.
 const (
-	ByClients   = "clients"      // what clients saw of each data server
+	ByClients   = "clients"      // the clients' counts for each data server
 	ByLog       = "transfer log" // of the backend
-	ByInterface = "interface"    // all traffic of it
-	ByItself    = "service"      // what the backend's server says of itself
-	ByBalancer  = "balancer"     // bytes that it passed on
-	BySessions  = "sessions"     // no bytes are known: sessions at once
+	ByInterface = "interface"    // all traffic of the backend's interface
+	ByItself    = "service"      // the statistics of the backend's server
+	ByBalancer  = "balancer"     // bytes that the balancer passed on
+	BySessions  = "sessions"     // concurrent sessions, if no bytes are known
 )
 
-// A Balance is how several servers, the backends, shared the load.
+// A Balance describes the distribution of the load over several servers, the backends.
 type Balance struct {
-	Source   string        `json:"source"` // what shares are of
+	Source   string        `json:"source"` // source of the shares
 	Balancer string        `json:"balancer,omitempty"`
 	Backends []Backend     `json:"backends"`        // in the order of the scenario, then by name
-	First    *BackendLimit `json:"first_saturated"` // nil: none was seen to be
+	First    *BackendLimit `json:"first_saturated"` // nil: no backend was saturated
 }
 
 // A Backend is one of the servers that share the load, in the measurement time of all steps.
 type Backend struct {
 	Name       string        `json:"name"`
-	Throughput *float64      `json:"throughput_bytes_per_second"` // nil: sessions are all that is known
+	Throughput *float64      `json:"throughput_bytes_per_second"` // nil: only sessions are known
 	Share      float64       `json:"share"`
-	Saturated  *BackendLimit `json:"saturated"` // nil: it was not seen to be
+	Saturated  *BackendLimit `json:"saturated"` // nil: it was not saturated
 	place      int
 }
 
-// A BackendLimit is the lightest load from which on a backend was full.
+// A BackendLimit is the lightest load from which a backend was saturated.
 type BackendLimit struct {
 	Backend  string `json:"backend"`
 	Step     int    `json:"step"`
@@ -52,7 +53,7 @@ type BackendLimit struct {
 	Facts []fact.Fact `json:"facts,omitempty"`
 }
 
-// byClients fills in what clients saw of a step's data servers, by place.
+// byClients returns the clients' counts for a step's data servers, by index.
 func (bs *Backends) byClients(t *steps.Total) map[int]*measure.Sum {
 	all := map[int]*measure.Sum{}
 	for name, s := range t.Servers {
@@ -65,8 +66,8 @@ func (bs *Backends) byClients(t *steps.Total) map[int]*measure.Sum {
 	return all
 }
 
-// Balance finds how the backends shared the load, and puts their shares into the steps. It returns nil where fewer
-// than two are known.
+// Balance computes the distribution of the load over the backends, and adds their shares to the
+// steps. It returns nil if fewer than two backends are known.
 func (bs *Backends) Balance(curve *steps.Curve) *Balance {
 	seen := map[int]map[int]*measure.Sum{}
 	for _, t := range bs.run.Held() {
@@ -95,9 +96,10 @@ func (bs *Backends) Balance(curve *steps.Curve) *Balance {
 	return b
 }
 
-// places lists the backends: those that the plan names, and others that clients saw at work, or fail; without these,
-// those that a balancer reports on. Where clients and a balancer call the same servers otherwise, only hosts of the
-// plan with name and address say so.
+// places lists the backends: the backends of the plan, and other servers with operations or
+// failures of clients; if there are no such other servers, the servers that a balancer reports. If
+// clients and a balancer use different names for the same servers, only hosts of the plan with name
+// and address connect the names.
 func (bs *Backends) places(seen map[int]map[int]*measure.Sum) []int {
 	named, reported := map[int]bool{}, map[int]bool{}
 	for _, all := range seen {
@@ -126,15 +128,17 @@ func (bs *Backends) places(seen map[int]map[int]*measure.Sum) []int {
 	return append(first, places...)
 }
 
-// A source has to report on this share of what the clients moved to be believed to report on all of it; less passes
-// another way.
+// leastReported is the share of the clients' bytes that a source must report if its figures are to
+// stand for all of them; if it reports less, the other bytes take another path.
 const leastReported = 0.5
 
-// untimely is by how much the bytes that a balancer, or a server itself, counted in one step may differ from what the
-// clients moved: more, and it counts those of a session when that ends, as HAProxy does, or every few seconds.
+// untimely is the largest relative difference in one step between the bytes that a balancer, or a
+// server itself, counted and the bytes that the clients moved. A larger difference shows that it
+// counts the bytes of a session when the session ends, as HAProxy does, or every few seconds.
 const untimely = 0.2
 
-// source chooses what shares are of: the first that reports on most of what the clients moved, and when they moved it.
+// source returns the source of the shares: the first source that reports most of the bytes of the
+// clients, at the times at which they moved.
 func (bs *Backends) source(curve *steps.Curve, seen map[int]map[int]*measure.Sum, places []int) string {
 	all := 0.0
 	sums := map[string]float64{}
@@ -165,7 +169,7 @@ func bySource(x *steps.BackendFigure) map[string]*float64 {
 	return map[string]*float64{ByClients: x.Clients, ByLog: x.Log, ByInterface: x.Interface, ByItself: x.Service, ByBalancer: x.Balancer}
 }
 
-// backend is what is known of one backend in one step.
+// backend returns the figures of one backend in one step.
 func (bs *Backends) backend(s *steps.Working, place int, seen *measure.Sum) steps.BackendFigure {
 	x := steps.BackendFigure{Name: bs.names[place]}
 	if seen != nil {
@@ -178,7 +182,7 @@ func (bs *Backends) backend(s *steps.Working, place int, seen *measure.Sum) step
 	if place < bs.declared {
 		h := &bs.hosts[place]
 		if h.TransferLog != "" && x.Log == nil {
-			x.Log, x.Transfers = new(float64), new(float64) // no line of it is of this step
+			x.Log, x.Transfers = new(float64), new(float64) // no line of the log belongs to this step
 		}
 		if k := slices.IndexFunc(s.Hosts, func(o hosts.HostFigure) bool { return o.Host == h.Name && o.CPU != nil }); k >= 0 {
 			x.CPU = s.Hosts[k].CPU
@@ -190,7 +194,7 @@ func (bs *Backends) backend(s *steps.Working, place int, seen *measure.Sum) step
 	return x
 }
 
-// take fills in what the sums of a step say.
+// take fills in the figures of the sums of a step.
 func take(x *steps.BackendFigure, sum *backendSum, hold float64, balancer bool) {
 	per := func(is bool, n float64) *float64 {
 		if !is || hold <= 0 {
@@ -211,7 +215,7 @@ func take(x *steps.BackendFigure, sum *backendSum, hold float64, balancer bool) 
 	}
 }
 
-// tighter is the larger of two shares.
+// tighter returns the larger of two shares, nil if both values are nil.
 func tighter(a, b *float64) *float64 {
 	if a == nil || b != nil && *b > *a {
 		return b
@@ -219,7 +223,7 @@ func tighter(a, b *float64) *float64 {
 	return a
 }
 
-// shareOut fills in the backends' throughputs and shares.
+// shareOut fills in the throughputs and the shares of the backends.
 func shareOut(s *steps.Working, source string) {
 	sum := 0.0
 	for x := range basics.Each(s.Backends) {
@@ -233,7 +237,7 @@ func shareOut(s *steps.Working, source string) {
 	}
 }
 
-// amountOf returns the quantity that is shared.
+// amountOf returns the quantity from which shares are computed.
 func amountOf(x *steps.BackendFigure) float64 {
 	if x.Throughput != nil {
 		return *x.Throughput
@@ -241,7 +245,7 @@ func amountOf(x *steps.BackendFigure) float64 {
 	return basics.Value(x.Sessions)
 }
 
-// even says how evenly the backends shared a step; nil if they did nothing.
+// even returns the evenness of the backends' shares in a step, nil if no backend had any load.
 func even(s *steps.Working, source string) *steps.StepBalance {
 	n, weights, shares := float64(len(s.Backends)), 0.0, 0.0
 	weighted := true
@@ -272,8 +276,8 @@ func even(s *steps.Working, source string) *steps.StepBalance {
 	return b
 }
 
-// choices is how often a backend was chosen for something: for each session, and where a redirector chooses, for each
-// operation that it redirected.
+// choices returns the number of times that a backend was chosen: for each session and, if a
+// redirector chooses, for each operation that it redirected.
 func choices(s *steps.Working) int64 {
 	made := s.SessionRate * s.Duration
 	reported := 0.0
@@ -287,7 +291,7 @@ func choices(s *steps.Working) int64 {
 	return int64(math.Round(most))
 }
 
-// sumUp fills in what backends did in all steps together.
+// sumUp fills in the shares and the throughputs of the backends over all steps.
 func (b *Balance) sumUp(curve *steps.Curve, hold float64) {
 	sum := 0.0
 	amounts := make([]float64, len(b.Backends))

@@ -12,18 +12,19 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// A Bottleneck is what limits the curve from some load on.
+// A Bottleneck is the resource that limits the curve from some load on.
 type Bottleneck struct {
 	Resource string  `json:"resource"` // as in ResourceUsage; or LimitLatency and the like
 	Host     string  `json:"host"`
 	Side     string  `json:"side"`
-	Step     int     `json:"step"`                    // the lightest at which it is saturated
+	Step     int     `json:"step"`                    // the lightest step at which it is saturated
 	From     int     `json:"from_clients"`            // of that step
-	Shared   bool    `json:"shared"`                  // clients and service use it together
+	Shared   bool    `json:"shared"`                  // clients and service share it
 	Threads  int     `json:"threads,omitempty"`       // of a core that is the built-in server's: threads that serve its pages
-	Foreign  float64 `json:"foreign_ratio,omitempty"` // part of a CPU that other programs and guests used in that step
+	Foreign  float64 `json:"foreign_ratio,omitempty"` // share of a CPU that other programs and guests used in that step
 	Reason   string  `json:"reason,omitempty"`        // of LimitUnknown: ReasonUnwatched and the like
-	// of LimitUnknown: what may limit, and cannot be ruled out; of LimitNone: what may be full next
+	// of LimitUnknown: resources that may limit, and cannot be ruled out; of LimitNone: resources
+	// that may be saturated next
 	Candidates []Candidate `json:"candidates,omitempty"`
 	Excluded   []string    `json:"excluded,omitempty"` // of LimitInside: kinds of resources that are clearly not the limit
 	Evidence   []string    `json:"evidence"`           // sentences with numbers: the texts of Facts
@@ -41,17 +42,17 @@ func (b *Bottleneck) add(facts ...fact.Fact) {
 // Values of Bottleneck.Reason.
 const (
 	ReasonUnwatched = "unwatched"      // the machines of the service, or the generator, were not watched, or only some of them
-	ReasonNoise     = "noise"          // the use of a resource is too near to its limit, or too noisy, to tell
+	ReasonNoise     = "noise"          // the use of a resource is too near to its limit, or too noisy, to decide
 	ReasonGrowth    = "growth"         // the noise hides whether the curve still grows
-	ReasonForeign   = "other programs" // other programs, or guests of the hypervisor, used what was left
+	ReasonForeign   = "other programs" // other programs, or guests of the hypervisor, used the rest
 )
 
-// A Candidate is a resource that may be what limits a curve.
+// A Candidate is a resource that may limit a curve.
 type Candidate struct {
 	Resource string   `json:"resource"`
 	Host     string   `json:"host"`
 	Side     string   `json:"side"`
-	Step     int      `json:"step"`              // whose use is stated
+	Step     int      `json:"step"`              // the step of the stated use
 	Threads  int      `json:"threads,omitempty"` // as of a Bottleneck
 	Share    *float64 `json:"use_ratio"`         // nil: its size is not known, or it was not watched
 	Low      *float64 `json:"use_low"`
@@ -61,21 +62,22 @@ type Candidate struct {
 	Facts []fact.Fact `json:"facts,omitempty"`
 }
 
-// Values of Bottleneck.Resource beside those of ResourceUsage.Resource.
+// Values of Bottleneck.Resource that ResourceUsage.Resource does not have.
 const (
-	LimitLatency = "latency"           // nothing is full: each client waits for its own operations
-	LimitInside  = "inside the server" // all that was watched is clearly not full, and throughput does not grow
+	LimitLatency = "latency"           // no resource is saturated: each client waits for its own operations
+	LimitInside  = "inside the server" // all watched resources are clearly not saturated, and throughput does not grow
 	LimitUnknown = "unknown"           // see Bottleneck.Reason and Candidates
 	LimitNone    = "none"              // no limit was reached in the tested range
 )
 
-// proportional is the share of the lightest step's yield of each client that the heaviest must keep for the curve to
-// be called straight.
+// proportional is the share of the yield per client at the lightest step that the heaviest step
+// must keep if the curve is to count as straight.
 const proportional = 0.8
 
-// Bottlenecks returns the limits of the curve: first the resource that was saturated first as the load grew, where the curve levels off,
-// then what was saturated later. It marks what is saturated, and what is undecided, in the steps. Where the
-// evidence does not decide, the answer is LimitUnknown.
+// Bottlenecks returns the limits of the curve: first the resource that was saturated first as the
+// load grew, if the curve levels off there, then the resources that were saturated later. It marks
+// the saturated and the undecided resources in the steps. If the evidence does not decide, it
+// returns LimitUnknown.
 func Bottlenecks(curve *steps.Curve, res Resources, best int) []Bottleneck {
 	l := newLadder(curve, res)
 	if best < 0 || len(l.steps) == 0 {
@@ -96,15 +98,16 @@ func Bottlenecks(curve *steps.Curve, res Resources, best int) []Bottleneck {
 	return l.limited(v.causes, v.later, v.before)
 }
 
-// A sorted is what is saturated, by what it has to do with the curve.
+// A sorted holds the saturated resources, by their relation to the curve.
 type sorted struct {
-	causes []full      // may be what limits; the first is named
-	later  []full      // is saturated beyond the place where the curve levels off only
-	doubts []full      // is saturated, but the curve grew too much since: busy loops may use all of it
-	before []fact.Fact // about what is saturated and does not limit
+	causes []full      // may be the limit; the first is named
+	later  []full      // saturated only beyond the load at which the curve levels off
+	doubts []full      // saturated, but the curve has grown too much since: busy loops may use all of it
+	before []fact.Fact // on resources that are saturated and do not limit
 }
 
-// sort finds what of all that is saturated can limit the curve. What others crowd counts where nothing else is left.
+// sort selects the saturated resources that can limit the curve. A resource that other programs
+// crowd counts only if no other resource is left.
 func (l *ladder) sort(all []full) sorted {
 	var v sorted
 	var crowded []full
@@ -132,16 +135,16 @@ func (l *ladder) sort(all []full) sorted {
 		}
 	}
 	if len(v.causes) == 0 && len(crowded) > 0 {
-		v.causes, v.before = crowded[:1], nil // what is left for the service follows from what others do
+		v.causes, v.before = crowded[:1], nil // other programs leave too little for the service
 	}
 	slices.SortStableFunc(v.causes, func(a, b full) int { return cmp.Compare(a.precedence(v.causes), b.precedence(v.causes)) })
 	return v
 }
 
-// precedence orders causes so that the answer does not depend on which of two related causes was seen first: a
-// wire that is full is full whoever uses the CPU; of a machine that clients and service share the CPU is the limit,
-// whichever of its parts is full with it; and a client machine's CPU, or a core of it, is full because of the
-// generator.
+// precedence orders causes so that the result does not depend on which of two related causes was
+// detected first: a full wire is the limit, regardless of the users of the CPU; if clients and
+// service share a machine, its CPU is the limit, whichever of its parts is full as well; and the
+// CPU of a client machine, or a core of it, is full because of the generator.
 func (x *full) precedence(all []full) int {
 	generates := func(o full) bool { return o.resource == hosts.ResourceGenerator && o.host == x.host }
 	switch {
@@ -155,7 +158,7 @@ func (x *full) precedence(all []full) int {
 	return 2
 }
 
-// limited makes the answer of causes that are certain.
+// limited returns the bottlenecks if the causes are certain.
 func (l *ladder) limited(causes, later []full, before []fact.Fact) []Bottleneck {
 	x := &causes[0]
 	first := l.named(x)
@@ -166,7 +169,7 @@ func (l *ladder) limited(causes, later []full, before []fact.Fact) []Bottleneck 
 	return append([]Bottleneck{first}, l.following(append(causes[1:], later...), x.onset)...)
 }
 
-// named makes the Bottleneck of a full resource, with the first sentence.
+// named returns the Bottleneck of a saturated resource, with its first fact.
 func (l *ladder) named(x *full) Bottleneck {
 	s := l.steps[x.onset]
 	b := Bottleneck{Resource: x.resource, Host: x.host, Side: x.use.Side, Step: s.Step, From: s.Clients, Threads: x.threads,
@@ -185,7 +188,7 @@ func (l *ladder) named(x *full) Bottleneck {
 	return b
 }
 
-// let reports on a heavier load at which less of x was used.
+// let reports the use of x at a heavier load at which it was used less.
 func (l *ladder) let(x *full) []fact.Fact {
 	if x.let < 0 {
 		return nil
@@ -198,7 +201,7 @@ func (l *ladder) let(x *full) []fact.Fact {
 	return nil
 }
 
-// context is what else has to be known of the first of causes.
+// context returns further facts on the first cause: its side, and other users.
 func (l *ladder) context(causes []full) []fact.Fact {
 	x := &causes[0]
 	s := l.steps[x.onset]
@@ -227,8 +230,8 @@ func (l *ladder) context(causes []full) []fact.Fact {
 	return all
 }
 
-// following lists what is saturated beside the first bottleneck. Of the same resource of many hosts the first stands
-// for all.
+// following lists the saturated resources after the first bottleneck. If many hosts have the same
+// saturated resource, the first host represents all of them.
 func (l *ladder) following(later []full, shown int) []Bottleneck {
 	all := []Bottleneck{}
 	hosts := map[[2]string]int{}
@@ -251,7 +254,8 @@ func (l *ladder) following(later []full, shown int) []Bottleneck {
 	return all
 }
 
-// usedByOthers reports whether programs other than the clients and the service used much of it.
+// usedByOthers reports whether programs other than the clients and the service used a large share
+// of it.
 func (x *full) usedByOthers() bool { return x.use.foreign >= othersWarn }
 
 // sharedCPU reports whether x is the CPU of a machine that clients and service share.
@@ -259,9 +263,9 @@ func (x *full) sharedCPU() bool {
 	return x.resource == hosts.ResourceCPU && x.use.Side == "both" && !x.idle()
 }
 
-// leastOwn is the part of a resource that clients and service use at least if it can be what they wait for: of a CPU
-// each program that wants it gets a part.
+// leastOwn is the least share of a resource that clients and service must use if they may be
+// waiting for it: each program that needs the CPU gets a share of it.
 const leastOwn = 0.1
 
-// idle reports whether others use x up, and clients and service hardly any of it.
+// idle reports whether others use up x, and clients and service use hardly any of it.
 func (x *full) idle() bool { return x.usedByOthers() && x.own < leastOwn }

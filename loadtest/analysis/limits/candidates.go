@@ -8,11 +8,12 @@ import (
 	"weir/loadtest/analysis/hosts"
 )
 
-// mostCandidates is how many candidates are listed.
+// mostCandidates is the maximum number of listed candidates.
 const mostCandidates = 6
 
-// candidates lists what may limit from step from on: what is neither saturated there nor clearly not, and what is,
-// although the curve does not agree. Each is listed with the load at which most of it was used.
+// candidates lists the resources that may limit from step from on: resources that are undecided
+// there, and saturated resources that the shape of the curve contradicts. Each is listed with the
+// load of its highest use.
 func (l *ladder) candidates(from int, doubts []full) []Candidate {
 	var all []Candidate
 	fell := l.fell()
@@ -40,8 +41,8 @@ func (l *ladder) candidates(from int, doubts []full) []Candidate {
 	return all[:min(len(all), mostCandidates)]
 }
 
-// excluded lists the kinds of resources of the service's machines, and of the way there, that were seen and are
-// clearly not the limit.
+// excluded lists the kinds of resources of the service's machines, and of the path to them, that
+// were watched and are clearly not the limit.
 func (l *ladder) excluded(from int, later []full) []string {
 	seen := map[string]bool{}
 	for _, s := range l.steps[from:] {

@@ -9,13 +9,14 @@ import (
 	"weir/loadtest/measure"
 )
 
-// Bounds of the check that the sources of the backends' figures agree.
+// Largest differences at which the sources of the backends' figures agree.
 const (
 	backendsOK   = 0.02 // of the bytes of all backends together
-	backendsEach = 0.05 // of those of each
+	backendsEach = 0.05 // of the bytes of each backend
 )
 
-// clientBytes returns what clients saw of each backend, by its place and the stretch of time.
+// clientBytes returns the bytes that clients moved with each backend, by its index and the stretch
+// of time.
 func (bs *Backends) clientBytes() map[int]map[int64]float64 {
 	moved := map[int]map[int64]float64{}
 	for name, counts := range bs.run.Service.Of {
@@ -33,7 +34,8 @@ func (bs *Backends) clientBytes() map[int]map[int64]float64 {
 	return moved
 }
 
-// Unnamed warns of data servers that the plan does not name as backends although it names others.
+// Unnamed returns a warning of data servers that are not backends in the plan although the plan has
+// backends.
 func (bs *Backends) Unnamed(b *Balance) []fact.Fact {
 	if b == nil || bs.declared == 0 {
 		return nil
@@ -48,7 +50,8 @@ func (bs *Backends) Unnamed(b *Balance) []fact.Fact {
 	return []fact.Fact{fact.New("warning.unnamed_servers", "servers", len(names), "names", fact.List(names))}
 }
 
-// ofRun returns the bytes of a backend over the whole run by a source; false if the source has none, or not all of them.
+// ofRun returns the bytes of a backend over the whole run by a source; false if the source has no
+// bytes of it, or lacks some of them.
 func (bs *Backends) ofRun(source string, place int) (float64, bool) {
 	s := bs.steps[0][place]
 	if bs.lacks[sourceOf{source, place}] {
@@ -68,8 +71,9 @@ func (bs *Backends) ofRun(source string, place int) (float64, bool) {
 	return s.late, bs.balancer != "" && s.sessions.Weight > 0
 }
 
-// Compare compares the clients' measurements of each backend with its log, its interface, its own report and the balancer, over the whole
-// run: facts for each source that reports on bytes. agree is false if one does not agree.
+// Compare compares the clients' measurements of each backend with its log, its interface, its own
+// report and the balancer, over the whole run. It returns facts for each source that reports bytes.
+// agree is false if a source does not agree.
 func (bs *Backends) Compare(b *Balance) (found []fact.Fact, agree bool) {
 	clients := map[int]float64{}
 	for place, counts := range bs.clientBytes() {
@@ -85,8 +89,8 @@ func (bs *Backends) Compare(b *Balance) (found []fact.Fact, agree bool) {
 	return found, agree
 }
 
-// compare holds a source against the clients: backend by backend where these distinguish data servers, else
-// all together.
+// compare compares a source with the clients: backend by backend if the clients distinguish data
+// servers, otherwise by the sum of all backends.
 func (bs *Backends) compare(b *Balance, source string, clients map[int]float64) (found []fact.Fact, agrees bool) {
 	var there, seen, all float64
 	worst, who, reported := 0.0, "", 0
@@ -133,8 +137,9 @@ func (bs *Backends) compare(b *Balance, source string, clients map[int]float64) 
 	return append(found, fact.New("check.backends.other_servers")), false
 }
 
-// agrees reports whether a source may differ so much: all but the log count headers and what clients ask as well, and count until a look
-// that may be late, which matters in short runs.
+// agrees reports whether a source may differ so much: all sources except the log also count headers
+// and requests, and they count until the last sample, which may be late and so matters in short
+// runs.
 func (bs *Backends) agrees(source string, off, bound float64) bool {
 	if source == ByLog {
 		return math.Abs(off) <= bound

@@ -10,11 +10,11 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// othersWarn is the share of a machine's CPU, used by neither side's processes, from which on others count as users
-// of it.
+// othersWarn is the share of a machine's CPU from which the processes of neither side count as its
+// users.
 const othersWarn = 0.2
 
-// cpuUses are of all cores, and of single ones.
+// cpuUses returns the use of all cores together and of single cores.
 func cpuUses(h *hosts.Host, s *steps.Working) []usage {
 	if h.CPU == nil || h.Cores == 0 {
 		return nil
@@ -30,7 +30,8 @@ func cpuUses(h *hosts.Host, s *steps.Working) []usage {
 	}
 	all := []usage{u}
 	if core, thread := coreUse(h, others*float64(h.Cores)); core.Resource != "" {
-		// all cores are full; but a thread that has one has all it can use, if others fill the rest
+		// all cores are full; but a thread that has a core has all it can use, if others fill the
+		// other cores
 		if u.reached && (!thread || u.foreign < othersWarn || u.Side == "both") {
 			core.reached = false
 		}
@@ -39,10 +40,10 @@ func cpuUses(h *hosts.Host, s *steps.Working) []usage {
 	return all
 }
 
-// leastCores is the number of cores from which on a user of the CPU is listed.
+// leastCores is the number of cores from which a user of the CPU is listed.
 const leastCores = 0.005
 
-// cpuUsers lists the users of the CPU with the number of cores that each kept busy.
+// cpuUsers lists the users of the CPU with the number of cores that each of them used.
 func cpuUsers(h *hosts.Host, s *steps.Working) []fact.Fact {
 	all := float64(h.Cores)
 	others, _ := h.Others(s.External())
@@ -75,7 +76,7 @@ func cpuUsers(h *hosts.Host, s *steps.Working) []fact.Fact {
 	return facts
 }
 
-// clientUse is the clients' use of a CPU.
+// clientUse returns the clients' use of a CPU.
 func clientUse(h *hosts.Host, s *steps.Working) fact.Fact {
 	cores := basics.Value(h.ClientCores)
 	switch {
@@ -87,16 +88,18 @@ func clientUse(h *hosts.Host, s *steps.Working) fact.Fact {
 	return fact.New("limit.use.cpu.clients", "cores", cores)
 }
 
-// Cores that are too few to fill one.
+// Numbers of cores too small to fill a core.
 const (
-	partOfCore  = 0.5  // of other programs, and of interrupts: they cannot be what fills a core
-	threadTicks = 0.02 // what a thread's CPU time in ticks may lack, each second
+	partOfCore  = 0.5  // of other programs, and of interrupts: with less they cannot fill a core
+	threadTicks = 0.02 // possible deficit of a thread's CPU time in ticks, each second
 )
 
-// coreUse is the fullest of: the busiest thread that was measured, the cores on which the service's processes may
-// run, and the core that was busy for longest, if no thread was measured or interrupts may fill it. foreign is how
-// many cores other programs used. thread reports whether it is a thread of the service, which can use no more than one
-// core wherever it runs. Where the CPU time of threads is not known the upper end of the interval is what it may be.
+// coreUse returns the largest of three uses: of the busiest measured thread, of the cores on which
+// the service's processes may run, and of the busiest core, if no thread was measured or interrupts
+// may fill it. foreign is the number of cores that other programs used. thread reports whether the
+// result is a thread of the service, which can use at most one core wherever it runs. If the CPU
+// time of threads is not known, the upper end of the interval is the most that a thread may have
+// used.
 func coreUse(h *hosts.Host, foreign float64) (best usage, thread bool) {
 	best.ResourceUsage = &steps.ResourceUsage{}
 	if h.Cores == 1 {
@@ -131,10 +134,10 @@ func coreUse(h *hosts.Host, foreign float64) (best usage, thread bool) {
 		v := h.Share(hosts.ResourceCore, *h.MostUsedCore)
 		u := use(hosts.ResourceCore, h, v, fact.New("limit.use.core", "cores", h.Cores, "share", v.Mean, "all", *h.CPU))
 		u.Side = h.CoreSide()
-		u.reached = u.reached && foreign < partOfCore // else it may be theirs
+		u.reached = u.reached && foreign < partOfCore // otherwise other programs may fill it
 		take(u, false)
 	}
-	if len(h.Groups) == 0 && h.Serves() { // its processes were not watched: a thread may use as much as all together
+	if len(h.Groups) == 0 && h.Serves() { // its processes were not watched: one thread may use as much as all of them
 		most = max(most, min(1, h.Share(hosts.ResourceCPU, *h.CPU).High()*float64(h.Cores)))
 	}
 	limit := boundOf(hosts.ResourceCore).clear
@@ -151,9 +154,10 @@ func coreUse(h *hosts.Host, foreign float64) (best usage, thread bool) {
 	return best, thread
 }
 
-// busiestThread returns the share of a core that the busiest thread of a group used: as it was measured, or of
-// processes known to have a single thread each what each of them used, less one that only directs the others unless
-// it is seen to work. known is false where that cannot be determined.
+// busiestThread returns the share of a core that the busiest thread of a group used: the measured
+// share, or the share of each process if all processes have a single thread. In the second case it
+// leaves out one process that may only direct the others, unless that process evidently works.
+// known is false if the share cannot be determined.
 func busiestThread(g *hosts.GroupFigure, cores int) (v hosts.Ranged, use fact.Fact, known bool) {
 	switch {
 	case g.Measured > 0:

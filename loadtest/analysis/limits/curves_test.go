@@ -23,7 +23,8 @@ func step(f steps.Figures, hosts ...hosts.Host) *steps.Working {
 	return &steps.Working{Figures: &f, Machines: hosts}
 }
 
-// A light step whose noise hides whether the curve grows is no plateau where heavier steps clearly grow.
+// TestNoiseOfALightStepIsNoPlateau checks that a light step whose noise hides the growth of the
+// curve is not a plateau if heavier steps clearly grow.
 func TestNoiseOfALightStepIsNoPlateau(t *testing.T) {
 	type point struct {
 		clients         int
@@ -51,7 +52,8 @@ func TestNoiseOfALightStepIsNoPlateau(t *testing.T) {
 	}
 }
 
-// Analyze many servers that are full the most used stands for all.
+// TestManyServersAreOneBottleneck checks that the most used of many saturated servers represents
+// all of them.
 func TestManyServersAreOneBottleneck(t *testing.T) {
 	curve := steps.CurveOf(nil, steps.Throughput, "closed", false)
 	for i, n := range []int{8, 16, 32, 64} {
@@ -75,8 +77,9 @@ func TestManyServersAreOneBottleneck(t *testing.T) {
 	}
 }
 
-// Programs that fill the CPU beside clients with a simulated service, which is a part of their process, are named. Where
-// the clients want little of it, the limit is unknown.
+// TestOthersBesideASimulatedService checks that programs that fill the CPU are named if the clients
+// run with a simulated service, which is a part of their process. If the clients use little of the
+// CPU, the limit is unknown.
 func TestOthersBesideASimulatedService(t *testing.T) {
 	for _, c := range []struct {
 		own            float64 // cores of the clients' process
@@ -95,7 +98,8 @@ func TestOthersBesideASimulatedService(t *testing.T) {
 	}
 }
 
-// Signs of limits that have no share stand with a limit inside the server.
+// TestHintsOfALimitInside checks that signs of limits that are not shares of a resource are listed
+// with a limit inside the server.
 func TestHintsOfALimitInside(t *testing.T) {
 	curve := steps.CurveOf(nil, steps.Rate, "closed", false)
 	for i, n := range []int{1, 2, 4, 8} {
@@ -125,7 +129,8 @@ func TestHintsOfALimitInside(t *testing.T) {
 	}
 }
 
-// A redirector whose threads are all busy is named apart from its data servers.
+// TestRedirectorIsNamed checks that a redirector whose threads are all busy is distinguished from
+// its data servers.
 func TestRedirectorIsNamed(t *testing.T) {
 	curve := steps.CurveOf(nil, steps.Rate, "closed", false)
 	for i, n := range []int{1, 4, 16, 64} {
@@ -143,7 +148,7 @@ func TestRedirectorIsNamed(t *testing.T) {
 	}
 }
 
-// In the open model the load is what was planned to arrive.
+// TestBottleneckOfArrivals checks that the load of the open model is the planned rate of arrivals.
 func TestBottleneckOfArrivals(t *testing.T) {
 	curve := steps.CurveOf(nil, steps.Rate, "open", false)
 	for i, rate := range []float64{100, 200, 400, 800} {
@@ -166,7 +171,8 @@ func TestBottleneckOfArrivals(t *testing.T) {
 	}
 }
 
-// Nothing strange in a curve makes it panic or say something that is no number.
+// TestBottleneckOfStrangeCurves checks that unusual curves cause neither a panic nor a text with an
+// invalid number.
 func TestBottleneckOfStrangeCurves(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	strange := []float64{nan, inf, 0, -1, 1, 0.95}

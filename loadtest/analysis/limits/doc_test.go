@@ -11,7 +11,7 @@ import (
 	"weir/loadtest/analysis/shape"
 )
 
-// The thresholds of docs/methods.md are those of the code.
+// TestDocumentedThresholds checks that docs/methods.md has the thresholds of the code.
 func TestDocumentedThresholds(t *testing.T) {
 	b := require.File(t, "../../../docs/methods.md")
 	_, section, _ := strings.Cut(string(b), "## What limits the curve")

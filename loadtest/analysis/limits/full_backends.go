@@ -9,25 +9,26 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// Values of BackendLimit.Resource beside those of ResourceUsage.Resource.
+// Values of BackendLimit.Resource that ResourceUsage.Resource does not have.
 const (
-	LimitSessions = "sessions" // as many as it may have, or some wait for it
-	LimitYield    = "yield"    // it gives hardly more at any heavier load
+	LimitSessions = "sessions" // as many as its limit permits, or some sessions wait for it
+	LimitYield    = "yield"    // its yield hardly grows at any heavier load
 )
 
-// Bounds from which on the sessions of a backend are what limits it.
+// Bounds from which the sessions of a backend limit it.
 const (
 	fullSessions    = 0.95 // of its limit
-	waitingSessions = 0.5  // mean number that wait for it
-	hardlyMore      = 1.1  // factor of what it gives that is no more worth a word
+	waitingSessions = 0.5  // mean number of sessions that wait for it
+	hardlyMore      = 1.1  // growth of the yield by less than this factor does not count
 )
 
-// limits finds from which load on each backend is full, by a resource of its machine, by its sessions, or because it
-// gives no more; and which is first. What is seen to be full counts before what only gives no more; and that all give
-// no more from the same load on reports on none of them.
+// limits finds the load from which each backend is saturated, by a resource of its machine, by its
+// sessions, or because its yield no longer grows; and the backend that was saturated first. A
+// measured saturation takes precedence over a yield that no longer grows. If the yield of all
+// backends stops growing at the same load, no backend is the first.
 func (b *Balance) limits(curve *steps.Curve) {
 	l := newLadder(curve, nil)
-	first, level := map[bool]int{}, map[bool]int{} // by whether it was seen
+	first, level := map[bool]int{}, map[bool]int{} // by whether saturation was measured
 	byKind := map[bool]*BackendLimit{}
 	for k := range b.Backends {
 		at, limit := l.backend(k)
@@ -52,7 +53,7 @@ func (b *Balance) limits(curve *steps.Curve) {
 	}
 }
 
-// backend returns the place in the ladder from which on backend k is full, and by what.
+// backend returns the index in the ladder from which backend k is saturated, and its limit.
 func (l *ladder) backend(k int) (at int, limit *BackendLimit) {
 	for i, s := range l.steps {
 		if k >= len(s.Backends) {
@@ -82,7 +83,7 @@ func backendLimit(s *steps.Working, resource string, facts ...fact.Fact) *Backen
 	return &BackendLimit{Step: s.Step, From: s.Clients, Resource: resource, Detail: strings.Join(fact.Texts(facts), "; "), Facts: facts}
 }
 
-// flat reports whether backend k gives hardly more at any load beyond i.
+// flat reports whether the yield of backend k hardly grows at any load beyond i.
 func (l *ladder) flat(i, k int) bool {
 	from := amountOf(&l.steps[i].Backends[k])
 	for j := i + 1; j < len(l.steps); j++ {
@@ -93,7 +94,7 @@ func (l *ladder) flat(i, k int) bool {
 	return true
 }
 
-// fullBackend returns the resource of a backend that is full in a step, "" if none is.
+// fullBackend returns the resource of a backend that is saturated in a step, "" if no resource is.
 func fullBackend(s *steps.Working, x *steps.BackendFigure) (resource string, facts []fact.Fact) {
 	for u := range basics.Each(s.Resources) {
 		if u.Host == x.Name && u.Saturated {

@@ -13,7 +13,7 @@ import (
 	"weir/loadtest/measure"
 )
 
-// surroundings is what about.json says of the machine that weir ran on, as far as it limits the generator.
+// surroundings are the properties of the machine of weir that limit the generator, from about.json.
 type surroundings struct {
 	Cores     int     `json:"cores"`
 	CoresUsed int     `json:"cores_used"` // by affinity
@@ -22,7 +22,7 @@ type surroundings struct {
 	PortHigh  int     `json:"ephemeral_port_high"`
 }
 
-// surroundingsOf returns the zero value if the run does not have them.
+// surroundingsOf returns the properties that the run recorded, or the zero value.
 func surroundingsOf(d *steps.Run) (s surroundings) {
 	if json.Unmarshal(d.About.Environment, &s) != nil {
 		return surroundings{}
@@ -30,8 +30,9 @@ func surroundingsOf(d *steps.Run) (s surroundings) {
 	return s
 }
 
-// generatorUses is what the load generator used of what it may. Whether it is used up is judged as the check of the
-// generator does; before are the other uses of the step, of which that of its CPU may be replaced.
+// generatorUses returns the load generator's use of the resources that it may use. Their exhaustion
+// is judged in the same way as in the check of the generator; before are the other uses of the
+// step, of which the use of the generator's CPU may be replaced.
 func generatorUses(d *steps.Run, s *steps.Working, before []usage) []usage {
 	var all []usage
 	machines, here := generators(s), surroundingsOf(d)
@@ -71,7 +72,8 @@ func generatorUses(d *steps.Run, s *steps.Working, before []usage) []usage {
 	return append(all, met...)
 }
 
-// generatorUse is the generator's use of one machine's CPU. alone is true if it has no other machine.
+// generatorUse returns the generator's use of one machine's CPU. alone is true if the generator has
+// no other machine.
 func generatorUse(s *steps.Working, h *hosts.Host, alone bool) usage {
 	own, allowed := s.Without(*h.ClientCores), float64(h.Cores)
 	used := fact.New("limit.use.generator", "used", own, "allowed", allowed)
@@ -98,8 +100,9 @@ func generatorUse(s *steps.Working, h *hosts.Host, alone bool) usage {
 	return u
 }
 
-// quotaUsedUp sets the use of the CPU to the share of the quota that clients and service used together, where that was used up and not
-// by the clients alone: the load of all cores is no measure of it.
+// quotaUsedUp sets the use of the CPU to the share of the quota that clients and service used
+// together, if the quota was used up and not by the clients alone: the load of all cores is then
+// not a measure of it.
 func quotaUsedUp(h *hosts.Host, uses []usage) {
 	own, both := *h.ClientCores, *h.ClientCores+basics.Value(h.ServerCores)
 	if basics.Value(h.Throttled) < throttledFail || h.ServerCores == nil || own >= generatorFail*h.Quota ||
@@ -115,8 +118,9 @@ func quotaUsedUp(h *hosts.Host, uses []usage) {
 	}
 }
 
-// narrow tells how full the cores are that jobs may burn, where those are fewer than the host has: how busy all cores
-// are says little then. Several processes may have more cores together than one of them reports; then the number is unknown.
+// narrow sets the use of the CPU to the use of the cores on which jobs may burn, if they are fewer
+// than the cores of the host: the load of all cores is then not a useful measure. Several processes
+// may have more cores together than any of them reports; then the number is unknown.
 func narrow(s *steps.Working, h *hosts.Host, uses []usage) {
 	const several = 1.1
 	share := stats.Ratio(*h.ClientCores, s.ClientMay)
@@ -132,7 +136,7 @@ func narrow(s *steps.Working, h *hosts.Host, uses []usage) {
 	}
 }
 
-// tableUses is of what the kernel allows the generator to have at a time.
+// tableUses returns the use of the kernel's limits of the generator: open files and ports.
 func tableUses(h *hosts.Host, here surroundings) []usage {
 	var all []usage
 	if here.Files > 0 && h.ClientFiles > 0 {
@@ -148,8 +152,8 @@ func tableUses(h *hosts.Host, here surroundings) []usage {
 	return all
 }
 
-// exhausted reports on limits of the generator's machine that errors name. An error is recorded when it is seen first;
-// from then on the limit is met.
+// exhausted returns the limits of the generator's machine that appear in errors. An error is
+// recorded at its first occurrence; from then on the limit counts as reached.
 func exhausted(d *steps.Run, s *steps.Working, hosts []*hosts.Host) []usage {
 	host := ""
 	if len(hosts) == 1 {
@@ -167,7 +171,8 @@ func exhausted(d *steps.Run, s *steps.Working, hosts []*hosts.Host) []usage {
 	return all
 }
 
-// RanOut returns the resource whose exhaustion on the generator's machine caused an error, "" for all other errors.
+// RanOut returns the resource whose exhaustion on the generator's machine caused an error, "" for
+// all other errors.
 func RanOut(text string) string {
 	switch {
 	case strings.Contains(text, "socket: too many open files"):

@@ -38,8 +38,9 @@ func Hosts(d *steps.Run, w *hosts.Watched, s *steps.Working) {
 	s.ClientCores, s.ClientCPU, _ = sideCPU(s.Hosts, hosts.Client, func(h *hosts.HostFigure) *float64 { return h.ClientCores })
 }
 
-// serverEach returns the service's CPU time for each operation that succeeded: of its watched processes, or of what its
-// servers report of themselves if that is more, for some of them may be watched late or not at all.
+// serverEach returns the service's CPU time for each operation that succeeded: the time of its
+// watched processes, or the time in the statistics of its servers if that is more, as some
+// processes may be watched late or not at all.
 func serverEach(s *steps.Working) *float64 {
 	cores, reported := s.ServerCores, 0.0
 	for h := range basics.Each(s.Hosts) {
@@ -57,9 +58,10 @@ func serverEach(s *steps.Working) *float64 {
 	return &spent
 }
 
-// sideCPU returns how many cores one side used and which share that is of its hosts' cores: of the watched processes
-// where there are any, else of whole hosts that have this role alone. The share is also of whole hosts where it is
-// not known how many cores the hosts of the processes have.
+// sideCPU returns the number of cores that one side used and their share of its hosts' cores: from
+// the watched processes if there are any, otherwise from whole hosts that have only this role. The
+// share is also computed from whole hosts if the number of cores of the processes' hosts is
+// unknown.
 func sideCPU(figures []hosts.HostFigure, role monitor.Role, procs func(*hosts.HostFigure) *float64) (cores, share *float64, byHost bool) {
 	sum := func(of func(*hosts.HostFigure) *float64) (cores, share *float64) {
 		var used, all float64
@@ -93,7 +95,7 @@ func sideCPU(figures []hosts.HostFigure, role monitor.Role, procs func(*hosts.Ho
 	return whole, of, true
 }
 
-// generators returns the hosts on which clients were seen to run.
+// generators returns the hosts on which clients ran.
 func generators(s *steps.Working) (all []*hosts.Host) {
 	for h := range basics.Each(s.Machines) {
 		if h.ClientCores != nil {

@@ -6,7 +6,8 @@ import (
 	"weir/loadtest/analysis/hosts"
 )
 
-// TestShareOfUnknownCores: cores of machines that nobody counted make no share.
+// TestShareOfUnknownCores checks that machines with an unknown number of cores are left out of the
+// share.
 func TestShareOfUnknownCores(t *testing.T) {
 	two, one := 2.0, 1.0
 	procs := func(h *hosts.HostFigure) *float64 { return h.ServerCores }

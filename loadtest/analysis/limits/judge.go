@@ -10,17 +10,17 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// Bounds of the check whether the generator itself was the limit.
+// Bounds of the check whether the generator was the limit.
 const (
 	generatorWarn = 0.6  // share of its machine's CPU
-	generatorFail = 0.85 // at this share nothing else can have been the limit
+	generatorFail = 0.85 // at this share the generator is certainly the limit
 	throttledWarn = 0.01 // share of the periods in which its CPU quota was used up
 	throttledFail = 0.25 // unless a service on the same machine may have used the quota
 	lateWarn      = 0.010
 	lateFail      = 0.100
-	lateJob       = 0.005 // of jobs: computing that is slept ends late
-	lateShare     = 0.05  // and that is so much of a request with its computing
-	Timed         = 20    // at least one start in so many must have been planned
+	lateJob       = 0.005 // of jobs: computing that is simulated by sleeping ends late
+	lateShare     = 0.05  // minimum share of a request with its computing
+	Timed         = 20    // at least one in so many starts must have a planned time
 	missedWarn    = 0.001
 	missedFail    = 0.05
 )
@@ -28,7 +28,7 @@ const (
 // A GeneratorState grades the risk that the load generator limited a step.
 type GeneratorState int
 
-// States of the load generator, the gravest last.
+// States of the load generator, in the order of severity.
 const (
 	GeneratorUnknown GeneratorState = iota // its CPU was not watched, and it had no planned start times
 	GeneratorFree
@@ -36,7 +36,7 @@ const (
 	GeneratorFull // it was the limit
 )
 
-// clientMachines returns how many cores the watched hosts of the clients have.
+// clientMachines returns the number of cores of the watched hosts of the clients.
 func clientMachines(s *steps.Working) float64 {
 	cores := 0
 	for _, h := range s.Hosts {
@@ -59,7 +59,8 @@ type judgment struct {
 	facts []fact.Fact
 }
 
-// reach compares x with the bounds of a warning and of a failure. reason is the fact of both.
+// reach compares x with the bounds of a warning and of a failure. reason is the fact for either
+// case.
 func (j *judgment) reach(x, warn, fail float64, reason fact.Fact) {
 	j.state = max(j.state, GeneratorFree)
 	if x < warn {
@@ -76,7 +77,7 @@ func (j *judgment) reach(x, warn, fail float64, reason fact.Fact) {
 func GeneratorFacts(s *steps.Working) (GeneratorState, []fact.Fact) {
 	var j judgment
 	j.cpu(s)
-	if s.AllClientsBusy() { // then arrivals wait for a client, which is no sign of a slow generator
+	if s.AllClientsBusy() { // then arrivals wait for a client, which does not show a slow generator
 		j.state = max(j.state, GeneratorNear)
 		j.facts = append(j.facts, fact.New("limit.generator.busy", "clients", s.Clients))
 		return j.state, j.facts
@@ -105,12 +106,13 @@ func (j *judgment) cpu(s *steps.Working) {
 		}
 		j.reach(s.Throttled, throttledWarn, fail, fact.New("limit.generator.throttled", "share", s.Throttled))
 	}
-	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 && !s.Programs { // real clients have their own cost: at most a warning
+	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 && !s.Programs { // real clients have their own CPU time: at most a warning
 		j.reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fact.New("limit.generator.programs", "used", s.ExternalCores, "cores", n))
 	}
 }
 
-// late judges delayed starts. A few starts after a failure say nothing; jobs that compute wait for a core.
+// late judges delayed starts. A few starts after a failure are not significant; jobs that compute
+// wait for a core.
 func (j *judgment) late(s *steps.Working) {
 	if s.LateP99 == nil || s.TimedStarts*Timed < s.Done || s.Burned != 0 {
 		return

@@ -6,8 +6,8 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// Arrivals that wait because all clients wait for the service are not late by
-// the generator's fault.
+// TestOverloadIsNotTheGeneratorsFault checks that arrivals that wait because all clients wait for
+// the service are not attributed to the generator.
 func TestOverloadIsNotTheGeneratorsFault(t *testing.T) {
 	late, cpu := 1.2, 0.1
 	s := &steps.Working{Figures: &steps.Figures{Rate: 20000, Clients: 1000, ActiveClients: 999.9, Done: 16000, Missed: 5000, LateP99: &late,

@@ -10,23 +10,24 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// Bounds by which a curve is said to level off.
+// Bounds that define where a curve levels off.
 const (
-	halfGrowth = 0.5  // of the load's growth
-	growthSlip = 0.05 // that noise may add to it
-	leastRange = 1.25 // factor between loads that can show anything
-	roomSlip   = 1.1  // what a resource that is full may give more than its room, by noise
-	efficiency = 2    // factor by which cores that are full may give more still, as each operation costs less in a crowd
-	noInterval = 0.1  // half of the interval of a yield that has none, as a share of it
+	halfGrowth = 0.5  // of the growth of the load
+	growthSlip = 0.05 // tolerance for noise
+	leastRange = 1.25 // least factor between the loads of a curve
+	roomSlip   = 1.1  // tolerance for noise in the growth that a saturated resource permits
+	efficiency = 2    // largest growth after all cores are full, as each operation costs less among many clients
+	noInterval = 0.1  // half of the interval of a yield without an interval, as a share of it
 )
 
-// A ladder is the tested loads, the lightest first; of equal ones the first that was tested.
+// A ladder is the list of tested loads in ascending order; of steps with equal load it has the
+// first.
 type ladder struct {
 	curve *steps.Curve
 	res   Resources
 	steps []*steps.Working
 	level int  // from here on the yield grows by less than half as much as the load; -1: nowhere
-	sure  bool // that it does so is more than the yields' noise
+	sure  bool // level exceeds the noise of the yields
 	top   int  // the lightest step that gives 95% of the best yield
 }
 
@@ -58,10 +59,10 @@ func (l *ladder) load(i int) float64 { return l.curve.LoadOf(l.steps[i]) }
 
 func (l *ladder) last() int { return len(l.steps) - 1 }
 
-// narrow reports whether the loads lie too near to each other to show a curve.
+// narrow reports whether the loads are too close to each other to form a curve.
 func (l *ladder) narrow() bool { return l.load(l.last()) < leastRange*l.load(0) }
 
-// half is half of the interval of a step's yield.
+// half returns half of the width of the interval of a step's yield.
 func (l *ladder) half(i int) float64 {
 	mean, low, high := l.curve.Yield(l.steps[i])
 	if low == nil || high == nil {
@@ -70,8 +71,8 @@ func (l *ladder) half(i int) float64 {
 	return max(0, *high-mean) // the lower half is cut at zero
 }
 
-// exceeds compares the yield of step j with factor times that of step i, by the 95% interval of the difference: +1 if
-// it is more, -1 if it is less, 0 if that is undecided.
+// exceeds compares the yield of step j with factor times the yield of step i, by the 95% interval
+// of the difference: +1 if it is more, -1 if it is less, 0 if this is undecided.
 func (l *ladder) exceeds(j int, factor float64, i int) int {
 	difference, half := l.yield(j)-factor*l.yield(i), math.Hypot(l.half(j), factor*l.half(i))
 	switch {
@@ -83,9 +84,10 @@ func (l *ladder) exceeds(j int, factor float64, i int) int {
 	return 0
 }
 
-// levels returns the lightest step from which on the yield grows, to every heavier step, by less than half as much as
-// the load, -1 if there is none; and whether the yields' intervals agree. Where they agree of no step, it is the
-// lightest of which they say the contrary neither of it nor of a heavier step that yields as much.
+// levels returns the lightest step from which the yield grows, to every heavier step, by less than
+// half as much as the load, -1 without such a step; and whether the yields' intervals confirm it.
+// If the intervals confirm it for no step, levels returns the lightest step for which they
+// contradict it neither there nor at a heavier step with at least the same yield.
 func (l *ladder) levels() (level int, sure bool) {
 	perhaps := -1
 	for i := range l.steps {
@@ -104,13 +106,13 @@ func (l *ladder) levels() (level int, sure bool) {
 		case most == 0 && perhaps < 0:
 			perhaps = i
 		case most > 0 && perhaps >= 0 && l.yield(i) >= l.yield(perhaps):
-			perhaps = -1 // it clearly grows beyond: only the noise of that step hid it
+			perhaps = -1 // it clearly grows beyond: only the noise of that step hid this
 		}
 	}
 	return perhaps, false
 }
 
-// bestAfter returns the step beyond i that yields most, -1 if i is the last.
+// bestAfter returns the step beyond i with the highest yield, -1 if i is the last step.
 func (l *ladder) bestAfter(i int) int {
 	best := -1
 	for j := i + 1; j < len(l.steps); j++ {
@@ -121,8 +123,8 @@ func (l *ladder) bestAfter(i int) int {
 	return best
 }
 
-// from is where the limit begins to show when nothing else tells: the lightest step that gives nearly the best, if
-// there is a heavier one.
+// from returns the step at which the limit begins to show, without other evidence: the lightest
+// step that gives nearly the best yield, if there is a heavier step.
 func (l *ladder) from() int {
 	if l.top < l.last() {
 		return l.top
@@ -130,8 +132,9 @@ func (l *ladder) from() int {
 	return max(0, l.level)
 }
 
-// cycle returns the mean time of an operation of step i, and of the pause and the computing that belong to it, in
-// seconds; zeros where none ended, or where jobs do both at once.
+// cycle returns the mean time of an operation of step i, and of the pause and the computing that
+// belong to it, in seconds. It returns zeros if no operation ended, or if jobs compute during their
+// operations.
 func (l *ladder) cycle(i int) (latency, think float64) {
 	s := l.steps[i]
 	if s.Latency == nil || s.Done == 0 || s.Jobs != nil && !s.OneByOne {
@@ -140,10 +143,10 @@ func (l *ladder) cycle(i int) (latency, think float64) {
 	return s.Latency.Mean, stats.Ratio(s.ThinkSeconds+s.ComputeSeconds, float64(s.Done))
 }
 
-// fallen is the share of the best lighter yield below which a yield has fallen.
+// fallen is the share of the best yield of the lighter steps below which a yield counts as fallen.
 const fallen = 0.9
 
-// fell tells which steps yield clearly less than a lighter one.
+// fell returns the steps whose yield is clearly less than the yield of a lighter step.
 func (l *ladder) fell() []bool {
 	all, most := make([]bool, len(l.steps)), 0.0
 	for i := range l.steps {

@@ -14,14 +14,15 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// atOneLoad is for curves that are none: it can only say what is full.
+// atOneLoad returns the bottlenecks if the loads do not form a curve: it can only report saturated
+// resources.
 func (l *ladder) atOneLoad(all []full) []Bottleneck {
 	alone := fact.New("limit.one.load")
 	if l.last() > 0 {
 		alone = fact.New("limit.near.loads")
 	}
 	s := l.steps[l.last()]
-	var idle []full // others fill it, and clients and service want little of it
+	var idle []full // others fill it, and clients and service use little of it
 	all = slices.DeleteFunc(all, func(x full) bool {
 		if x.idle() {
 			idle = append(idle, x)
@@ -45,8 +46,9 @@ func (l *ladder) atOneLoad(all []full) []Bottleneck {
 	return append([]Bottleneck{first}, l.following(all[1:], -1)...)
 }
 
-// growing is for curves that do not level off in the tested range. What is full at the heaviest loads limits all the
-// same, unless the curve grew more since than it could.
+// growing returns the bottlenecks of a curve that does not level off in the tested range. A
+// resource that is saturated at the heaviest loads still limits it, unless the curve has grown
+// since by more than the resource permits.
 func (l *ladder) growing(all []full) []Bottleneck {
 	var causes, rest []full
 	for _, x := range all {
@@ -66,7 +68,7 @@ func (l *ladder) growing(all []full) []Bottleneck {
 	one, many := stats.Ratio(l.yield(0), l.load(0)), stats.Ratio(l.yield(last), l.load(last))
 	if many >= proportional*one {
 		b.add(l.straight()...)
-		if !l.curve.Open() && !slices.ContainsFunc(rest, func(x full) bool { return !x.usedByOthers() }) { // others fill it
+		if !l.curve.Open() && !slices.ContainsFunc(rest, func(x full) bool { return !x.usedByOthers() }) { // others fill them
 			b.Resource = LimitLatency
 		}
 	} else {
@@ -81,8 +83,8 @@ func (l *ladder) growing(all []full) []Bottleneck {
 	return []Bottleneck{b}
 }
 
-// straight is the evidence that nothing limits but the time that operations take: X = N/(R+Z) with R and Z as they
-// are.
+// straight returns the evidence that only the time of the operations limits the yield: X = N/(R+Z)
+// with constant R and Z.
 func (l *ladder) straight() []fact.Fact {
 	last := l.last()
 	s, first := l.steps[last], l.steps[0]
@@ -107,10 +109,10 @@ func (l *ladder) straight() []fact.Fact {
 	return append(all, fact.New("limit.little.pause", "latency", r, "pause", z, "load", load, "expected", expected, "measured", s.Operations))
 }
 
-// nearlyFull is the share from which on a resource that is not saturated may still be what limits.
+// nearlyFull is the share from which a resource that is not saturated may still be the limit.
 const nearlyFull = 0.75
 
-// mostUsed names the resource with the largest share, which saturates next if the load grows.
+// mostUsed reports the resource with the largest share, which saturates next if the load grows.
 func mostUsed(s *steps.Working) fact.Fact {
 	for u := range basics.Each(s.Resources) {
 		if u.Share == nil || u.Resource == hosts.ResourceIOWait || u.Resource == hosts.ResourceMemory || u.Saturated {
@@ -125,8 +127,8 @@ func mostUsed(s *steps.Working) fact.Fact {
 	return fact.New("limit.most.none")
 }
 
-// hidden is for curves that level off, or may do so, where nothing that is saturated can be what limits. It is a
-// limit inside the server only if all else is ruled out.
+// hidden returns the bottleneck of a curve that levels off, or may do so, if no saturated resource
+// can be the limit. The limit is inside the server only if everything else is ruled out.
 func (l *ladder) hidden(v *sorted) Bottleneck {
 	from := l.from()
 	s := l.steps[from]
@@ -147,7 +149,7 @@ func (l *ladder) hidden(v *sorted) Bottleneck {
 	return b
 }
 
-// exclude fills in the limit of b, or the reason for which it is unknown.
+// exclude fills in the limit of b, or the reason why it is unknown.
 func (l *ladder) exclude(b *Bottleneck, from int, v *sorted) {
 	switch seen, there := machines(l.steps[l.last()]); {
 	case !slices.ContainsFunc(l.steps[from:], sawServer):
@@ -177,12 +179,12 @@ func (l *ladder) exclude(b *Bottleneck, from int, v *sorted) {
 	}
 }
 
-// coresWanted is the share of time from which on something that could run waits for a core where cores are what is
+// coresWanted is the share of time during which a runnable task waits for a core from which cores are
 // wanting: on machines whose cores are full it is 64% to 75%.
 const coresWanted = 0.6
 
-// waitedFor reports whether all that may be the limit is the CPU of one machine, which may be full, and for whose cores
-// something waits for most of the time.
+// waitedFor reports whether the only candidate is the CPU of one machine, which may be full, and
+// whether tasks wait for its cores most of the time.
 func (l *ladder) waitedFor(all []Candidate) bool {
 	if len(all) != 1 || all[0].Resource != hosts.ResourceCPU || all[0].High == nil {
 		return false
@@ -190,8 +192,8 @@ func (l *ladder) waitedFor(all []Candidate) bool {
 	return *all[0].High >= boundOf(hosts.ResourceCPU).reached && l.waits(&all[0]) >= coresWanted
 }
 
-// waits is the share of time in which something waited for a core of a candidate's machine at its step; 0 if that is
-// not known.
+// waits returns the share of time in which a task waited for a core of the candidate's machine at
+// the candidate's step; 0 if it is not known.
 func (l *ladder) waits(c *Candidate) float64 {
 	for _, s := range l.steps {
 		for h := range basics.Each(s.Hosts) {
@@ -203,7 +205,7 @@ func (l *ladder) waits(c *Candidate) float64 {
 	return 0
 }
 
-// queue shows by Little's law where the additional clients are: in a queue.
+// queue shows by Little's law that the additional clients wait in a queue.
 func (l *ladder) queue(from int) []fact.Fact {
 	last := l.last()
 	r, z := l.cycle(from)
@@ -218,8 +220,8 @@ func (l *ladder) queue(from int) []fact.Fact {
 	return []fact.Fact{fact.New("limit.queue", "before", r, "after", R, "load", l.curve.At(l.steps[last]))}
 }
 
-// machines returns how many machines of the service were watched, and on how many its data servers are by their
-// names.
+// machines returns the number of watched machines of the service, and the number of its machines by
+// the names of its data servers.
 func machines(s *steps.Working) (seen, there int) {
 	for h := range basics.Each(s.Machines) {
 		if h.CPU != nil && (h.Side() == hosts.Server || h.Side() == "both") {
@@ -235,10 +237,10 @@ func machines(s *steps.Working) (seen, there int) {
 	return seen, len(names)
 }
 
-// mostHints is how many hints are listed.
+// mostHints is the maximum number of listed hints.
 const mostHints = 6
 
-// hints are signs of limits that have no share.
+// hints returns signs of limits that are not shares of a resource.
 func (l *ladder) hints() []fact.Fact {
 	var all []fact.Fact
 	s := l.steps[l.last()]
@@ -269,15 +271,15 @@ func (l *ladder) hints() []fact.Fact {
 	return all
 }
 
-// sawGenerator reports whether anything is known of a machine of the clients.
+// sawGenerator reports whether a machine of the clients was watched.
 func sawGenerator(s *steps.Working) bool {
 	return slices.ContainsFunc(s.Machines, func(h hosts.Host) bool {
 		return h.ClientCores != nil || h.CPU != nil && (h.Side() == hosts.Client || h.Side() == "both")
 	})
 }
 
-// sawServer reports whether a machine of the service was sampled. A server's own statistics are not enough: they do not
-// include its disks and its CPU.
+// sawServer reports whether a machine of the service was sampled. A server's own statistics are not
+// enough: they do not include its disks and its CPU.
 func sawServer(s *steps.Working) bool {
 	for h := range basics.Each(s.Machines) {
 		if h.CPU != nil && (h.Side() == hosts.Server || h.Side() == "both") {

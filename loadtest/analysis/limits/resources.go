@@ -14,16 +14,18 @@ import (
 	"weir/monitor"
 )
 
-// A bound says from which share on a resource counts as used up, what share heavier steps must have for it to stay
-// so, and below which share, by the upper end of its interval, it is certainly not what limits. In between it cannot
-// be told.
+// A bound has the share from which a resource counts as used up, the share that heavier steps must
+// have if it is to stay used up, and the share below which, by the upper end of its interval, it is
+// certainly not the limit. Between these shares the result is undecided.
 type bound struct{ reached, holds, clear float64 }
 
-// doubtful is by how much the lower end of the interval of a share may be below the bound that the share reaches.
+// doubtful is the largest difference by which the lower end of a share's interval may lie below the
+// bound that the share reaches.
 const doubtful = 0.05
 
-// bounds of the shares. Interfaces count neither preambles nor the gaps between frames, and some not the headers of
-// the frames that they cut large packets into: 95% of the speed is all that can be seen of it.
+// boundOf returns the bounds of the share of a resource. The counters of interfaces include neither
+// preambles nor the gaps between frames, and some omit the headers of the frames into which they
+// cut large packets: a full interface shows only 95% of its speed.
 func boundOf(resource string) bound {
 	switch resource {
 	case hosts.ResourceCPU, hosts.ResourceCore, hosts.ResourceDisk, hosts.ResourceScratch, hosts.ResourceReceived,
@@ -37,37 +39,38 @@ func boundOf(resource string) bound {
 	return bound{2, 2, 2} // never by its share alone
 }
 
-// Bounds that are no shares.
+// Bounds that are not shares.
 const (
-	leastQueue   = 1.5   // requests at a disk: with fewer a second one would hardly have waited
-	deepQueue    = 32    // requests at a disk: as many as make it busy, however many it serves at a time
+	leastQueue   = 1.5   // requests at a disk: with fewer requests a second one would hardly have waited
+	deepQueue    = 32    // requests at a disk: as many as make it busy, however many it serves in parallel
 	queueGrows   = 1.25  // factor by which a disk's queue must grow with the load unless it is deep
-	busyThreads  = 0.9   // share of a pool's threads, if jobs wait for one
+	busyThreads  = 0.9   // share of a pool's threads, if jobs wait for a thread
 	waitingJobs  = 0.5   // mean number of jobs that wait for a thread
 	leastMemory  = 0.03  // share of the memory that is available
 	swapGrew     = 0.005 // of the memory, in one step
-	fewWaiting   = 0.1   // mean number of jobs that wait for a thread, below which none is wanting
-	leastOnDisk  = 0.002 // of the payload that a disk must move to limit it: a slow one takes a few hundred times as long as memory
-	leastTraffic = 1e5   // bytes per second that are worth a line
-	leastShare   = 0.001 // of an interface's speed, or of the time that a link was sending, the same
+	fewWaiting   = 0.1   // mean number of jobs waiting for a thread, below which threads are not scarce
+	leastOnDisk  = 0.002 // of the payload that a disk must move to limit it: a slow disk takes a few hundred times as long as memory
+	leastTraffic = 1e5   // bytes per second from which traffic is listed
+	leastShare   = 0.001 // of an interface's speed, or of the time a link was sending, the same
 	slowest      = 1e7   // bytes per second that an interface of unknown speed carries if it is full: the slowest have 100 Mbit/s
 )
 
-// A usage is the use of a resource in one step, with how it was judged.
+// A usage is the use of a resource in one step, with its judgment.
 type usage struct {
 	*steps.ResourceUsage
 	reached, holds bool    // used up at this step, by the lower end; nearly so, as heavier steps need it
 	near, clear    bool    // used up by the mean; not used up, by the upper end
-	foreign        float64 // part of the use that is known to be neither side's
-	own            float64 // part that may be: the time of interrupts belongs to no watched process
+	foreign        float64 // part of the use that certainly belongs to neither side
+	own            float64 // part that may belong to a side: the time of interrupts belongs to no watched process
 	depth          float64 // of a disk: its queue
-	group          float64 // mean share of the disks that share its work, 0: there is no other one
+	group          float64 // mean share of the disks that share its work, 0: it has no other disk
 }
 
-// Resources are the resources that were seen in each step, the most used first, those of unknown size last.
+// Resources are the sampled resources of each step, the most used first, resources of unknown size
+// last.
 type Resources map[*steps.Working][]usage
 
-// ResourcesOf fills in the use of every resource that was seen in each step.
+// ResourcesOf fills in the use of every resource that was sampled in each step.
 func ResourcesOf(d *steps.Run, curve *steps.Curve) Resources {
 	all := Resources{}
 	for _, s := range curve.Steps {
@@ -91,8 +94,8 @@ func ResourcesOf(d *steps.Run, curve *steps.Curve) Resources {
 	return all
 }
 
-// ruleOut rules the host's disk out that works for others: in the direction of the load it moves less than leastOnDisk of the
-// payload, which then comes from a cache, or from other disks.
+// ruleOut rules out the host's disk if it works for others: in the direction of the load it moves
+// less than leastOnDisk of the payload, which then comes from a cache, or from other disks.
 func ruleOut(d *steps.Run, uses []usage, h *hosts.Host, s *steps.Working) {
 	moves := 0.0
 	if d.Down > 0 {
@@ -109,7 +112,7 @@ func ruleOut(d *steps.Run, uses []usage, h *hosts.Host, s *steps.Working) {
 	}
 }
 
-// shareOf is p's value, and less than any share where it is nil.
+// shareOf returns the value of p, or less than any share if p is nil.
 func shareOf(p *float64) float64 {
 	if p == nil {
 		return -1
@@ -123,7 +126,7 @@ func (u *usage) addFact(code string, pairs ...any) {
 	u.Detail = strings.Join(fact.Texts(u.Facts), "; ")
 }
 
-// use makes the usage of a share, and judges it by its interval and the resource's bounds.
+// use returns the usage of a share, judged by its interval and the bounds of the resource.
 func use(resource string, h *hosts.Host, v hosts.Ranged, f fact.Fact) usage {
 	share, low, high := max(0, stats.OrZero(v.Mean)), max(0, stats.OrZero(v.Low())), max(0, stats.OrZero(v.High()))
 	b := boundOf(resource)
@@ -132,7 +135,7 @@ func use(resource string, h *hosts.Host, v hosts.Ranged, f fact.Fact) usage {
 		reached: share >= b.reached && low >= b.reached-doubtful, near: share >= b.reached, holds: share >= b.holds, clear: high < b.clear}
 }
 
-// amount makes the usage of a resource without a known limit.
+// amount returns the usage of a resource without a known limit.
 func amount(resource string, h *hosts.Host, f fact.Fact) usage {
 	return usage{ResourceUsage: &steps.ResourceUsage{Resource: resource, Host: h.Host, Side: h.Side(), Detail: f.Text, Facts: []fact.Fact{f}},
 		clear: true}
@@ -165,7 +168,8 @@ func hostUses(h *hosts.Host, s *steps.Working) []usage {
 	return all
 }
 
-// memoryUse is reached where almost none is left and pages are swapped out.
+// memoryUse returns the use of the memory, which is used up if almost no memory is available and
+// pages are swapped out.
 func memoryUse(h *hosts.Host) usage {
 	left := stats.Ratio(float64(h.MemoryAvailable), float64(h.MemoryTotal))
 	u := use(hosts.ResourceMemory, h, hosts.Ranged{Mean: 1 - left},
@@ -179,7 +183,8 @@ func memoryUse(h *hosts.Host) usage {
 	return u
 }
 
-// diskUse is reached where the disk is busy and has a queue; whether that grows with the load is judged across steps.
+// diskUse returns the use of the disk, which is used up if the disk is busy and has a queue;
+// whether the queue grows with the load is judged across steps.
 func diskUse(h *hosts.Host) usage {
 	u := oneDisk(hosts.ResourceDisk, h, &hosts.DiskFigure{Disk: h.Disk, Busy: h.DiskBusy, Read: h.DiskRead, Write: h.DiskWrite,
 		Queue: h.DiskQueue})
@@ -193,7 +198,7 @@ func diskUse(h *hosts.Host) usage {
 	return u
 }
 
-// scratchUse is that of the disk that copies of files lie on.
+// scratchUse returns the use of the disk with the copies of files.
 func scratchUse(h *hosts.Host) usage { return oneDisk(hosts.ResourceScratch, h, h.Scratch) }
 
 func oneDisk(resource string, h *hosts.Host, d *hosts.DiskFigure) usage {
@@ -233,7 +238,7 @@ func netUses(h *hosts.Host) []usage {
 	return all
 }
 
-// linkUses are the two ways of an emulated link.
+// linkUses returns the use of the busier direction of an emulated link.
 func linkUses(h *hosts.Host) []usage {
 	var all []usage
 	for i, w := range []*hosts.WayFigure{&h.Link.ToClients, &h.Link.FromClients} {
@@ -252,13 +257,13 @@ func linkUses(h *hosts.Host) []usage {
 			all = append(all, amount(hosts.ResourceNetwork, h, fact.New("limit.use.link.unlimited", "rate", w.Carried, "direction", way)))
 		}
 	}
-	if len(all) == 2 && shareOf(all[1].Share) > shareOf(all[0].Share) { // the fuller way represents the link
+	if len(all) == 2 && shareOf(all[1].Share) > shareOf(all[0].Share) { // the fuller direction represents the link
 		all[0] = all[1]
 	}
 	return all[:min(len(all), 1)]
 }
 
-// serviceUses is what a server reports on itself.
+// serviceUses returns the use of the resources that a server reports in its own statistics.
 func serviceUses(h *hosts.Host) []usage {
 	v := h.Service
 	if v == nil {

@@ -9,7 +9,8 @@ import (
 	"weir/monitor"
 )
 
-// Watch adds a sample's figures of backends. It reports whether the sample has no others.
+// Watch adds the figures of backends in a sample. It reports whether the sample has no other
+// figures.
 func (bs *Backends) Watch(s *monitor.Sample, from time.Time) (all bool) {
 	switch {
 	case s.Balancer != nil:
@@ -32,7 +33,7 @@ func (bs *Backends) Watch(s *monitor.Sample, from time.Time) (all bool) {
 	return false
 }
 
-// watchedBy reports whether a sample is of the machine that a backend's interface and processes are on.
+// watchedBy reports whether a sample is from the machine of a backend's interface and processes.
 func (bs *Backends) watchedBy(place int, s *monitor.Sample) bool {
 	h := &bs.hosts[place]
 	if h.NodeExporter != "" {
@@ -44,7 +45,8 @@ func (bs *Backends) watchedBy(place int, s *monitor.Sample) bool {
 	return s.Link == nil
 }
 
-// Incomplete notes the sources of backends whose counters a sample leaves out: their sums lack bytes then.
+// Incomplete records the sources of backends whose counters a sample leaves out: their sums then
+// lack bytes.
 func (bs *Backends) Incomplete(s *monitor.Sample) {
 	lacks := func(source string, place int) {
 		if bs.lacks == nil {
@@ -70,7 +72,7 @@ func (bs *Backends) Incomplete(s *monitor.Sample) {
 	}
 }
 
-// ofHost adds what the machine's counters report on a backend.
+// ofHost adds the counters of a backend's machine.
 func (bs *Backends) ofHost(place int, s *monitor.Sample, from time.Time) {
 	h := &bs.hosts[place]
 	net := slices.IndexFunc(s.Nets, func(n monitor.Net) bool { return n.Name == h.Interface })
@@ -102,7 +104,7 @@ func (bs *Backends) ofHost(place int, s *monitor.Sample, from time.Time) {
 
 func middleOf(from, to time.Time) time.Time { return from.Add(to.Sub(from) / 2) }
 
-// balanced adds what a balancer reports on the servers behind it.
+// balanced adds the figures that a balancer reports on the servers behind it.
 func (bs *Backends) balanced(s *monitor.Sample, from time.Time) {
 	if bs.balancer = s.Balancer.Kind; s.Seconds <= 0 {
 		return
@@ -128,7 +130,7 @@ func (bs *Backends) balanced(s *monitor.Sample, from time.Time) {
 	}
 }
 
-// logged adds what a backend's log tells.
+// logged adds the transfers of a backend's log.
 func (bs *Backends) logged(s *monitor.Sample) {
 	place := bs.place(s.Host)
 	for v := range basics.Each(s.Transfers.Spans) {
@@ -157,7 +159,7 @@ func (bs *Backends) addOwnReport(s *monitor.Sample, from time.Time) {
 	}
 	place, v := bs.find(s.Host), s.Service
 	if place < 0 {
-		return // clients call it otherwise, or never saw it
+		return // clients use another name for it, or never reached it
 	}
 	bs.during(place, from, s.Time, func(sum *backendSum, seconds float64) {
 		part := seconds / s.Seconds

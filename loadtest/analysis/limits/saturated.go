@@ -9,17 +9,18 @@ import (
 	"weir/loadtest/analysis/hosts"
 )
 
-// A full resource is one that is saturated from some load on.
+// A full resource is a resource that is saturated from some load on.
 type full struct {
 	resource, host string
-	onset          int     // place in the ladder
-	use            *usage  // there
-	let            int     // a heavier step at which less was used, as the yield had fallen; -1: none
-	own            float64 // largest part of it that clients and service used from there on
+	onset          int     // index in the ladder
+	use            *usage  // at the onset
+	let            int     // a heavier step at which less was used, as the yield had fallen; -1: no step
+	own            float64 // largest part of it that clients and service used from the onset on
 	threads        int     // of a core that is the built-in server's: threads that serve its pages
 }
 
-// uses returns each resource's use in all steps of the ladder, nil where it was not seen.
+// uses returns each resource's use in all steps of the ladder, nil for steps in which it was not
+// sampled.
 func (l *ladder) uses() map[resourceID][]*usage {
 	seen := map[resourceID][]*usage{}
 	for i, s := range l.steps {
@@ -34,11 +35,12 @@ func (l *ladder) uses() map[resourceID][]*usage {
 	return seen
 }
 
-// A resourceID names a resource of a host.
+// A resourceID identifies a resource of a host.
 type resourceID struct{ resource, host string }
 
-// Saturated finds resources that are used up from some load on, and marks them in the steps. Loads at which a
-// resource was not seen do not count, nor do those at which the yield has fallen: what used it up gets less there.
+// Saturated returns the resources that are used up from some load on, and marks them in the steps.
+// Loads at which a resource was not sampled do not count, nor do loads at which the yield has
+// fallen: there the resource gets less work.
 func (l *ladder) Saturated() []full {
 	var all []full
 	fell := l.fell()
@@ -67,7 +69,7 @@ func (l *ladder) Saturated() []full {
 	return all
 }
 
-// markUndecided marks what is neither saturated nor clearly not.
+// markUndecided marks the resources that are neither saturated nor clearly free.
 func (l *ladder) markUndecided() {
 	for id, uses := range l.uses() {
 		deep := kindOf(id.resource) != kindDisk
@@ -82,8 +84,9 @@ func (l *ladder) markUndecided() {
 	}
 }
 
-// onsetOf returns the place of the lightest step at which a resource is used up and stays so at all heavier ones, -1
-// if there is none. That it is has to be certain at one step; at those next to it the means are enough.
+// onsetOf returns the index of the lightest step from which a resource is used up at all heavier
+// steps, -1 without such a step. This has to be certain at one step; at the neighboring steps the
+// means are enough.
 func onsetOf(uses []*usage, fell []bool) int {
 	onset := -1
 	for i := len(uses) - 1; i >= 0; i-- {
@@ -115,10 +118,11 @@ func deepens(uses []*usage, onset int) bool {
 	return most >= deepQueue || most >= queueGrows*before
 }
 
-// rank orders what is saturated at the same load: what causes comes before what follows from it. A pool of threads is
-// full because each of them waits for something; the clients' own limit says nothing of the service. A wire that is
-// always sending is full, whoever keeps the cores busy meanwhile. Waiting for a disk is never full itself, but it
-// cannot be ruled out either.
+// rank orders resources that are saturated at the same load: causes come before their effects. A
+// pool of threads is full because each of its threads waits for another resource; the clients' own
+// limit has nothing to do with the service. A wire that is always sending is full, even if other
+// work keeps the cores busy meanwhile. The wait for a disk is never full itself, but it cannot be
+// ruled out either.
 func rank(resource string) int {
 	return slices.Index([]string{hosts.ResourceGenerator, hosts.ResourceNetwork, hosts.ResourceCPU, hosts.ResourceCore,
 		hosts.ResourceSent, hosts.ResourceReceived, hosts.ResourceDisk,
@@ -126,8 +130,8 @@ func rank(resource string) int {
 		hosts.ResourceIOWait}, resource)
 }
 
-// early reports whether x is full where the curve levels off, or at most one step later, or from there on was never
-// clear of being full.
+// early reports whether x is full at the step at which the curve levels off, or at most one step
+// later, or was never clearly free from that step on.
 func (l *ladder) early(x *full) bool {
 	from := max(l.level, l.top)
 	if x.onset <= from+1 {
@@ -137,8 +141,9 @@ func (l *ladder) early(x *full) bool {
 	return !slices.ContainsFunc(uses[from:x.onset], func(u *usage) bool { return u == nil || u.clear })
 }
 
-// grown is by what factor the yield certainly grew since x was full, more than what was left of x allows (by the
-// utilization law, U = X*D, it can grow by 1/U); 1 if it did not.
+// grown returns the factor by which the yield has certainly grown since x was full, beyond the
+// growth that the rest of x allows (by the utilization law, U = X*D, it can grow by 1/U); 1 if it
+// has not.
 func (l *ladder) grown(x *full) float64 {
 	after := l.bestAfter(x.onset)
 	if after < 0 || l.exceeds(after, roomSlip*x.room(), x.onset) <= 0 {
@@ -147,8 +152,8 @@ func (l *ladder) grown(x *full) float64 {
 	return max(1, stats.Ratio(l.yield(after), l.yield(x.onset)*x.room()))
 }
 
-// grownUp moves the onset of x to the lightest load from which on the yield grows no more than what is left of x
-// allows.
+// grownUp moves the onset of x to the lightest load from which the yield grows no more than the
+// rest of x allows.
 func (l *ladder) grownUp(x full) full {
 	uses := l.uses()[resourceID{x.resource, x.host}]
 	for i := x.onset; i < len(uses); i++ {
@@ -164,16 +169,16 @@ func (l *ladder) grownUp(x full) full {
 	return x
 }
 
-// limits reports whether x can be what keeps the curve from growing: it is full where the curve levels off, or before,
-// and the yield never became larger than what was left of it allows.
+// limits reports whether x can keep the curve from growing: it is full at the step at which the
+// curve levels off, or before, and the yield never grew by more than the rest of x allows.
 func (l *ladder) limits(x *full) bool { return !x.idle() && l.early(x) && l.grown(x) <= 1 }
 
-// room is by what factor more a resource could have been used.
+// room returns the factor by which the use of a resource could still have grown.
 func (x *full) room() float64 {
 	switch x.resource {
 	case hosts.ResourceCPU, hosts.ResourceCore, hosts.ResourceGenerator, hosts.ResourceReceived, hosts.ResourceSent, hosts.ResourceNetwork:
 		return 1 / max(0.5, min(1, shareOf(x.use.Share)))
-	case hosts.ResourceDisk: // processes with files on other disks go on
+	case hosts.ResourceDisk: // processes with files on other disks continue
 		if x.use.group > 0 {
 			return 1 / max(0.5, min(1, x.use.group))
 		}
@@ -181,7 +186,8 @@ func (x *full) room() float64 {
 	return 1
 }
 
-// serverThreads returns how many threads of the built-in server serve its pages, if u is of a core of it; else 0.
+// serverThreads returns the number of threads of the built-in server that serve its pages, if u is
+// the use of a core of that server; otherwise 0.
 func (l *ladder) serverThreads(u *usage) int {
 	if u.Resource != hosts.ResourceCore || u.Side != hosts.Server {
 		return 0

@@ -9,22 +9,23 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// A BackendSeries is one backend against time.
+// A BackendSeries contains the figures of one backend over time.
 type BackendSeries struct {
 	Name   string
 	Points []BackendPoint
 }
 
-// A BackendPoint is what one backend did in a stretch of time, which is the same for all of them.
+// A BackendPoint has the figures of one backend in a stretch of time. All backends have the same
+// stretches.
 type BackendPoint struct {
 	At         float64 // seconds from Series.Start to the middle of the stretch
-	Seconds    float64 // of it that were measured
+	Seconds    float64 // measured seconds of the stretch
 	Clients    float64 // mean, of all backends
-	Throughput float64 // bytes per second, by Balance.Source; negative: sessions are all that is known
-	Sessions   float64 // mean at once; negative: not known
+	Throughput float64 // bytes per second, by Balance.Source; negative: only sessions are known
+	Sessions   float64 // mean number of concurrent sessions; negative: not known
 }
 
-// Series lists the backends of f in their order, each in order of time; nil if there are none.
+// Series returns the series of the backends of f, each in the order of time; nil without backends.
 func (bs *Backends) Series(f *Balance, start time.Time) []BackendSeries {
 	if f == nil {
 		return nil
@@ -64,8 +65,8 @@ func (bs *Backends) Series(f *Balance, start time.Time) []BackendSeries {
 	return all
 }
 
-// sessionsDuring returns the mean of the sessions at once of the backend at place, in the stretches of b that lie
-// between two moments; nil if nothing is known.
+// sessionsDuring returns the mean number of concurrent sessions of the backend at place, in the
+// stretches of b between two moments; nil if no number is known.
 func sessionsDuring(b *steps.Binned[int, backendCount], place int, from, to int64) *float64 {
 	var sum hosts.Mean
 	for at := from; at < to && b.Width > 0; at += min(b.Width, to-from) {

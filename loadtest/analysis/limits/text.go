@@ -11,13 +11,13 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// mostOfCPU is the share from which on the headline says that others used it.
+// mostOfCPU is the share of a CPU from which the headline mentions its use by others.
 const mostOfCPU = 0.5
 
-// Text names the limit, for a sentence: "the CPU of store.example.org".
+// Text returns the limit as a part of a sentence: "the CPU of store.example.org".
 func (b *Bottleneck) Text() string { return b.fact().Text }
 
-// fact names the limit.
+// fact returns the fact that names the limit.
 func (b *Bottleneck) fact() fact.Fact {
 	switch b.Resource {
 	case LimitLatency:
@@ -44,7 +44,7 @@ func (b *Bottleneck) fact() fact.Fact {
 	return placed(b.Resource, b.Host, b.Threads)
 }
 
-// placed names a resource with its host.
+// placed returns the name of a resource with its host.
 func placed(resource, host string, threads int) fact.Fact {
 	name := named(resource, threads)
 	switch {
@@ -58,7 +58,7 @@ func placed(resource, host string, threads int) fact.Fact {
 	return fact.New("limit.of", "resource", name.Text, "host", host)
 }
 
-// named names a resource. threads is as in Bottleneck.
+// named returns the name of a resource. threads is as in Bottleneck.
 func named(resource string, threads int) fact.Fact {
 	switch resource {
 	case hosts.ResourceCPU:
@@ -98,10 +98,10 @@ func (b *Bottleneck) excludedNames() []string {
 	return names
 }
 
-// text is that of its Bottleneck.
+// text returns the name of the candidate as for a Bottleneck.
 func (c *Candidate) text() string { return placed(c.Resource, c.Host, c.Threads).Text }
 
-// text is that of its Bottleneck.
+// text returns the name of the resource as for a Bottleneck.
 func (x *full) text() string { return placed(x.resource, x.host, x.threads).Text }
 
 // growth reports the growth of the yield beyond step i.
@@ -129,7 +129,7 @@ func (l *ladder) grewAfter(x *full) fact.Fact {
 		"noun", l.curve.Noun(), "factor", factor)
 }
 
-// foreignUse reports that others use a resource.
+// foreignUse reports the use of a resource by others.
 func (l *ladder) foreignUse(x *full) fact.Fact {
 	if x.idle() {
 		return fact.New("limit.not.foreign", "resource", x.text(), "share", x.use.foreign)
@@ -137,7 +137,7 @@ func (l *ladder) foreignUse(x *full) fact.Fact {
 	return fact.New("limit.foreign", "resource", x.text(), "share", x.use.foreign, "load", l.curve.At(l.steps[x.onset]))
 }
 
-// limitAt names the load from which on b limits, "" if the curve has no such step.
+// limitAt returns the load from which b limits, "" if the curve has no such step.
 func limitAt(curve *steps.Curve, b *Bottleneck) string {
 	for i := range curve.Steps {
 		if curve.Steps[i].Step == b.Step {
@@ -147,7 +147,7 @@ func limitAt(curve *steps.Curve, b *Bottleneck) string {
 	return ""
 }
 
-// LimitClause returns the facts of the verdict on the limit, none without a limit.
+// LimitClause returns the facts of the verdict on the limit, nil without a limit.
 func LimitClause(curve *steps.Curve, all []Bottleneck) []fact.Fact {
 	if len(all) == 0 {
 		return nil
@@ -164,7 +164,7 @@ func LimitText(curve *steps.Curve, all []Bottleneck) string {
 	return strings.Join(fact.Texts(LimitFacts(curve, all)), " ")
 }
 
-// LimitFacts returns the limit of the curve, nothing if it was not judged.
+// LimitFacts returns the limit of the curve, nil if it was not judged.
 func LimitFacts(curve *steps.Curve, all []Bottleneck) []fact.Fact {
 	if len(all) == 0 {
 		return nil
@@ -191,7 +191,7 @@ func LimitFacts(curve *steps.Curve, all []Bottleneck) []fact.Fact {
 	return []fact.Fact{fact.New("limit.from", "load", load, "noun", noun, "limit", b.Text())}
 }
 
-// unknown returns the bend of the curve, and the reason for which its limit is unknown.
+// unknown returns the bend of the curve, and the reason why its limit is unknown.
 func unknown(curve *steps.Curve, b *Bottleneck) []fact.Fact {
 	why := unknownReason(b)
 	if curve.OneLoad() {
@@ -228,8 +228,8 @@ func unknownReason(b *Bottleneck) fact.Fact {
 	return fact.New("limit.unknown.noise", "resources", names)
 }
 
-// LimitPhrase names the limit of the curve for the headline, in full and without its host. ok is false if it was not
-// judged.
+// LimitPhrase returns the limit of the curve for the headline, in full and without its host. ok is
+// false if it was not judged.
 func LimitPhrase(all []Bottleneck) (full, short fact.Fact, ok bool) {
 	if len(all) == 0 {
 		return full, short, false

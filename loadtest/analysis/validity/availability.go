@@ -12,8 +12,8 @@ import (
 	"weir/storage"
 )
 
-// Availability finds the outages of the run and excludes the steps that they touch, and those in which nearly all
-// operations failed, from the curve.
+// Availability finds the outages of the run. It excludes from the curve the steps that overlap with
+// outages, and the steps in which nearly all operations failed.
 func Availability(d *steps.Run, curve *steps.Curve) []Outage {
 	found := []Outage{}
 	if !d.Record {
@@ -54,8 +54,8 @@ func stallsLike(all []Outage, o *Outage) (n int) {
 	return n
 }
 
-// withoutBursts leaves out the stalls of steps in which the service works in bursts, as one does that grants bytes
-// anew each second, and has the steps say so.
+// withoutBursts removes the stalls of steps in which the service works in bursts, such as a service
+// that grants bytes each second, and records the bursts in the steps.
 func withoutBursts(d *steps.Run, curve *steps.Curve, all []Outage) []Outage {
 	return slices.DeleteFunc(all, func(o Outage) bool {
 		i := curve.IndexOf(o.Step)
@@ -67,8 +67,8 @@ func withoutBursts(d *steps.Run, curve *steps.Curve, all []Outage) []Outage {
 	})
 }
 
-// inBursts reports whether operations ended in a small part of each second only, so many that by chance they would be
-// spread over it.
+// inBursts reports whether operations ended only in a small part of each second, although there
+// were so many that random times would spread over the second.
 func inBursts(t *steps.Total) bool {
 	n, active, seconds := 0, 0.0, 0.0
 	for s := range basics.Each(t.Seconds) {
@@ -79,7 +79,8 @@ func inBursts(t *steps.Total) bool {
 	return n >= leastBursts && active < burstShare*seconds
 }
 
-// plannedOutages reports whether the plan itself cuts a link: what comes of that is what the run is to show.
+// plannedOutages reports whether the plan itself cuts a link: the effect of such a cut is the
+// subject of the run.
 func plannedOutages(d *steps.Run) bool {
 	return slices.ContainsFunc(d.Plan.Links, func(l link.Named) bool { return len(l.Spec.Outages) > 0 })
 }
@@ -92,7 +93,7 @@ func heldWithin(d *steps.Run, step int, from, to time.Time) (sum float64) {
 	return sum
 }
 
-// checkAvailability asks whether the service answered all the time.
+// checkAvailability checks whether the service responded all the time.
 func (d *Evidence) checkAvailability(curve *steps.Curve) Check {
 	c := Check{Name: "availability", Status: OK}
 	if len(curve.Steps) == 0 {
@@ -136,7 +137,7 @@ func (c *Check) noOutage(curve *steps.Curve) {
 	c.addFact("check.availability.always", "seconds", leastOutage)
 }
 
-// Exclusions names the steps that do not count by their loads.
+// Exclusions lists the loads of the steps that do not count.
 func Exclusions(curve *steps.Curve) string { return exclusions(curve).Text }
 
 func exclusions(curve *steps.Curve) fact.Fact {

@@ -18,39 +18,41 @@ import (
 const (
 	bytesOK   = 0.01
 	bytesWarn = 0.05
-	bytesFail = 0.10 // beyond this the result is invalid, however short the time that was compared
+	bytesFail = 0.10 // beyond this the result is invalid, however short the compared time was
 	leastLong = 3.0  // seconds that must have been compared before more than bytesWarn is a fault
 )
 
-// A count is what one source saw, and what the clients moved in the same time.
+// A count has the bytes that one source counted, and the bytes that the clients moved in the same
+// time.
 type count struct {
 	source  string
-	clients float64 // bytes: of the load, and of checks that read back what was written
-	more    float64 // bytes that the source may count besides: of files that the server read again for a check
-	less    float64 // bytes that it may not count: requests where only responses are counted, and the reverse
-	edges   float64 // bytes of which it is not known whether they moved within the time that was compared
+	clients float64 // bytes: of the load, and of checks that read back written files
+	more    float64 // bytes that the source may count in addition: of files that the server read again for a check
+	less    float64 // bytes that it may not count: requests if only responses are counted, and the reverse
+	edges   float64 // bytes that may have moved within the compared time or outside of it
 	there   float64
 	seconds float64
-	partial bool // it may see less than all: a process that uses other system calls
-	shared  bool // it may see more than all: others use it
-	sure    bool // of a process that has more than the clients: so has an interface
+	partial bool // it may count fewer than all bytes: a process that uses other system calls
+	shared  bool // it may count more than these bytes: others use it
+	sure    bool // of a process that has more than the clients: an interface has as many
 	of      source
 	role    monitor.Role // of its host
 
 	until time.Time // end of the last sample
-	open  float64   // its part of edges, which is none if the next sample follows it
+	open  float64   // its part of edges, which is 0 if the next sample follows it
 }
 
-// off is by how much the source differs from the clients, as a share of their bytes, beyond what checks and the edges
-// of the time compared explain.
+// off returns the difference between the source and the clients, as a share of the clients' bytes,
+// that neither checks nor the edges of the compared time explain.
 func (c *count) off() float64 {
 	less, more := c.there+c.edges+c.less-c.clients, c.there-c.edges-c.clients-c.more
 	return stats.Ratio(min(0, less)+max(0, more), c.clients)
 }
 
-// checkBytes compares the payload that the clients counted with what the kernel or the service counted in the same
-// seconds of the measurement times. It is enough that one source agrees: an interface carries others' traffic, and a process
-// can move bytes by calls that the kernel does not charge to it, and by others on files.
+// checkBytes compares the payload that the clients counted with the counters of the kernel or the
+// service in the same seconds of the measurement times. One source that agrees is enough: an
+// interface carries other traffic as well, and a process can move bytes by calls that the kernel
+// does not charge to it, or by calls on files.
 func (d *Evidence) checkBytes() Check {
 	if d.Transfers != nil {
 		return checkEnds(d.Transfers)
@@ -76,8 +78,9 @@ func (d *Evidence) checkBytes() Check {
 	return c
 }
 
-// decisive returns the source that agrees best. A process that moved more than the clients counted may have written logs or copies
-// of files: it decides only where no other source is left, or an interface carried as much more.
+// decisive returns the source that agrees best. A process that moved more than the clients counted
+// may have written logs or copies of files: it decides only if no other source is left, or if an
+// interface carried the same excess.
 func decisive(sources []count) *count {
 	slices.SortStableFunc(sources, func(a, b count) int { return cmp.Compare(math.Abs(a.off()), math.Abs(b.off())) })
 	best := slices.IndexFunc(sources, func(c count) bool { return !c.maybeFiles() })
@@ -93,12 +96,14 @@ func decisive(sources []count) *count {
 	return &sources[best]
 }
 
-// maybeFiles reports whether what the source has more than the clients may be of files: a process's system calls are of both.
+// maybeFiles reports whether the excess of the source over the clients may be bytes of files: the
+// system calls of a process count sockets and files.
 func (c *count) maybeFiles() bool { return c.partial && c.of.what != "" && c.off() > bytesOK }
 
-// onTheWay leaves out the interfaces of a host that carried less than the clients moved, if another one of its
-// interfaces carried as much. Where none did, what moved was spread over them: their sum replaces them, but for
-// loopback, whose traffic may be that of other programs.
+// onTheWay removes the interfaces of a host that carried less than the clients moved, if another
+// interface of the host carried as much. If no interface did, the bytes were spread over them:
+// their sum replaces them, without the loopback interface, whose traffic may belong to other
+// programs.
 func onTheWay(sources []count) []count {
 	type way struct {
 		host string
@@ -111,7 +116,7 @@ func onTheWay(sources []count) []count {
 		}
 	}
 	var all []count
-	spread := map[way]int{} // place of the sum
+	spread := map[way]int{} // index of the sum
 	for _, s := range sources {
 		w := way{s.of.host, s.of.name == hosts.Loopback}
 		i, begun := spread[w]
@@ -133,8 +138,9 @@ func onTheWay(sources []count) []count {
 	return all
 }
 
-// judge says what the difference means. A source that others use and that has more than the clients is no evidence
-// against them, unless it is a link that the test needs for itself.
+// judge adds the meaning of the difference to a check. A source that others also use and that has
+// more than the clients is no evidence against the clients, unless it is a link that only the test
+// uses.
 func (c *count) judge(k *Check) {
 	k.addFact("check.bytes.compared", "clients", c.clients, "source", c.source, "there", c.there,
 		"difference", stats.Ratio(c.there-c.clients, c.clients))
@@ -144,7 +150,7 @@ func (c *count) judge(k *Check) {
 	switch off := c.off(); {
 	case math.Abs(off) <= bytesOK, off > 0 && off <= bytesWarn && c.shared:
 		k.Status = OK
-	case off > 0 && c.more > 0: // how often it reads a file for a checksum is the server's to choose
+	case off > 0 && c.more > 0: // the server decides how many times it reads a file for a checksum
 		k.addFact("check.bytes.no_other_source")
 		k.undecided(fact.New("remedy.no_checksums"))
 	case c.maybeFiles() && !c.sure:

@@ -9,14 +9,16 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// How much faster clients must be in a heavier step for a remark: as a factor beyond the intervals of both steps, and in seconds of each
-// operation. What clients cost each other slows them down; what they gain from cores that others keep awake is less.
+// Least improvements of clients in a heavier step for a remark: as a factor beyond the intervals of
+// both steps, and in seconds of each operation. Competition between clients slows them down; the
+// gain from cores that other clients keep awake is smaller.
 const (
 	superlinearGrowth = 1.5
 	superlinearGain   = 1e-3
 )
 
-// superlinear returns the first step whose throughput is too small for that of a heavier one that was measured later; nil if there is none.
+// superlinear returns the first step whose throughput is too small in relation to the throughput of
+// a heavier step that was measured later; nil without such a step.
 func superlinear(curve *steps.Curve) (lighter, heavier *steps.Working) {
 	if curve.Open() || curve.OfJobs() || curve.Mixed {
 		return nil, nil
@@ -42,7 +44,8 @@ func outgrows(curve *steps.Curve, a, b *steps.Working) bool {
 	return y-expected*x > math.Hypot(y-*lowest, expected*(*highest-x))
 }
 
-// changed lists the loads that certainly gave another result when they were held again, unless that is hysteresis.
+// changed lists the loads that certainly gave another result when they were held again, unless the
+// difference is a hysteresis.
 func changed(curve *steps.Curve) (all []fact.Fact) {
 	if len(shape.Hysteresis(curve.Points())) > 0 {
 		return nil

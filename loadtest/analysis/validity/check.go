@@ -8,29 +8,29 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// Validity says whether the numbers can be believed.
+// Validity reports whether the numbers can be relied on.
 type Validity struct {
-	Status string  `json:"status"` // valid, suspect (a check warns), invalid (one fails); of tables unchecked
+	Status string  `json:"status"` // valid, suspect (a check warns), invalid (a check fails); unchecked for tables
 	Checks []Check `json:"checks"`
-	Notes  []Note  `json:"notes"` // what could not be checked, which is no evidence of a problem
+	Notes  []Note  `json:"notes"` // on data that could not be checked, which is no evidence of a problem
 }
 
 // States of a result.
 const (
-	Valid     = "valid"     // enough data, and no check has evidence that they are wrong
+	Valid     = "valid"     // enough data, and no check has evidence of wrong numbers
 	Suspect   = "suspect"   // evidence that the numbers may be wrong, or too little data to rely on
 	Invalid   = "invalid"   // evidence that the numbers are wrong, or nothing was measured
-	Unchecked = "unchecked" // of a table: nothing speaks against it, and nothing for it
+	Unchecked = "unchecked" // of a table: there is no evidence for it or against it
 )
 
-// A Check is one reason to believe a result, or not to.
+// A Check is one reason to rely on a result, or not to rely on it.
 type Check struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`           // ok, warn, fail, skipped
 	Detail string `json:"detail"`           // the texts of its facts
-	Effect string `json:"effect,omitempty"` // of warn and fail: what it means for the result
+	Effect string `json:"effect,omitempty"` // of warn and fail: the consequence for the result
 
-	Facts []fact.Fact `json:"facts,omitempty"` // of Detail, then that of Effect
+	Facts []fact.Fact `json:"facts,omitempty"` // of Detail, then the fact of Effect
 
 	effect fact.Fact
 	notes  []Note
@@ -41,16 +41,17 @@ const (
 	OK      = "ok"
 	Warn    = "warn"
 	Fail    = "fail"
-	Skipped = "skipped" // nothing to judge by; the detail says why
+	Skipped = "skipped" // no data to judge by; the reason is in the detail
 )
 
-// A Note is something that a check could not look at. It says nothing against the result, and nothing for it.
+// A Note describes data that a check could not examine. It is no evidence for or against the
+// result.
 type Note struct {
 	Check     string `json:"check"`       // its name
-	Unchecked string `json:"not_checked"` // what was not looked at, and why
-	Remedy    string `json:"to_check"`    // what would make it checkable; "" if nothing would
+	Unchecked string `json:"not_checked"` // the data that was not examined, and the reason
+	Remedy    string `json:"to_check"`    // the change that permits the check; "" if no change does
 
-	Facts []fact.Fact `json:"facts,omitempty"` // of Unchecked, then that of Remedy
+	Facts []fact.Fact `json:"facts,omitempty"` // of Unchecked, then the fact of Remedy
 
 	what []fact.Fact
 }
@@ -62,19 +63,19 @@ func (c *Check) note(what []fact.Fact, remedy ...fact.Fact) {
 	c.notes = append(c.notes, Note{c.Name, sentence(what), sentence(remedy), slices.Concat(what, remedy), what})
 }
 
-// Skip returns c as a check that does not apply, for the given reasons.
+// Skip marks c as a check that does not apply, with the given reasons, and returns it.
 func (c *Check) Skip(why ...fact.Fact) Check {
 	c.Status, c.Facts, c.Detail = Skipped, why, sentence(why)
 	return *c
 }
 
-// unchecked returns c as a check that had nothing to judge by, with a note.
+// unchecked returns c as a check without data to judge by, with a note.
 func (c *Check) unchecked(what fact.Fact, remedy ...fact.Fact) Check {
 	c.Note(what, remedy...)
 	return c.Skip(what)
 }
 
-// undecided skips a check whose facts so far decide nothing, with a note of them.
+// undecided skips a check whose facts are not sufficient, and adds a note with them.
 func (c *Check) undecided(remedy fact.Fact) {
 	c.note(slices.Clone(c.Facts), remedy)
 	c.Status = Skipped
@@ -89,10 +90,10 @@ func (c *Check) Add(all ...fact.Fact) {
 	c.Detail = sentence(c.Facts)
 }
 
-// mostItems is the number of facts of one kind, such as those of steps, in a detail.
+// mostItems is the number of facts of one kind, such as facts on steps, in a detail.
 const mostItems = 3
 
-// AddSome adds the first facts, and the number of the others.
+// AddSome adds the first facts, and the number of the remaining facts.
 func (c *Check) AddSome(all []fact.Fact) {
 	c.Add(all[:min(len(all), mostItems)]...)
 	if n := len(all) - mostItems; n > 0 {
@@ -102,8 +103,8 @@ func (c *Check) AddSome(all []fact.Fact) {
 
 func sentence(of []fact.Fact) string { return strings.Join(fact.Texts(of), "; ") }
 
-// worsen gives c a graver state, and the effect on the result that is the reason for it. A state that is not graver
-// changes nothing.
+// worsen sets a more severe state of c, and the effect on the result that causes it. A state that
+// is not more severe changes nothing.
 func (c *Check) worsen(status string, effect fact.Fact) {
 	if worse(c.Status, status) != c.Status {
 		c.Status, c.effect, c.Effect = status, effect, effect.Text
@@ -119,7 +120,7 @@ func worse(a, b string) string {
 	return a
 }
 
-// Text says what the check found and, where it warns or fails, what that means for the result.
+// Text returns the result of the check and, if it warns or fails, the consequence for the result.
 func (c *Check) Text() string {
 	if c.Effect == "" {
 		return c.Detail
@@ -127,7 +128,7 @@ func (c *Check) Text() string {
 	return c.Detail + ": " + c.Effect
 }
 
-// Text says what was not checked, and how it would be.
+// Text returns the data that was not checked, and the way to check it.
 func (n *Note) Text() string {
 	if n.Remedy == "" {
 		return n.Unchecked
@@ -135,12 +136,13 @@ func (n *Note) Text() string {
 	return n.Unchecked + "; to check it: " + n.Remedy
 }
 
-// Noted reports whether the notes say all that there is to say of a check: it had nothing to judge by.
+// Noted reports whether the notes contain everything about a check: it had no data to judge by.
 func (v *Validity) Noted(c *Check) bool {
 	return c.Status == Skipped && slices.ContainsFunc(v.Notes, func(n Note) bool { return n.Check == c.Name })
 }
 
-// Judged is the validity that follows from checks. status is that of a result of which no check warns.
+// Judged returns the validity that follows from checks. status is the state of a result without
+// warnings.
 func Judged(status string, checks []Check) Validity {
 	v := Validity{Status: status, Checks: checks, Notes: []Note{}}
 	for c := range basics.Each(checks) {
@@ -163,7 +165,8 @@ func Judged(status string, checks []Check) Validity {
 	return v
 }
 
-// usualEffect returns the meaning of a warning or failure of a check for the result, unless the check itself is more exact.
+// usualEffect returns the usual consequence of a warning or failure of a check for the result, for
+// checks that do not set a more exact one.
 func usualEffect(check string) fact.Fact {
 	switch check {
 	case "availability":

@@ -9,14 +9,17 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// blurred is how far the clock of a worker may be off before its seconds are not those of the others.
+// blurred is the uncertainty of a worker's clock, in seconds, from which its seconds may differ
+// from the seconds of the other workers.
 const blurred = 0.1
 
-// blurredHold is the share of a step's hold that such a clock must be off by before the step's figures are wrong.
+// blurredHold is the uncertainty of such a clock, as a share of a step's hold, from which the
+// step's figures may be wrong.
 const blurredHold = 0.05
 
-// clocks reports how exactly the clocks of workers are known. Seconds of workers whose clocks are further apart than is
-// known are not the same ones: that matters if it is much of a step's hold.
+// clocks reports the accuracy to which the clocks of workers are known. If the clocks of workers
+// differ by more than this accuracy, their seconds are not the same: that matters if the difference
+// is a large part of a step's hold.
 func clocks(curve *steps.Curve, workers []WorkerFigure, c *Check) {
 	most, doubt, known := 0.0, 0.0, 0
 	hosts := map[string]bool{}
