@@ -7,11 +7,12 @@ import (
 	"weir/internal/stats"
 )
 
-// fewestBlocks is how many blocks a test within blocks needs to call anything different.
+// fewestBlocks is the least number of blocks from which a test within blocks can find a difference.
 const fewestBlocks = 6
 
-// blocks pairs runs of a with runs of b that were done one after the other: by the block of the campaign that both
-// are of, else by their time, if each run of one has one of the other beside it before the next pair begins.
+// blocks pairs runs of a with runs of b that followed each other: by their block if all runs belong
+// to one campaign, otherwise by their time, if each run of one group is next to a run of the other
+// group before the next pair begins.
 func blocks(a, b *Group) [][2]*Run {
 	if c := a.Runs[0].campaign; c != "" && ofOne(a, c) && ofOne(b, c) {
 		return byNumber(a, b)
@@ -58,14 +59,14 @@ func inTime(g *Group) []*Run {
 	return slices.SortedStableFunc(slices.Values(g.Runs), func(x, y *Run) int { return x.Start.Compare(y.Start) })
 }
 
-// wanders says whether the level of the blocks, one number each in the order of time, moves from block to block by
-// more than chance allows: neighbors resemble each other, by von Neumann's ratio of the mean square successive
-// difference (Annals of Mathematical Statistics 12, 1941), with the moments of Young (Annals of Mathematical
-// Statistics 12, 1941) at the one-sided 5% level.
+// wanders reports whether the level of the blocks, one number each in the order of time, moves from
+// block to block by more than chance allows: neighbors resemble each other, by von Neumann's ratio
+// of the mean square successive difference (Annals of Mathematical Statistics 12, 1941), with the
+// moments of Young (Annals of Mathematical Statistics 12, 1941) at the one-sided 5% level.
 //
-// To choose a test by it costs no error rate: the ratio does not depend on the scale of the block means, and so (for
-// normal noise) neither on the spread that the tests use nor on the differences within blocks (Basu, Sankhya 15,
-// 1955).
+// The choice of a test by this result does not change error rates: the ratio does not depend on the
+// scale of the block means, and so (for normal noise) neither on the spread that the tests use nor
+// on the differences within blocks (Basu, Sankhya 15, 1955).
 func wanders(level []float64) bool {
 	if len(level) < fewestBlocks {
 		return false
@@ -85,9 +86,9 @@ func wanders(level []float64) bool {
 	return 1-successive/(2*all) > z*math.Sqrt((n-2)/(n*n-1))
 }
 
-// level returns the differences within blocks without what the drift from block to block adds between the two runs of
-// a block: where A always comes first, B has had the more of it. The drift is the slope of the blocks' levels over
-// time, which their differences tell nothing of.
+// level returns the differences within blocks, corrected for the drift between the two runs of a
+// block: if A always comes first, B is affected by more of the drift. The drift is the slope of the
+// blocks' levels over time, which does not depend on their differences.
 func (s *samples) level() []float64 {
 	middle, level := stats.Mean(s.times), stats.Mean(s.levels)
 	var along, across float64

@@ -9,8 +9,8 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// A load is what steps are matched by: clients, or the rate of the open model, and the how many-th step of it this is
-// in its run.
+// A load is the key by which steps are matched: the number of clients, or the rate of the open
+// model, and the number of the step among the steps of its run with the same load.
 type load struct {
 	clients int
 	rate    float64
@@ -30,7 +30,8 @@ func eachRun(groups []Group) iter.Seq[*Run] {
 	}
 }
 
-// loadName names what loads count: clients, jobs, or arrivals/s; clients where that is not the same in all runs.
+// loadName returns the unit of loads: clients, jobs, or arrivals/s; clients if the runs differ in
+// it.
 func loadName(groups []Group) string {
 	name := ""
 	for r := range eachRun(groups) {
@@ -42,8 +43,8 @@ func loadName(groups []Group) string {
 	return name
 }
 
-// steps returns the steps of a run that count by their load, and the loads in their order. One that does not count has
-// its place among those of its load all the same.
+// steps returns the steps of a run that count by their load, and the loads in their order. A step
+// that does not count still keeps its number among the steps of its load.
 func steps(f *analysis.Findings) (map[load]*analysis.Step, []load) {
 	by, seen := map[load]*analysis.Step{}, map[load]int{}
 	var order []load
@@ -64,14 +65,14 @@ func steps(f *analysis.Findings) (map[load]*analysis.Step, []load) {
 	return by, order
 }
 
-// at returns the step of r with a load, nil if it has none that counts.
+// at returns the step of r with a load, nil without such a step that counts.
 func (r *Run) at(l load) *analysis.Step {
 	by, _ := steps(r.Found)
 	return by[l]
 }
 
-// common returns the loads that more than half of the runs of each group held, in the order of the first run that
-// held most of them.
+// common returns the loads that more than half of the runs of each group held, in the order of the
+// first run that held most of them.
 func common(groups []Group) []load {
 	var all []load
 	lacking := map[load]bool{}
@@ -95,7 +96,7 @@ func common(groups []Group) []load {
 	return slices.DeleteFunc(distinct(all), func(l load) bool { return lacking[l] })
 }
 
-// distinct returns each of all once, in the order in which it is first there.
+// distinct removes repeated elements from all, and keeps the order of the first occurrences.
 func distinct[T comparable](all []T) []T {
 	seen := map[T]bool{}
 	return slices.DeleteFunc(all, func(x T) bool {
@@ -105,8 +106,8 @@ func distinct[T comparable](all []T) []T {
 	})
 }
 
-// values fills in the number that represents each run: the mean over all loads of the metric, geometric unless it may
-// be zero; of a metric of runs, itself.
+// values fills in the number that represents each run: the mean of the metric over all loads,
+// geometric unless the metric may be zero; for a metric of runs, its value.
 func values(g *Group, m *Metric, loads []load) {
 	for _, r := range g.Runs {
 		r.Value = nil
@@ -116,7 +117,7 @@ func values(g *Group, m *Metric, loads []load) {
 	}
 }
 
-// number is the value of a run, scaled; ok is false if it lacks a load.
+// number returns the scaled value of a run; ok is false if the run lacks a load.
 func number(r *Run, m *Metric, loads []load) (float64, bool) {
 	if m.PerRun() {
 		if v, ok := m.run(r.Found); ok {
@@ -136,7 +137,7 @@ func number(r *Run, m *Metric, loads []load) (float64, bool) {
 	return stats.Mean(all), len(all) > 0
 }
 
-// stepNumber is the value of a step, scaled; ok is false if there is none.
+// stepNumber returns the scaled value of a step; ok is false without a value.
 func stepNumber(s *analysis.Step, m *Metric) (float64, bool) {
 	if s != nil && m.step != nil {
 		if v, ok := m.step(s); ok {
@@ -146,8 +147,9 @@ func stepNumber(s *analysis.Step, m *Metric) (float64, bool) {
 	return 0, false
 }
 
-// moving returns the loads at which all runs that held them have the metric, and warnings of the others. To count
-// only the runs that have it would be to judge a service by the runs in which it worked.
+// moving returns the loads at which all runs that held them have the metric, and warnings of the
+// other loads. If only the runs with the metric counted, a service would be judged by the runs in
+// which it worked.
 func moving(groups []Group, m *Metric, loads []load) (judged []load, warnings []fact.Fact) {
 	for _, l := range loads {
 		lacks := 0

@@ -15,23 +15,24 @@ import (
 // Version is the version of the format of a Comparison's JSON.
 const Version = 1
 
-// A Comparison is what groups of runs show beside each other. Its JSON is part of the format, see docs/results.md.
+// A Comparison is the result of comparing groups of runs. Its JSON is part of the format, see
+// docs/results.md.
 type Comparison struct {
 	Version  int      `json:"version"`
 	Verdicts []string `json:"verdicts"` // one sentence for each pair, or for each factor
 	Status   string   `json:"status"`   // of the least valid run
-	Metrics  []string `json:"metrics"`  // that were looked at; the first decides
+	Metrics  []string `json:"metrics"`  // the compared metrics; the first decides
 	Groups   []Group  `json:"groups"`
-	Pairs    []Pair   `json:"pairs"`   // each further group against the first
-	Effects  *Effects `json:"effects"` // of a campaign's factors; nil if there are none
+	Pairs    []Pair   `json:"pairs"`   // each further group compared with the first
+	Effects  *Effects `json:"effects"` // of a campaign's factors; nil without factors
 	Warnings []string `json:"warnings"`
 
 	Facts []fact.Fact `json:"facts"` // of Verdicts and Warnings
 
-	Conditions []Condition `json:"conditions"` // of scenario and machine, that are not the same in all groups
+	Conditions []Condition `json:"conditions"` // of scenario and machine, that differ between groups
 }
 
-// A Pair is group B against group A.
+// A Pair compares group B with group A.
 type Pair struct {
 	A       string      `json:"a"`
 	B       string      `json:"b"`
@@ -39,25 +40,25 @@ type Pair struct {
 	RunsB   int         `json:"runs_b"`
 	Result  string      `json:"result"` // of Overall: as Shift.Result
 	Verdict string      `json:"verdict"`
-	Method  string      `json:"method"`  // how that was decided
+	Method  string      `json:"method"`  // of this decision
 	Facts   []fact.Fact `json:"facts"`   // of Verdict and Method
-	Blocks  int         `json:"blocks"`  // of one run of A and one of B, done one after the other; 0: none
-	Blocked bool        `json:"blocked"` // the tests compare within blocks, since the level wanders from block to block
+	Blocks  int         `json:"blocks"`  // pairs of a run of A and a run of B that followed each other; 0: no blocks
+	Blocked bool        `json:"blocked"` // the tests compare within blocks, as the level moves from block to block
 	Overall Shift       `json:"overall"` // first metric, mean over the common steps
-	Load    string      `json:"load"`    // what steps count: clients, jobs or arrivals/s
+	Load    string      `json:"load"`    // unit of the loads: clients, jobs or arrivals/s
 	Steps   []StepShift `json:"steps"`   // by load
 	PerRun  []Shift     `json:"per_run"` // metrics that are one number of a run
 	Scatter *float64    `json:"scatter"` // standard deviation from run to run of the first metric; of ratios
 	Finds   *float64    `json:"detectable"`
 
-	pooled int // degrees of freedom of the noise of all variants, where the pair was judged by it
+	pooled int // degrees of freedom of the noise of all variants, if the pair was judged by it
 }
 
-// A StepShift is one step, of the same load in both groups.
+// A StepShift compares the step of one load in the two groups.
 type StepShift struct {
 	Clients int     `json:"clients"`
 	Rate    float64 `json:"rate_per_second,omitempty"`
-	Again   int     `json:"occurrence"` // 1, or more where a load is held more than once
+	Again   int     `json:"occurrence"` // 1, or more if a load is held more than once
 	Metrics []Shift `json:"metrics"`
 }
 
@@ -67,12 +68,12 @@ const (
 	Worse     = "worse"
 	Different = "different" // of a metric that is neither good nor bad
 	NotShown  = "no difference shown"
-	Alone     = "only if looked at alone" // p below 0.05, but not when corrected for all that was looked at
+	Alone     = "only if looked at alone" // p below 0.05, but not after the correction for all compared numbers
 	TooFew    = "too few runs"            // no arrangement of so few runs would be called different
-	Equal     = "equal"                   // all numbers of both groups are the same
+	Equal     = "equal"                   // all numbers of the two groups are the same
 )
 
-// A Shift is how one metric of B lies against that of A.
+// A Shift is the difference of one metric between B and A.
 type Shift struct {
 	Metric   string   `json:"metric"`
 	Kind     string   `json:"kind"` // ratio: B/A; difference: B-A
@@ -84,7 +85,7 @@ type Shift struct {
 	Low      *float64 `json:"low"`    // 95% interval; nil: too few runs
 	High     *float64 `json:"high"`   //
 	P        *float64 `json:"p"`      // nil: too few runs
-	Adjusted *float64 `json:"p_holm"` // corrected for all that was looked at; nil for the overall test
+	Adjusted *float64 `json:"p_holm"` // corrected for all compared numbers; nil for the overall test
 	Result   string   `json:"result"` // Better, Worse, ...
 	ALow     *float64 `json:"a_low"`  // of a single run: 95% interval within it
 	AHigh    *float64 `json:"a_high"` //
@@ -98,17 +99,17 @@ const (
 	Difference = "difference"
 )
 
-// Options say what to look at.
+// Options select the compared metrics.
 type Options struct {
-	Metrics []string // names; empty: the usual ones, the first of which decides
+	Metrics []string // names; empty: the usual metrics, the first of which decides
 	Factors []Factor // of a campaign, whose groups are its variants
 }
 
-// mostRuns bounds a group, so that a comparison has no million differences.
+// mostRuns limits the size of a group, so that a comparison does not have millions of differences.
 const mostRuns = 1000
 
-// Of compares each group with the first one. An error says what makes that impossible: fewer than two groups, a group
-// without runs, a metric that does not exist.
+// Of compares each group with the first group. It returns an error if that is impossible: fewer
+// than two groups, a group without runs, a metric that does not exist.
 func Of(groups []Group, opts Options) (*Comparison, error) {
 	if len(groups) < 2 {
 		return nil, fmt.Errorf("there is only one group of runs: a comparison needs two")
@@ -147,7 +148,7 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	for i := range groups[1:] {
 		c.Pairs = append(c.Pairs, pair(&groups[0], &groups[i+1], metrics, loads, judged))
 	}
-	several := len(varied(opts.Factors)) > 1 // one alone is what the pairs tell
+	several := len(varied(opts.Factors)) > 1 // the effect of a single factor is in the pairs
 	if several {
 		c.pool(&metrics[0], judged)
 	}
@@ -165,7 +166,8 @@ func (c *Comparison) warn(all ...fact.Fact) {
 	c.Warnings, c.Facts = append(c.Warnings, fact.Texts(all)...), append(c.Facts, all...)
 }
 
-// decide corrects the p of the verdicts for the number of pairs, and fills in the verdict of each pair.
+// decide corrects the p of the verdicts for the number of pairs, and fills in the verdict of each
+// pair.
 func (c *Comparison) decide(m *Metric, loads int) {
 	holm(c.Pairs, func(p *Pair) *float64 { return p.Overall.P }, func(p *Pair, v float64) {
 		p.Overall.Adjusted = &v
@@ -184,7 +186,8 @@ func (c *Comparison) decide(m *Metric, loads int) {
 	}
 }
 
-// holm corrects the p of all, nil where there is no test, by Holm's method, and calls found with each that has one.
+// holm corrects the p of all elements, nil for elements without a test, by Holm's method, and calls
+// found for each element with a test.
 func holm[T any](all []T, p func(*T) *float64, found func(x *T, adjusted float64)) {
 	raw := make([]float64, len(all))
 	for i := range all {
@@ -199,7 +202,8 @@ func holm[T any](all []T, p func(*T) *float64, found func(x *T, adjusted float64
 	}
 }
 
-// measure is what steps are compared by: the throughput, unless a run moved no payload, or all are of jobs.
+// measure returns the quantity by which steps are compared: the throughput, unless a run moved no
+// payload, or all runs are of jobs.
 func measure(groups []Group) string {
 	if how := ofWhichJobs(groups); how != "" {
 		return how
@@ -212,8 +216,8 @@ func measure(groups []Group) string {
 	return analysis.Throughput
 }
 
-// ofWhichJobs tells what the jobs of all runs can be compared by, "" where not all runs are of jobs, or nothing is
-// known of what they did but their time.
+// ofWhichJobs returns the quantity by which the jobs of all runs can be compared, "" if not all
+// runs are of jobs, or if only the time of the jobs is known.
 func ofWhichJobs(groups []Group) string {
 	computed, read := true, true
 	for r := range eachRun(groups) {
@@ -232,7 +236,7 @@ func ofWhichJobs(groups []Group) string {
 	return ""
 }
 
-// worst is the status of the least valid run.
+// worst returns the status of the least valid run.
 func worst(groups []Group) string {
 	status := analysis.Valid
 	for r := range eachRun(groups) {

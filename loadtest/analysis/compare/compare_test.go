@@ -15,15 +15,15 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A lot makes runs of a service whose throughput differs from run to run.
+// A lot generates runs of a service whose throughput differs from run to run.
 type lot struct {
 	r      *rand.Rand
 	noise  float64 // deviation of all steps of a run together, relative
 	own    float64 // deviation of each step by itself
 	factor float64 // of the throughput; 1 is the service as it is
-	drift  float64 // logarithm gained from the first run of all to the last
+	drift  float64 // increase of the logarithm from the first run of all to the last
 	steps  int
-	bare   bool // only what the overall figure needs
+	bare   bool // only the data that the overall figure needs
 }
 
 // group returns n runs; the i-th begins at begin(i), in seconds of a campaign of span seconds.
@@ -51,8 +51,7 @@ func (l lot) run(name string, at, gained float64) *Run {
 	return NewRun("runs/"+name, results.About{Weir: "1"}, &scenario.Plan{}, f)
 }
 
-// interleaved and apart are when the runs of two groups begin: A B A B, or
-// all of A before all of B.
+// interleaved returns the start times of the runs of one of two groups that take turns: A B A B.
 func interleaved(offset int) func(int) float64 {
 	return func(i int) float64 { return float64(100 * (2*i + offset)) }
 }
@@ -210,7 +209,8 @@ func TestWhatCannotBeCompared(t *testing.T) {
 	}
 }
 
-// Hostile findings: no number, infinities, negative ones, all zero.
+// TestHostileFindings compares findings with invalid numbers, infinities, negative values and
+// zeros.
 func TestHostileFindings(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	values := []float64{0, -1, math.NaN(), math.Inf(1), 1e308, 5e-324, 1}
@@ -233,7 +233,8 @@ func TestHostileFindings(t *testing.T) {
 	}
 }
 
-// A step that does not count keeps its place: the second one of its load is not compared with the first one of another run.
+// TestExcludedStepsKeepTheirPlace checks that a step that does not count keeps its place: the
+// second step of its load is not compared with the first step of that load in another run.
 func TestExcludedStepsKeepTheirPlace(t *testing.T) {
 	f := &analysis.Findings{Curve: []analysis.Step{{Step: 1, Clients: 8, Excluded: "outage"}, {Step: 2, Clients: 16}, {Step: 3, Clients: 8}}}
 	by, order := steps(f)

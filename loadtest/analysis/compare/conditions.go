@@ -12,10 +12,10 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A Condition is a key of the scenario or of the machine that is not the same in all groups.
+// A Condition is a key of the scenario or of the machine whose values differ between groups.
 type Condition struct {
 	Name   string   `json:"name"`   // as in plan.json and about.json: workload.timeout, environment.kernel
-	Values []string `json:"values"` // by group; of runs that differ within a group all, separated by semicolons; "" is not there
+	Values []string `json:"values"` // by group; if runs differ within a group all values, separated by semicolons; "": the key is absent
 	Meant  bool     `json:"meant"`  // it is a factor of the campaign
 }
 
@@ -26,7 +26,7 @@ const (
 	mostValues     = 3   // of one group
 )
 
-// ignored are keys that differ from run to run by their nature, or are shown elsewhere.
+// ignored reports whether a key differs from run to run by its nature, or is shown elsewhere.
 func ignored(key string) bool {
 	switch key {
 	case "seed", "name", "environment.time", "environment.boot_time", "environment.process_start_time", "clock.read_seconds",
@@ -37,7 +37,7 @@ func ignored(key string) bool {
 	return false
 }
 
-// details lists what is known of a run's plan and machine, by key.
+// details returns the properties of a run's plan and machine, by key.
 func details(about results.About, plan *scenario.Plan) map[string]string {
 	all := map[string]string{}
 	for _, part := range []any{about, plan} {
@@ -48,7 +48,7 @@ func details(about results.About, plan *scenario.Plan) map[string]string {
 		}
 	}
 	if plan != nil && plan.BuiltIn {
-		delete(all, "target") // its port is another one each time
+		delete(all, "target") // it has another port in each run
 	}
 	return all
 }
@@ -89,7 +89,7 @@ func cut(text string) string {
 	return text
 }
 
-// stepsText writes the steps of a plan without what is the same in all.
+// stepsText formats the steps of a plan without the parts that all steps share.
 func stepsText(v any) string {
 	list, _ := v.([]any)
 	var all []string
@@ -107,7 +107,7 @@ func stepsText(v any) string {
 	return strings.Join(all, ", ")
 }
 
-// conditions lists what is not the same in all groups, what was meant first.
+// conditions lists the keys that differ between groups, the intended differences first.
 func conditions(groups []Group) []Condition {
 	keys := map[string]bool{}
 	for r := range eachRun(groups) {
@@ -129,7 +129,7 @@ func conditions(groups []Group) []Condition {
 	return all[:min(len(all), mostConditions)]
 }
 
-// rank puts what was meant first.
+// rank returns the sort key that puts intended differences first.
 func rank(c Condition) int { return map[bool]int{false: 1}[c.Meant] }
 
 // meant reports whether a key is one of the factors by which groups were made.
@@ -144,7 +144,7 @@ func meant(groups []Group, key string) bool {
 	return false
 }
 
-// values writes what the runs of a group have for a key.
+// values formats the values of a key in the runs of a group.
 func (g *Group) values(key string) string {
 	var all []string
 	for _, r := range g.Runs {

@@ -15,7 +15,8 @@ import (
 	"weir/loadtest/workload"
 )
 
-// What differs is told, what was meant first; what differs by its nature is not.
+// TestConditions checks that differences are reported, the intended differences first, except for
+// values that differ by their nature.
 func TestConditions(t *testing.T) {
 	run := func(kernel, session string, seed uint64, hold time.Duration) *Run {
 		plan := &scenario.Plan{Seed: seed, Target: "http://127.0.0.1:" + kernel, BuiltIn: true}

@@ -9,7 +9,7 @@ import (
 	"weir/internal/stats"
 )
 
-// A design is the runs of a campaign as a linear model: y = variant + block.
+// A design describes the runs of a campaign as a linear model: y = variant + block.
 type design struct {
 	y        []float64
 	variant  []int // of each run
@@ -45,8 +45,8 @@ func newDesign(groups []Group, m *Metric, loads []load) *design {
 	return d
 }
 
-// contrast returns the weights of the variants that make the effect of f's level, or its interaction with g's other;
-// nil if no variants report on it.
+// contrast returns the weights of the variants that make the effect of f's level, or its
+// interaction with g's other; nil if no variants have these levels.
 func (d *design) contrast(f Factor, level string, g *Factor, other string) []float64 {
 	weights := make([]float64, len(d.levels))
 	found := 0.0
@@ -81,7 +81,7 @@ func (d *design) contrast(f Factor, level string, g *Factor, other string) []flo
 	return weights
 }
 
-// with returns the variant that differs from levels in one key alone.
+// with returns the variant that differs from levels in one key only.
 func (d *design) with(levels map[string]string, key, level string) (int, bool) {
 	changed := maps.Clone(levels)
 	changed[key] = level
@@ -91,15 +91,15 @@ func (d *design) with(levels map[string]string, key, level string) (int, bool) {
 
 // A linearFit is the least squares solution of a design.
 type linearFit struct {
-	coefficients *mat.VecDense // variants, then blocks but the first
+	coefficients *mat.VecDense // variants, then all blocks except the first
 	inverse      *mat.Dense    // pseudo-inverse of X'X
-	row          *mat.Dense    // projection on the row space of X: what can be estimated
+	row          *mat.Dense    // projection on the row space of X: the estimable contrasts
 	degrees      int
 	deviation    float64 // of the noise
 }
 
-// fit solves the normal equations by their eigenvalues, so that a campaign that was broken off anywhere still gives
-// what it can. ok is false without runs.
+// fit solves the normal equations by their eigenvalues, so that a campaign that was broken off at
+// any time still gives all effects that its runs determine. ok is false without runs.
 func (d *design) fit() (*linearFit, bool) {
 	n, p := len(d.y), len(d.levels)+max(d.blocks-1, 0)
 	if n == 0 {
@@ -131,12 +131,12 @@ func (d *design) fit() (*linearFit, bool) {
 		f.deviation = math.Sqrt(mat.Dot(rest, rest) / float64(f.degrees))
 	}
 	if f.deviation <= 1e-10*mat.Norm(y, math.Inf(1)) {
-		f.deviation = 0 // rounding errors are no noise
+		f.deviation = 0 // rounding errors are not noise
 	}
 	return f, true
 }
 
-// invert makes the pseudo-inverse and the projection, and returns the rank.
+// invert computes the pseudo-inverse and the projection, and returns the rank.
 func (f *linearFit) invert(eigen *mat.EigenSym) (rank int) {
 	values := eigen.Values(nil)
 	var vectors mat.Dense
@@ -156,7 +156,8 @@ func (f *linearFit) invert(eigen *mat.EigenSym) (rank int) {
 	return rank
 }
 
-// estimate fills in x by a contrast of the variants; false if the runs do not tell.
+// estimate fills in x by a contrast of the variants; it returns false if the runs do not determine
+// the contrast.
 func (f *linearFit) estimate(x *Effect, weights []float64, m *Metric) bool {
 	if weights == nil {
 		return false

@@ -11,27 +11,29 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// A Factor is a key that a campaign varies, with its levels; the first is what others are compared with.
+// A Factor is a key that a campaign varies, with its levels; the first level is the reference for
+// the others.
 type Factor struct {
 	Key    string   `json:"key"`
 	Levels []string `json:"levels"`
 }
 
-// Effects is what the factors of a campaign do to one number a run, the first metric.
+// Effects are the effects of the factors of a campaign on one number per run, the first metric.
 type Effects struct {
 	Metric       string      `json:"metric"`
-	Runs         int         `json:"runs"`    // that have the number
+	Runs         int         `json:"runs"`    // with the number
 	Blocks       int         `json:"blocks"`  // 1: changes in time are not separated
 	Degrees      int         `json:"degrees"` // of freedom of the noise; 0: no test
 	Scatter      *float64    `json:"scatter"` // standard deviation from run to run, without blocks and factors
 	Detail       string      `json:"detail"`
 	Facts        []fact.Fact `json:"facts"`        // of Detail
-	Main         []Effect    `json:"main"`         // of each level of each factor, over all levels of the others
-	Interactions []Effect    `json:"interactions"` // of two factors together, the notable first
+	Main         []Effect    `json:"main"`         // of each level of each factor, over all levels of the other factors
+	Interactions []Effect    `json:"interactions"` // of two factors together, the significant interactions first
 }
 
-// An Effect is what one level does instead of the first one. With another factor it is how much that changes where
-// the other has another level: a ratio of ratios, or a difference of differences.
+// An Effect is the change that one level causes in comparison with the first level. With another
+// factor it is the change of this effect if the other factor has another level: a ratio of ratios,
+// or a difference of differences.
 type Effect struct {
 	Factor   string   `json:"factor"`
 	Level    string   `json:"level"`
@@ -53,10 +55,11 @@ type Setting struct {
 	Against string `json:"against"`
 }
 
-// effects fits what each variant gives, besides what each block adds to all of them, and takes effects as contrasts
-// of the variants: for each combination of the other factors the variants that differ in this one alone, averaged
-// over all combinations that have both (Fisher, The Design of Experiments, 1935, chapter 6; Yates 1937). Noise is
-// what variants and blocks leave over.
+// effects fits the yield of each variant, and the deviation of each block that all variants share.
+// Effects are contrasts of the variants: for each combination of the other factors the variants
+// that differ only in this factor, averaged over all combinations that have the two variants
+// (Fisher, The Design of Experiments, 1935, chapter 6; Yates 1937). Noise is the residual after
+// variants and blocks.
 func effects(groups []Group, factors []Factor, m *Metric, loads []load) *Effects {
 	e := &Effects{Metric: m.Name, Main: []Effect{}, Interactions: []Effect{}}
 	d := newDesign(groups, m, loads)
@@ -103,7 +106,7 @@ func effects(groups []Group, factors []Factor, m *Metric, loads []load) *Effects
 	return e
 }
 
-// explain fills in how the effects were calculated.
+// explain fills in the method of calculation of the effects.
 func (e *Effects) explain(how fact.Fact) { e.Detail, e.Facts = how.Text, []fact.Fact{how} }
 
 // varied returns the factors that have levels to compare.
@@ -111,7 +114,7 @@ func varied(factors []Factor) []Factor {
 	return slices.DeleteFunc(slices.Clone(factors), func(f Factor) bool { return len(f.Levels) < 2 })
 }
 
-// settle corrects the p of all effects by Holm's method, and decides.
+// settle corrects the p of all effects by Holm's method, and fills in the results.
 func settle(all []Effect, m *Metric) {
 	holm(all, func(x *Effect) *float64 { return x.P }, func(x *Effect, p float64) {
 		x.Adjusted = &p
@@ -123,7 +126,7 @@ func settle(all []Effect, m *Metric) {
 	})
 }
 
-// variantKey tells variants apart by their levels.
+// variantKey returns a key that is unique for the levels of a variant.
 func variantKey(levels map[string]string) string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(levels)) {
@@ -148,7 +151,7 @@ func (e *Effects) verdicts(m *Metric) []fact.Fact {
 	return all
 }
 
-// verdict returns what a level does instead of the first one.
+// verdict returns the effect of a level in comparison with the first level.
 func (x *Effect) verdict(m *Metric) fact.Fact {
 	level, against, metric := orNone(x.Level), orNone(x.Against), m.titled()
 	if x.Low == nil {
@@ -170,5 +173,5 @@ func (x *Effect) verdict(m *Metric) fact.Fact {
 		"high", high)
 }
 
-// orNone returns a value for facts; an empty one is written as none.
+// orNone returns a value for facts, with the text "none" if it is empty.
 func orNone(s string) fact.Shown { return fact.As(s, cmp.Or(s, "none")) }

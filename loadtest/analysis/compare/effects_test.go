@@ -82,7 +82,8 @@ func TestPilotPlant(t *testing.T) {
 	}
 }
 
-// Ratios: effects multiply, blocks drop out, intervals hold the truth, also where runs are missing.
+// TestEffectsOfMatrix checks that effects multiply if they are ratios, that blocks cancel out, and
+// that intervals contain the true value, even if runs are missing.
 func TestEffectsOfMatrix(t *testing.T) {
 	tier.Slow(t, "repeats a comparison many times")
 	r := rand.New(rand.NewPCG(21, 21))
@@ -145,7 +146,7 @@ func TestEffectsOfLittle(t *testing.T) {
 	if !fact.Has(c.Facts, "compare.effect.too_few") {
 		t.Errorf("%q", c.Verdicts)
 	}
-	// Broken off: two variants in different blocks alone share nothing.
+	// A broken off campaign: two variants in different blocks share no block.
 	part := []Group{{Name: "x", Levels: once[0].Levels, Runs: []*Run{cell(1, once[0].Levels, 0, 1)}},
 		{Name: "y", Levels: once[1].Levels, Runs: []*Run{cell(2, once[1].Levels, 0, 2)}}}
 	if c, err = Of(part, Options{Factors: factors, Metrics: []string{"throughput"}}); err != nil || len(c.Effects.Main) != 0 {
@@ -153,7 +154,7 @@ func TestEffectsOfLittle(t *testing.T) {
 	}
 }
 
-// Of several groups each verdict is corrected for the others.
+// TestSeveralGroups checks that each verdict on one of several groups is corrected for the others.
 func TestSeveralGroups(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 31))
 	a := lot{r: r, noise: 0.03, factor: 1, steps: 2}

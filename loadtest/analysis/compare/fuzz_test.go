@@ -11,8 +11,8 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// FuzzOf compares whatever findings.json may hold: an error or a comparison
-// that can be written, never a panic.
+// FuzzOf compares arbitrary contents of findings.json: the result is an error or a comparison that
+// can be written, never a panic.
 func FuzzOf(f *testing.F) {
 	f.Add([]byte(`{"curve":[{"step":1,"clients":5,"throughput_bytes_per_second":1e6,"moved_bytes":1}]}`),
 		[]byte(`{"measure":"rate","curve":[{"clients":5,"done":3,"operations_per_second":2}]}`), uint8(3))

@@ -30,10 +30,10 @@ type Metric struct {
 	run  func(*analysis.Findings) (float64, bool)
 }
 
-// PerRun says that the metric is one number of each run, not of each step.
+// PerRun reports whether the metric is one number of each run, not of each step.
 func (m *Metric) PerRun() bool { return m.run != nil }
 
-// Metrics returns all that can be compared, those of steps first.
+// Metrics returns all metrics, the metrics of steps first.
 func Metrics() []Metric {
 	perSecond := func(v float64) string { return unit.Count(v) + "/s" }
 	count := func(v float64) string { return unit.Count(v) + " clients" }
@@ -97,7 +97,7 @@ func Metrics() []Metric {
 	}
 }
 
-// ofJobs is a figure of jobs, with its interval.
+// ofJobs returns a metric of jobs, with its interval.
 func ofJobs(name, title, better string, format func(float64) string, of func(*analysis.Step) *float64,
 	ends func(*analysis.Step) (low, high *float64)) Metric {
 	return Metric{Name: name, Title: title, Better: better, Format: format, ends: ends, step: func(s *analysis.Step) (float64, bool) {
@@ -108,7 +108,7 @@ func ofJobs(name, title, better string, format func(float64) string, of func(*an
 	}}
 }
 
-// lost is a share of jobs that did not complete.
+// lost returns a metric that is a share of jobs that did not complete.
 func lost(name, title string, of func(*analysis.Step) *float64) Metric {
 	m := ofJobs(name, title, Lower, unit.Percent, of, nil)
 	m.Plain = true
@@ -124,7 +124,7 @@ func duration(name, title string, of func(*analysis.Step) *analysis.Quantiles, w
 	}}
 }
 
-// perGB turns busy cores into CPU seconds for each 10^9 bytes of payload.
+// perGB converts busy cores into CPU seconds for each 10^9 bytes of payload.
 func perGB(cores *float64, s *analysis.Step) (float64, bool) {
 	if cores == nil || s.Throughput <= 0 {
 		return 0, false
@@ -132,8 +132,8 @@ func perGB(cores *float64, s *analysis.Step) (float64, bool) {
 	return *cores / (s.Throughput / 1e9), true
 }
 
-// usual are the metrics that are looked at unless others are named: each one more makes every one of them harder to
-// tell apart (see Holm).
+// usual returns the metrics that are compared unless others are given: with each additional metric,
+// every difference is harder to detect (see Holm).
 func usual(measure string) []string {
 	switch measure {
 	case ofCPU:
@@ -144,14 +144,14 @@ func usual(measure string) []string {
 	return []string{measure, "p50", "p99", "error_ratio"}
 }
 
-// What runs of jobs are compared by, beside what others are. What is moved says nothing of jobs: who stages files
-// moves more for the same work.
+// Values by which runs of jobs are compared, in addition to the measures of other runs. The number
+// of moved bytes does not describe jobs: jobs that stage files move more for the same work.
 const (
 	ofCPU    = "jobs that compute"
 	ofEvents = "jobs that only read"
 )
 
-// choose returns the named metrics in the order of names; "all" is all of them.
+// choose returns the named metrics in the order of names; "all" selects all metrics.
 func choose(names []string) ([]Metric, error) {
 	all := Metrics()
 	var chosen []Metric
@@ -174,7 +174,7 @@ func choose(names []string) ([]Metric, error) {
 	}), nil
 }
 
-// MetricOf returns the metric of that name, nil if there is none.
+// MetricOf returns the metric of that name, nil if it does not exist.
 func MetricOf(name string) *Metric {
 	for _, m := range Metrics() {
 		if m.Name == name {
@@ -193,8 +193,8 @@ func MetricNames() []string {
 	return names
 }
 
-// scale brings a value to where groups are compared: logarithms, so that a shift is a ratio, unless the metric may be
-// zero.
+// scale converts a value to the scale on which groups are compared: logarithms, so that a shift is
+// a ratio, unless the metric may be zero.
 func (m *Metric) scale(v float64) (float64, bool) {
 	if m.Plain {
 		return v, finite(v)
@@ -202,7 +202,7 @@ func (m *Metric) scale(v float64) (float64, bool) {
 	return math.Log(v), v > 0 && !math.IsInf(v, 0)
 }
 
-// unscale is the way back; of a shift as well: a ratio, or a difference.
+// unscale is the inverse of scale, also for a shift: a ratio, or a difference.
 func (m *Metric) unscale(v float64) float64 {
 	if m.Plain {
 		return v

@@ -7,8 +7,8 @@ import (
 	"weir/internal/stats"
 )
 
-// pair compares b with a: one test of one number a run, over the loads that are judged, decides; the steps tell
-// where.
+// pair compares b with a: one test of one number per run, over the judged loads, decides; the steps
+// show at which loads the runs differ.
 func pair(a, b *Group, metrics []Metric, loads, judged []load) Pair {
 	p := Pair{A: a.Name, B: b.Name, RunsA: len(a.Runs), RunsB: len(b.Runs), Load: loadName([]Group{*a, *b}), Steps: []StepShift{},
 		PerRun: []Shift{}}
@@ -47,11 +47,11 @@ func pair(a, b *Group, metrics []Metric, loads, judged []load) Pair {
 	return p
 }
 
-// A sampler gives one number of a run, scaled.
+// A sampler returns one scaled number of a run.
 type sampler func(*Run) (float64, bool)
 
-// samples are the numbers of both groups; of the blocks that have both, the differences and the levels as well, and when
-// they were taken.
+// samples are the numbers of the two groups and, for the blocks with a run of each group, the
+// differences, the levels and the times.
 type samples struct {
 	a, b, differences, levels []float64
 	times, gaps               []float64 // seconds: middle of the block, from its run of A to that of B
@@ -81,20 +81,20 @@ func sample(a, b *Group, paired [][2]*Run, of sampler) samples {
 
 func (s *samples) enough() bool { return len(s.a) > 0 && len(s.b) > 0 }
 
-// A method tests a shift, of two groups or within blocks.
+// A method tests a shift, either of two groups or within blocks.
 type method struct {
 	groups func(a, b []float64) (stats.Test, bool)
 	blocks func(d []float64) (stats.Test, bool)
-	center func(x []float64) float64 // what represents a group
+	center func(x []float64) float64 // the value that represents a group
 }
 
-// means tests one number a run, ranks each of many figures.
+// means returns the method for one number per run, ranks the method for each of many figures.
 func means() method { return method{stats.Cautious, stats.Signs, stats.Mean} }
 func ranks() method { return method{stats.MannWhitney, stats.SignedRank, median} }
 
 func median(x []float64) float64 { return stats.Quantile(x, 0.5) }
 
-// shift tests b against a. A test that could not call anything different with so few runs is none.
+// shift tests b against a. A test that could not find any difference with so few runs is left out.
 func (s *samples) shift(m *Metric, blocked bool, by method) Shift {
 	out := Shift{Metric: m.Name, Kind: Ratio, RunsA: len(s.a), RunsB: len(s.b), Result: TooFew}
 	if m.Plain {
@@ -126,7 +126,7 @@ func (s *samples) shift(m *Metric, blocked bool, by method) Shift {
 	return out
 }
 
-// decide fills in the result from p, corrected or not.
+// decide fills in the result from p, whether corrected or not.
 func (s *Shift) decide(m *Metric, p float64) {
 	if s.Result == Equal {
 		return
@@ -151,8 +151,8 @@ func (s *Shift) decide(m *Metric, p float64) {
 	}
 }
 
-// looks returns how many shifts were tested, beside the overall one, and whether so few runs could call one of so
-// many different.
+// looks returns the number of shifts that were tested in addition to the overall shift, and whether
+// with so few runs no single shift among so many could be significant.
 func (p *Pair) looks() (n int, hopeless bool) {
 	least := 1.0
 	for _, s := range p.shifts() {
@@ -169,7 +169,7 @@ func (p *Pair) looks() (n int, hopeless bool) {
 	return n, n > 0 && float64(n)*least > 0.05
 }
 
-// shifts are those of all steps and of metrics of runs.
+// shifts returns the shifts of all steps and of metrics of runs.
 func (p *Pair) shifts() (all []*Shift) {
 	for _, s := range p.Steps {
 		for k := range s.Metrics {
@@ -182,8 +182,8 @@ func (p *Pair) shifts() (all []*Shift) {
 	return all
 }
 
-// correct corrects the p of all steps and metrics of runs by Holm's method, and decides. What is the same in all runs
-// was no test.
+// correct corrects the p of all steps and metrics of runs by Holm's method, and decides. Metrics
+// with the same value in all runs do not count as tests.
 func (p *Pair) correct() {
 	tested := func(s **Shift) *float64 {
 		if (*s).Result == Equal {
@@ -197,8 +197,8 @@ func (p *Pair) correct() {
 	})
 }
 
-// within fills in what single runs report on themselves: the interval of the mean of this one run, which says nothing
-// of other runs.
+// within fills in the intervals of single runs: the interval of the mean of this one run, which is
+// independent of other runs.
 func within(s *Shift, a, b *Group, m *Metric, l load) {
 	if m.ends == nil || len(a.Runs) > 1 || len(b.Runs) > 1 {
 		return
@@ -207,8 +207,8 @@ func within(s *Shift, a, b *Group, m *Metric, l load) {
 	s.BLow, s.BHigh = m.ends(b.Runs[0].at(l))
 }
 
-// spread fills in how much runs differ by themselves, and the least difference that so many of them would have shown
-// in nine of ten cases.
+// spread fills in the standard deviation between runs, and the least difference that this number of
+// runs would have shown in nine of ten cases.
 func (p *Pair) spread(m *Metric, s *samples) {
 	degrees := len(s.a) + len(s.b) - 2
 	each := 1/float64(len(s.a)) + 1/float64(len(s.b))

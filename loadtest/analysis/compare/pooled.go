@@ -2,10 +2,11 @@ package compare
 
 import "weir/internal/stats"
 
-// pool judges pairs of a campaign of several factors that have too few runs for a permutation test as the effects of
-// its factors are judged: with the noise that all variants and blocks leave over. So what is said of a factor and of
-// the variants that it makes comes from one model. A pair must also differ by its own noise, since one variant may be
-// noisier than the others: of both tests the larger p and the wider interval count.
+// pool judges pairs of a campaign of several factors that have too few runs for a permutation test
+// in the same way as the effects of its factors: with the residual noise of all variants and
+// blocks. So the results for a factor and for its variants come from one model. A pair must also
+// differ by its own noise, as one variant may be noisier than the others: of the two tests the
+// larger p and the wider interval count.
 func (c *Comparison) pool(m *Metric, loads []load) {
 	d := newDesign(c.Groups, m, loads)
 	fit, ok := d.fit()
@@ -36,8 +37,8 @@ func (c *Comparison) pool(m *Metric, loads []load) {
 	}
 }
 
-// ownTest tests b against a by Student's test of the differences within their blocks, or by Welch's where they have
-// none; false if there are fewer than two runs of each.
+// ownTest tests b against a by Student's test of the differences within their blocks, or by Welch's
+// test if they have no blocks; false if a group has fewer than two runs.
 func ownTest(a, b *Group, m *Metric, loads []load) (stats.Test, bool) {
 	s := sample(a, b, blocks(a, b), func(r *Run) (float64, bool) { return number(r, m, loads) })
 	if len(s.differences) >= 2 {

@@ -8,8 +8,9 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// The median latency of a group is never above its p99, at any load, whatever
-// differs between the runs and whichever of them has no latency there.
+// TestQuantilesOfRepetitionsAreInOrder checks that the median latency of a group is never above its
+// p99, at any load, for any differences between the runs, and if any of the runs has no latency
+// there.
 func TestQuantilesOfRepetitionsAreInOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(50, 99))
 	for range 60 {

@@ -12,17 +12,17 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// A rate is how often groups are called different, in percent.
+// A rate is a case in which the percentage of groups that are called different is measured.
 type rate struct {
 	what      string
 	n         int // runs of each group
 	noise     lot
 	effect    float64 // B/A
-	unblocked bool    // as if nobody knew which runs were neighbors
+	unblocked bool    // without knowledge of neighboring runs
 	apart     bool    // all of A before all of B
 }
 
-// measure plays the comparison that decides so many times.
+// measure repeats the deciding comparison, and returns the percentage of differences found.
 func (c rate) measure(times int) float64 {
 	r := rand.New(rand.NewPCG(uint64(c.n), uint64(len(c.what))))
 	called := 0
@@ -57,8 +57,9 @@ func (c rate) measure(times int) float64 {
 	return 100 * float64(called) / float64(times)
 }
 
-// How often two runs of the same are called different, and runs that differ
-// are told apart: the figures of docs/methods.md, which holds the same lines.
+// TestRates measures the share of groups without a difference that are called different, and the
+// share of groups with a difference that are called so: the figures of docs/methods.md, which has
+// the same lines.
 func TestRates(t *testing.T) {
 	shared, own := lot{noise: 0.03, steps: 1}, lot{own: 0.03, steps: 5}
 	both := lot{noise: 0.03, own: 0.03, steps: 5}
@@ -107,8 +108,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// All steps together: where nothing differs, anything at all is called
-// different in at most 5% of the comparisons, however many steps are looked at.
+// TestFamilyOfSteps checks that, if all steps are compared and no step differs, a difference is
+// found in at most 5% of the comparisons, for any number of steps.
 func TestFamilyOfSteps(t *testing.T) {
 	tier.Slow(t, "repeats a comparison many times")
 	r := rand.New(rand.NewPCG(12, 12))
@@ -132,8 +133,8 @@ func TestFamilyOfSteps(t *testing.T) {
 	}
 }
 
-// The level of blocks that do not wander is called wandering in about 5% of
-// the cases; a drift of seven times the noise is seen.
+// TestWanders checks that wanders returns true for about 5% of levels without drift, and detects a
+// drift of seven times the noise.
 func TestWanders(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 13))
 	const times = 5000
@@ -158,8 +159,8 @@ func TestWanders(t *testing.T) {
 	}
 }
 
-// A comparison of runs that took turns under a drift is done within blocks,
-// the steps as well; without a drift, or without turns, it is not.
+// TestBlockedComparison checks that runs that took turns under a drift are compared within blocks,
+// and so are their steps, and that runs without a drift or without turns are not.
 func TestBlockedComparison(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 14))
 	a := lot{r: r, noise: 0.01, own: 0.01, factor: 1, steps: 2, drift: 0.5}
@@ -181,7 +182,8 @@ func TestBlockedComparison(t *testing.T) {
 	if p := compareTwo(t, apart).Pairs[0]; p.Blocks != 0 {
 		t.Errorf("all of A before all of B: %d blocks", p.Blocks)
 	}
-	// Of one campaign by number, whatever the order in time; a lost run costs its block.
+	// Runs of one campaign are paired by number, in any order of time; the block of a lost run is
+	// left out.
 	for _, g := range apart {
 		for i, run := range g.Runs {
 			run.Of("campaign", i+1, nil)

@@ -15,34 +15,35 @@ import (
 // RepeatedVersion is the version of the format of a Repeated's JSON.
 const RepeatedVersion = 1
 
-// Repeated is what the repetitions of one plan show together. Its JSON is part of the format, see docs/results.md.
+// Repeated is the summary of the repetitions of one plan. Its JSON is part of the format, see
+// docs/results.md.
 type Repeated struct {
 	Version  int            `json:"version"` // RepeatedVersion
 	Status   string         `json:"status"`  // of the least valid run
 	Verdict  string         `json:"verdict"`
-	Metrics  []string       `json:"metrics"` // that were looked at; the first decides
+	Metrics  []string       `json:"metrics"` // the summarized metrics; the first decides
 	Runs     []*Run         `json:"runs"`
 	Lost     []string       `json:"missing"` // run directories that could not be read, and why
-	Load     string         `json:"load"`    // what steps count: clients, jobs or arrivals/s
-	Steps    []RepeatedStep `json:"steps"`   // by load, of all that more than half of the runs held
+	Load     string         `json:"load"`    // unit of the loads: clients, jobs or arrivals/s
+	Steps    []RepeatedStep `json:"steps"`   // by load, of all loads that more than half of the runs held
 	PerRun   []Across       `json:"per_run"` // metrics that are one number of a run
 	Warnings []string       `json:"warnings"`
 
 	Facts []fact.Fact `json:"facts"` // of Verdict and Warnings
 }
 
-// A RepeatedStep is one load, in all runs that held it.
+// A RepeatedStep summarizes one load in all runs that held it.
 type RepeatedStep struct {
 	Clients int      `json:"clients"`
 	Rate    float64  `json:"rate_per_second,omitempty"`
-	Again   int      `json:"occurrence"` // 1, or more where a load is held more than once
+	Again   int      `json:"occurrence"` // 1, or more if a load is held more than once
 	Metrics []Across `json:"metrics"`
 }
 
 // Across is one metric across repetitions, in base units.
 type Across struct {
 	Metric  string    `json:"metric"`
-	Values  []float64 `json:"values"` // one for each run that has it
+	Values  []float64 `json:"values"` // one for each run with this metric
 	Mean    float64   `json:"mean"`
 	Low     *float64  `json:"low"`                   // 95% interval of the mean, from run to run; nil: one run
 	High    *float64  `json:"high"`                  //
@@ -50,9 +51,10 @@ type Across struct {
 	Within  *float64  `json:"within_interval_ratio"` // half of the 95% interval within one run / its mean, on average; nil: unknown
 }
 
-// Repeat sums up the runs of a group, which are repetitions of one plan. The interval of a mean is Student's, of the
-// runs' means: it tells how far the mean over many more such runs may lie, which no run alone can tell. metrics are
-// names; empty: the usual ones and what is one number of a run. An error says why there is nothing to sum up.
+// Repeat summarizes the runs of a group, which are repetitions of one plan. The interval of a mean
+// is Student's, computed from the means of the runs: it bounds the mean over many more such runs,
+// which no single run can show. metrics are names; empty: the usual metrics and the metrics that
+// are one number of a run. It returns an error if there is nothing to summarize.
 func Repeat(g Group, metrics []string) (*Repeated, error) {
 	if len(g.Runs) == 0 {
 		return nil, errors.New("there is no run to summarize")
@@ -112,7 +114,7 @@ func repeatedStep(g *Group, metrics []Metric, l load) RepeatedStep {
 	return s
 }
 
-// across sums up one number of each run.
+// across summarizes one number of each run.
 func across(m *Metric, runs []*Run, of func(*Run) (float64, bool)) (Across, bool) {
 	a := Across{Metric: m.Name}
 	for _, r := range runs {
@@ -125,11 +127,11 @@ func across(m *Metric, runs []*Run, of func(*Run) (float64, bool)) (Across, bool
 	}
 	a.Mean = stats.Mean(a.Values)
 	v, ok := stats.MeanInterval(a.Values)
-	if same := a.Values[0]; slices.Min(a.Values) == same && slices.Max(a.Values) == same { // without what summing rounds off
+	if same := a.Values[0]; slices.Min(a.Values) == same && slices.Max(a.Values) == same { // without the rounding errors of a sum
 		a.Mean, v = same, stats.Interval{Low: same, High: same}
 	}
 	if ok {
-		v.Low = max(v.Low, min(0, slices.Min(a.Values))) // none of the metrics is below zero
+		v.Low = max(v.Low, min(0, slices.Min(a.Values))) // no metric is below zero
 		a.Low, a.High = &v.Low, &v.High
 		if a.Mean > 0 {
 			if a.Scatter = new(float64); v.Low < v.High {
@@ -140,10 +142,10 @@ func across(m *Metric, runs []*Run, of func(*Run) (float64, bool)) (Across, bool
 	return a, true
 }
 
-// finite reports whether v, and sums of some like it, are numbers.
+// finite reports whether v, and sums of several such numbers, are finite.
 func finite(v float64) bool { return math.Abs(v) < 1e100 }
 
-// withinRuns is how wide the interval within a run is, on average.
+// withinRuns returns the average width of the interval within a run.
 func withinRuns(m *Metric, runs []*Run, l load) *float64 {
 	if m.ends == nil {
 		return nil
@@ -165,7 +167,7 @@ func withinRuns(m *Metric, runs []*Run, l load) *float64 {
 	return new(stats.Mean(halves))
 }
 
-// verdict returns the mean of the best step, and how much it varies.
+// verdict returns the mean of the best step, and its variation.
 func (r *Repeated) verdict(m *Metric) []fact.Fact {
 	runs := len(r.Runs)
 	best, at := r.best(m)
@@ -188,8 +190,8 @@ func (r *Repeated) verdict(m *Metric) []fact.Fact {
 	return all
 }
 
-// best is the step that is the optimum of m over all runs (shape.OptimumOf), with the least mean where less is
-// better, or m itself if it is one number of a run.
+// best returns the step that is the optimum of m over all runs (shape.OptimumOf), or the step with
+// the least mean if less is better, or m itself if it is one number of a run.
 func (r *Repeated) best(m *Metric) (best *Across, at string) {
 	if m.PerRun() {
 		if i := slices.IndexFunc(r.PerRun, func(a Across) bool { return a.Metric == m.Name }); i >= 0 {
@@ -224,7 +226,7 @@ func (r *Repeated) best(m *Metric) (best *Across, at string) {
 	return s.Metric(m.Name), load{s.Clients, s.Rate, s.Again}.text(r.Load)
 }
 
-// Metric returns the step's figures of the metric of that name, nil if it has none.
+// Metric returns the step's figures of the metric of that name, nil if the step lacks it.
 func (s *RepeatedStep) Metric(name string) *Across {
 	if i := slices.IndexFunc(s.Metrics, func(a Across) bool { return a.Metric == name }); i >= 0 {
 		return &s.Metrics[i]
@@ -232,5 +234,5 @@ func (s *RepeatedStep) Metric(name string) *Across {
 	return nil
 }
 
-// JSON writes r as repeated.json holds it.
+// JSON writes r in the format of repeated.json.
 func (r *Repeated) JSON(w io.Writer) error { return analysis.JSON(w, r) }

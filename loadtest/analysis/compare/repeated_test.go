@@ -91,8 +91,8 @@ func TestRepeatBadInput(t *testing.T) {
 	}
 }
 
-// The interval covers the truth as often as it says, and docs/methods.md says
-// how often that was.
+// TestRepeatCovers checks that the interval covers the true value in the intended share of cases,
+// and that docs/methods.md has the measured share.
 func TestRepeatCovers(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
 	const campaigns, truth = 4000, 1e8
@@ -124,8 +124,8 @@ func TestRepeatedKeys(t *testing.T) {
 	keys.Compare(t, "../../../docs/results.md", "repeated.json", Repeated{}, RepeatedStep{}, Across{})
 }
 
-// The built-in server has another port in each run of a campaign: its runs are
-// repetitions all the same, as long as they are of one variant.
+// TestRunsOfAVariantAreRepetitions checks that runs of a campaign are repetitions although the
+// built-in server has another port in each run, if they belong to one variant.
 func TestRunsOfAVariantAreRepetitions(t *testing.T) {
 	g := Group{Name: "kept"}
 	for i, target := range []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} {

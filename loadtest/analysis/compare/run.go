@@ -16,29 +16,29 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A Run is one run to compare, and what it may depend on besides.
+// A Run is one run to compare, with the properties on which its result may depend.
 type Run struct {
 	Dir    string             `json:"dir"`
 	Name   string             `json:"run"` // unique name of the run
 	Start  time.Time          `json:"start"`
-	Status string             `json:"status"` // as of its validity
-	Block  int                `json:"block"`  // repetition within a campaign, from 1; 0 if of none
-	Value  *float64           `json:"value"`  // mean over the common steps of the first metric; nil if it lacks one of them
+	Status string             `json:"status"` // as in its validity
+	Block  int                `json:"block"`  // repetition within a campaign, from 1; 0 without a campaign
+	Value  *float64           `json:"value"`  // mean of the first metric over the common steps; nil if it lacks one of them
 	Levels map[string]string  `json:"levels,omitempty"`
 	Found  *analysis.Findings `json:"-"`
 
 	campaign   string
 	properties []property        // that must not differ within a group
-	details    map[string]string // all that is known of the plan and the machine
+	details    map[string]string // all known values of the plan and the machine
 }
 
-// A property is something that results depend on. Those that are planned follow from the plan.
+// A property is a value on which results depend. Planned properties follow from the plan.
 type property struct {
 	name, value string
 	planned     bool
 }
 
-// NewRun returns the run of dir with what was found in it.
+// NewRun returns the run of dir with its findings.
 func NewRun(dir string, about results.About, plan *scenario.Plan, f *analysis.Findings) *Run {
 	host := hostText(about.Environment)
 	r := &Run{Dir: dir, Name: f.Run, Start: f.Start, Status: f.Validity.Status, Found: f, details: details(about, plan)}
@@ -50,14 +50,14 @@ func NewRun(dir string, about results.About, plan *scenario.Plan, f *analysis.Fi
 	return r
 }
 
-// Of makes r a run of the campaign in folder dir: repetition block, with these levels of its factors. Runs of one
-// block of one campaign were done one after the other.
+// Of makes r a run of the campaign in folder dir: repetition block, with these levels of its
+// factors. Runs of one block of one campaign were done one after the other.
 func (r *Run) Of(dir string, block int, levels map[string]string) *Run {
 	r.campaign, r.Block, r.Levels = dir, block, levels
 	return r
 }
 
-// hostText says which machine an environment is of, as far as it tells.
+// hostText returns the machine of an environment, as far as it is recorded.
 func hostText(environment json.RawMessage) string {
 	var e struct {
 		Host   string `json:"hostname"`
@@ -87,7 +87,7 @@ func filesText(f scenario.Files) string {
 	return "none"
 }
 
-// selectionText tells apart selections of files.
+// selectionText returns a text that distinguishes selections of files.
 func selectionText(f scenario.Files) string {
 	if len(f.Include)+len(f.Exclude)+f.Sample == 0 {
 		return ""
@@ -95,7 +95,7 @@ func selectionText(f scenario.Files) string {
 	return fmt.Sprintf(", include %q, exclude %q, sample %d", f.Include, f.Exclude, f.Sample)
 }
 
-// settleText says how steps begin, where all do alike.
+// settleText returns the beginning of the steps as a text, if all steps begin alike.
 func settleText(steps []scenario.Step) string {
 	text := ""
 	for _, s := range steps {
@@ -108,7 +108,7 @@ func settleText(steps []scenario.Step) string {
 	return text
 }
 
-// A Group is runs of the same plan: repetitions.
+// A Group is a set of runs of the same plan: repetitions.
 type Group struct {
 	Name    string            `json:"name"`
 	Levels  map[string]string `json:"levels,omitempty"` // of a campaign's variant

@@ -49,7 +49,7 @@ func (p *Pair) shift(m *Metric) fact.Fact {
 	return fact.New("compare.not_shown", "a", p.A, "b", p.B, "metric", metric, "low", low, "high", high, "p", sure)
 }
 
-// tooFew returns why there is no test, and how many runs one needs.
+// tooFew returns the reason why there is no test, and the number of runs that a test needs.
 func (p *Pair) tooFew() []fact.Fact {
 	advice := fact.New("compare.too_few.advice", "advised", advisedFor)
 	switch n, k := p.Overall.RunsA, p.Overall.RunsB; {
@@ -76,7 +76,7 @@ func arrangements(n, k int) float64 {
 	return all
 }
 
-// method returns how the overall test was done.
+// method returns the method of the overall test.
 func (p *Pair) method(m *Metric, loads int) []fact.Fact {
 	all := []fact.Fact{m.number(loads)}
 	switch {
@@ -94,7 +94,7 @@ func (p *Pair) method(m *Metric, loads int) []fact.Fact {
 	return all
 }
 
-// number returns how one number is made of a run.
+// number returns the way in which one number is computed from a run.
 func (m *Metric) number(loads int) fact.Fact {
 	switch {
 	case m.PerRun():
@@ -105,8 +105,8 @@ func (m *Metric) number(loads int) fact.Fact {
 	return fact.New("compare.method.geometric_mean", "metric", m.titled(), "steps", loads)
 }
 
-// Ratios of large and more, and of least and less, are written as multiples: a percentage of hundreds, or of nearly
-// hundred, is hard to read.
+// Ratios of large and more, and of least and less, are written as multiples: percentages of several
+// hundred, or of nearly minus one hundred, are hard to read.
 const (
 	large = 2
 	least = 0.01
@@ -152,7 +152,7 @@ func (m *Metric) change(v float64) fact.Shown { return fact.As(v, m.Change(v)) }
 // signed returns the end of an interval of a shift for facts.
 func (m *Metric) signed(v float64) fact.Shown { return fact.As(v, m.Signed(v)) }
 
-// up is above zero if the shift v is upward.
+// up returns a value above zero if the shift v is upward.
 func (m *Metric) up(v float64) float64 {
 	if m.Plain {
 		return v
@@ -160,7 +160,7 @@ func (m *Metric) up(v float64) float64 {
 	return v - 1
 }
 
-// size is how large a shift is, without its sign.
+// size returns the size of a shift, without its sign.
 func (m *Metric) size(v float64) string {
 	switch {
 	case m.Plain:
@@ -173,7 +173,8 @@ func (m *Metric) size(v float64) string {
 	return percent(math.Abs(v - 1))
 }
 
-// multiple is a ratio of 2 or more: with one decimal below 10, and as a power of ten beyond a million.
+// multiple formats a ratio of 2 or more: with one decimal below 10, and as a power of ten beyond a
+// million.
 func multiple(v float64) string {
 	switch {
 	case v < 9.95:
@@ -184,7 +185,8 @@ func multiple(v float64) string {
 	return fmt.Sprintf("%.0e", v)
 }
 
-// percent is a share with one decimal; two below a tenth of a percent, none from 100% on.
+// percent formats a share with one decimal; with two decimals below a tenth of a percent, without
+// decimals from 100% on.
 func percent(v float64) string {
 	switch {
 	case v != 0 && v < 0.001:
@@ -195,7 +197,7 @@ func percent(v float64) string {
 	return fmt.Sprintf("%.1f%%", 100*v)
 }
 
-// PText is a p with as many digits as mean anything.
+// PText formats a p with its significant digits.
 func PText(p float64) string {
 	switch {
 	case p < 0.0001:
@@ -206,7 +208,7 @@ func PText(p float64) string {
 	return fmt.Sprintf("%.2f", p)
 }
 
-// equals is p in a sentence: "= 0.03", "< 0.0001".
+// equals formats p for a sentence: "= 0.03", "< 0.0001".
 func equals(p float64) string {
 	if text := PText(p); text[0] == '<' {
 		return "< " + text[1:]
@@ -214,9 +216,10 @@ func equals(p float64) string {
 	return "= " + PText(p)
 }
 
-// Regressed reports whether B is worse than A by more than limit beyond doubt: the whole 95% interval of the overall
-// figure lies beyond it. limit is a share (0.05: 5%), of a metric that is a difference, the difference itself. An
-// error is returned if that cannot be judged: too few runs, or a metric that has no worse.
+// Regressed reports whether B is worse than A by more than limit beyond doubt: the whole 95%
+// interval of the overall figure lies beyond it. limit is a share (0.05: 5%); for a metric that is
+// a difference, limit is the difference itself. Regressed returns an error if that cannot be
+// judged: too few runs, or a metric without a better direction.
 func (p *Pair) Regressed(limit float64) (bool, error) {
 	o := &p.Overall
 	m := MetricOf(o.Metric)

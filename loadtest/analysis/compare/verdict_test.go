@@ -10,7 +10,7 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// Ratios of 2 and more are multiples, also in tables.
+// TestShiftsInWords checks that ratios of 2 and more are multiples, also in tables.
 func TestShiftsInWords(t *testing.T) {
 	m, share := MetricOf("throughput"), MetricOf("error_ratio")
 	for _, c := range []struct{ got, want string }{
@@ -26,7 +26,7 @@ func TestShiftsInWords(t *testing.T) {
 	}
 }
 
-// consistent fails t where a comparison says two things of one pair.
+// consistent fails t if a comparison has contradictory results for a pair.
 func consistent(t *testing.T, c *Comparison) {
 	t.Helper()
 	m := MetricOf(c.Metrics[0])
@@ -52,7 +52,8 @@ func consistent(t *testing.T, c *Comparison) {
 	}
 }
 
-// Whatever runs there are, each pair has one verdict that its p and its interval share.
+// TestOneVerdictForEachPair checks, for all kinds of runs, that each pair has one verdict that
+// agrees with its p and its interval.
 func TestOneVerdictForEachPair(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 41))
 	for range 150 {
@@ -61,7 +62,7 @@ func TestOneVerdictForEachPair(t *testing.T) {
 		b.factor, b.noise = []float64{1, 1.05, 92, 0.001}[r.IntN(4)], []float64{0, 0.01, 0.3}[r.IntN(3)]
 		n, k := 1+r.IntN(7), 1+r.IntN(12)
 		groups := []Group{a.group("A", n, interleaved(0), 1000), b.group("B", k, interleaved(1), 1000)}
-		for range r.IntN(4) { // runs in which a step moved nothing, or that hold nonsense
+		for range r.IntN(4) { // runs in which a step moved nothing, or that have invalid values
 			g := &groups[r.IntN(2)]
 			s := &g.Runs[r.IntN(len(g.Runs))].Found.Curve[r.IntN(a.steps)]
 			switch r.IntN(3) {
@@ -79,9 +80,9 @@ func TestOneVerdictForEachPair(t *testing.T) {
 	}
 }
 
-// A campaign of two factors and three repetitions, of which one level is 92 times as
-// fast: the verdict on the factor and those on its variants agree, also where nothing
-// varies from run to run.
+// TestVariantsAgreeWithFactors checks a campaign of two factors and three repetitions, of which one
+// level is 92 times as fast: the verdict on the factor and the verdicts on its variants agree, even
+// if runs do not vary.
 func TestVariantsAgreeWithFactors(t *testing.T) {
 	r := rand.New(rand.NewPCG(42, 42))
 	factors := []Factor{{"auth.method", []string{"none", "krb5"}}, {"workload.session", []string{"kept", "fresh"}}}
@@ -112,7 +113,8 @@ func TestVariantsAgreeWithFactors(t *testing.T) {
 	}
 }
 
-// A variant with much more noise than the others is not judged by theirs.
+// TestNoisyVariant checks that a variant with much more noise than the others is not judged by
+// their noise.
 func TestNoisyVariant(t *testing.T) {
 	r := rand.New(rand.NewPCG(43, 43))
 	factors := []Factor{{"a", []string{"1", "2"}}, {"b", []string{"1", "2"}}}
@@ -141,8 +143,8 @@ func TestNoisyVariant(t *testing.T) {
 	}
 }
 
-// Runs in which a load moved nothing are not left out to compare the others: the
-// load is, with a warning.
+// TestRunsThatMovedNothing checks that runs in which a load moved nothing are not left out: instead
+// the load is left out, with a warning.
 func TestRunsThatMovedNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(44, 44))
 	a := lot{r: r, noise: 0.01, factor: 1, steps: 2}
@@ -167,7 +169,8 @@ func TestRunsThatMovedNothing(t *testing.T) {
 	}
 }
 
-// One run alone is compared with no number of others.
+// TestOneAgainstMany checks that a single run is never called different, for any number of runs in
+// the other group.
 func TestOneAgainstMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(45, 45))
 	a := lot{r: r, noise: 0.01, factor: 1, steps: 1}

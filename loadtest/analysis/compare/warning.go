@@ -14,7 +14,7 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// warnings returns what makes groups hard to compare.
+// warnings returns the reasons why groups are hard to compare.
 func warnings(groups []Group, loads []load) []fact.Fact {
 	var all []fact.Fact
 	for i := range groups {
@@ -74,8 +74,8 @@ func (g *Group) inconsistencies() (all []fact.Fact) {
 	return all
 }
 
-// variant reports whether all runs are of one variant of one campaign: one plan, but for the address of a server that
-// was started anew for each run.
+// variant reports whether all runs belong to one variant of one campaign: one plan, except for the
+// address of a server that was started anew for each run.
 func (g *Group) variant() bool {
 	first := g.Runs[0]
 	return first.campaign != "" && ofOne(g, first.campaign) &&
@@ -93,7 +93,7 @@ func (g *Group) property(i int) []string {
 	return distinct(values)
 }
 
-// absent warns of runs without a common load.
+// absent warns of runs that lack a common load.
 func (g *Group) absent(loads []load) (all []fact.Fact) {
 	for _, r := range g.Runs {
 		by, _ := steps(r.Found)
@@ -118,13 +118,13 @@ func few(groups []Group) []fact.Fact {
 	}
 	least := min(len(a.Runs), len(b.Runs))
 	if len(a.Runs)+len(b.Runs) == 2 || least >= fewRuns {
-		return nil // single runs have a sentence of their own
+		return nil // there is a separate sentence for single runs
 	}
 	return []fact.Fact{fact.New("compare.few_runs", "runs_a", len(a.Runs), "a", a.Name, "runs_b", len(b.Runs), "b", b.Name,
 		"p", leastP(len(a.Runs), len(b.Runs)), "advised", advisedFor)}
 }
 
-// order warns if one group was done before the other began.
+// order warns if all runs of one group were done before the runs of the other group began.
 func order(a, b *Group) []fact.Fact {
 	if len(a.Runs) < 2 || len(b.Runs) < 2 || len(blocks(a, b)) > 0 {
 		return nil
@@ -136,7 +136,7 @@ func order(a, b *Group) []fact.Fact {
 	return nil
 }
 
-// twice warns of a run that is in both groups.
+// twice warns of a run that belongs to both groups.
 func twice(a, b *Group) []fact.Fact {
 	for _, r := range a.Runs {
 		if slices.ContainsFunc(b.Runs, func(s *Run) bool { return s.Name == r.Name }) {
@@ -146,7 +146,8 @@ func twice(a, b *Group) []fact.Fact {
 	return nil
 }
 
-// differences warns of properties that are not the same in both groups. Variants of one campaign differ on purpose.
+// differences warns of properties that differ between the two groups. Variants of one campaign
+// differ on purpose.
 func differences(a, b *Group) (all []fact.Fact) {
 	campaign := a.Runs[0].campaign
 	for i, p := range a.Runs[0].properties {
@@ -192,7 +193,7 @@ func skipped(groups []Group, loads []load) []fact.Fact {
 	return []fact.Fact{fact.New("compare.excluded_loads", "loads", some(names))}
 }
 
-// heldLoads names the wanted loads of all runs.
+// heldLoads returns the names of the wanted loads of all runs.
 func heldLoads(groups []Group, of string, want func(load) bool) (names []string) {
 	for r := range eachRun(groups) {
 		_, order := steps(r.Found)
@@ -205,7 +206,7 @@ func heldLoads(groups []Group, of string, want func(load) bool) (names []string)
 	return distinct(names)
 }
 
-// text names a load for people; of is what loads count.
+// text returns the name of a load for people; of is the unit of loads.
 func (l load) text(of string) string {
 	text := say.Plural(l.clients, strings.TrimSuffix(of, "s"))
 	if l.rate > 0 {
@@ -217,7 +218,7 @@ func (l load) text(of string) string {
 	return text
 }
 
-// some returns names for facts, of which the first few are written.
+// some returns names for facts; the text has only the first few of them.
 func some(names []string) fact.Shown {
 	const most = 4
 	if len(names) <= most {

@@ -12,7 +12,7 @@ import (
 	"weir/monitor"
 )
 
-// A source is what a count comes from.
+// A source identifies the counter of a count.
 type source struct{ what, name, host string }
 
 func (s source) String() string {
@@ -25,8 +25,8 @@ func (s source) String() string {
 	return "process " + s.name + " of " + s.host + " (" + s.what + ")"
 }
 
-// ByteSums are the counts of all sources over the samples that lie within measurement times, and servers' reports of
-// themselves.
+// ByteSums has the counts of all sources over the samples that lie within measurement times, and
+// the counters that servers report.
 type ByteSums struct {
 	run         *steps.Run
 	near        int // the last result of after: hosts are sampled at about the same time
@@ -37,25 +37,26 @@ type ByteSums struct {
 	fastest     map[int]float64 // by step: the highest rate of a second
 }
 
-// NewByteSums returns the counts of a run whose samples follow.
+// NewByteSums returns the counts of a run, before its samples are added.
 func NewByteSums(d *steps.Run) *ByteSums {
 	return &ByteSums{run: d, index: map[source]int{}, held: map[string]*count{}, whole: map[string]*count{}, fastest: fastestOf(d)}
 }
 
-// A span is the time of a sample, and what the clients moved in it.
+// A span is the time of a sample, with the bytes that the clients moved in it.
 type span struct {
 	from, to    time.Time
 	seconds     float64
-	moved       float64 // payload of the load, and what checks read back
-	readBack    float64 // of that, by checks
-	summed      float64 // size of files that checks asked the checksums of
+	moved       float64 // payload of the load, and bytes that checks read back
+	readBack    float64 // the part of moved that checks read back
+	summed      float64 // size of the files whose checksums were requested by checks
 	first, last float64 // bytes that may lie on the other side of from, and of to
 }
 
-// contiguous is how far the next sample may begin after the end of the one before and still follow it.
+// contiguous is the longest time between two samples that still count as consecutive.
 const contiguous = 50 * time.Millisecond
 
-// add adds what a source counted in a span. expected is what the clients' bytes are there.
+// add adds the bytes that a source counted in a span. expected are the corresponding bytes of the
+// clients.
 func (b *ByteSums) add(of source, there, expected float64, s *span, like count) {
 	i, ok := b.index[of]
 	if !ok {
@@ -84,7 +85,7 @@ func (c *count) add(there, expected float64, s *span) {
 	c.until, c.open = s.to, s.last
 }
 
-// AddBytes adds the counters of s; held means that s is within a measurement time.
+// AddBytes adds the counters of s; held is true if s lies within a measurement time.
 func (b *ByteSums) AddBytes(s *monitor.Sample, from time.Time, held bool) {
 	server := s.Service != nil && s.Service.Kind != monitor.ClusterManager
 	if !held && !server {
@@ -108,26 +109,28 @@ func (b *ByteSums) AddBytes(s *monitor.Sample, from time.Time, held bool) {
 	}
 }
 
-// addProc adds what the server process p, or the kernel about it, says.
+// addProc adds the counters of the server process p: its own, or the counters of the kernel.
 func (b *ByteSums) addProc(s *monitor.Sample, p *monitor.Proc, v *span, overhead float64) {
 	asked := v.moved * (overhead - 1) // at most
 	if p.Sent+p.Received > 0 {
 		b.add(source{"service", p.Name, s.Host}, float64(p.Sent+p.Received), v.moved, v, count{role: s.Role})
 	}
-	// A read is written to a socket, a write is read from one. With both at once the calls for files and sockets
-	// cannot be distinguished. What clients ask is bytes as well, and of small reads not few; a server that does not
-	// read the files themselves reads nothing else.
+	// A read is written to a socket, a write is read from a socket. If clients read and write at
+	// once, the calls for files and for sockets cannot be distinguished. Requests of clients are
+	// bytes as well, and for small reads not few; a server that does not itself read the files
+	// reads nothing else.
 	switch {
 	case b.run.Up == 0:
 		b.add(source{"written", p.Name, s.Host}, float64(p.Written), v.moved*overhead, v, count{partial: true, role: s.Role, less: asked})
 		b.add(source{"written and read", p.Name, s.Host}, float64(p.Written+p.Read), v.moved*overhead, v, count{partial: true, role: s.Role})
-	case b.run.Down == 0: // a server need not read a file to send it, or to know its checksum, but it may
+	case b.run.Down == 0: // a server need not read a file to send it, or to compute its checksum, but it may
 		b.add(source{"read", p.Name, s.Host}, float64(p.Read), (v.moved-v.readBack)*overhead, v,
 			count{partial: true, role: s.Role, less: asked, more: v.readBack + v.summed})
 	}
 }
 
-// addServer counts s, in whose span the clients' bytes are expected to be so many.
+// addServer adds the counters of the server in s. expected is the number of bytes that the clients
+// moved in its span.
 func (b *ByteSums) addServer(s *monitor.Sample, expected float64, v *span, held bool) {
 	b.late = b.late || s.Service.Late
 	there := float64(s.Service.Received + s.Service.Sent)
@@ -137,8 +140,9 @@ func (b *ByteSums) addServer(s *monitor.Sample, expected float64, v *span, held 
 	}
 }
 
-// servers compares the counters of the servers themselves, all together, for each carries a part of what the clients
-// moved. Servers that count the bytes of a connection when it ends can only be compared over the whole run.
+// servers compares the sum of the servers' own counters with the clients, as each server carries a
+// part of the clients' bytes. Servers that count the bytes of a connection when it ends can only be
+// compared over the whole run.
 func (b *ByteSums) servers() []count {
 	from, like := b.held, count{source: "XRootD's counters", shared: true}
 	if b.late {
@@ -155,8 +159,8 @@ func (b *ByteSums) servers() []count {
 	return []count{like}
 }
 
-// span returns the time of a sample that begins at from, with what the clients moved in it: intervals that lie only
-// partly in it count by their part.
+// span returns the time of a sample that begins at from, with the bytes that the clients moved in
+// it. Intervals that overlap with it partly count by the share of the overlap.
 func (b *ByteSums) span(from time.Time, s *monitor.Sample) span {
 	i := b.after(from)
 	v := span{from: from, to: s.Time, seconds: s.Seconds, first: b.edge(i, from), last: b.edge(b.after(s.Time), s.Time)}
@@ -170,7 +174,7 @@ func (b *ByteSums) span(from time.Time, s *monitor.Sample) span {
 	return v
 }
 
-// after returns the place of the first second that ends after t.
+// after returns the index of the first second that ends after t.
 func (b *ByteSums) after(t time.Time) int {
 	ended := func(i int) bool { return b.run.Seconds[i].End().After(t) }
 	for i := max(0, b.near-1); i <= min(b.near+1, len(b.run.Seconds)); i++ {
@@ -183,9 +187,10 @@ func (b *ByteSums) after(t time.Time) int {
 	return b.near
 }
 
-// edge returns how many of the bytes of second i, the first that ends after t, may lie on the other side of t than their part by
-// time: as many as would still move in either part at the highest rate of that step, and as many as move at that rate
-// while a look at a busy machine is late, which is due at a whole second.
+// edge returns the number of bytes of second i, the first that ends after t, that may lie on the
+// other side of t than their share by time suggests: the bytes that could still move in either part
+// at the highest rate of that step, and the bytes that move at that rate while a sample, which is
+// due at a whole second, is late on a busy machine.
 func (b *ByteSums) edge(i int, t time.Time) float64 {
 	if i == len(b.run.Seconds) || !b.run.Seconds[i].Start.Before(t) {
 		return 0
@@ -196,13 +201,14 @@ func (b *ByteSums) edge(i int, t time.Time) float64 {
 	expected := moved * stats.Ratio(before, x.Seconds)
 	late := time.Duration(t.Nanosecond()).Seconds()
 	if late > hosts.MostLateLook {
-		late = 0 // it was a last look, which is not due at any time
+		late = 0 // it was a final sample, which has no due time
 	}
 	return max(min(moved, most*before)-expected, expected-max(0, moved-most*(x.Seconds-before))) + late*most
 }
 
-// fastestOf returns the highest rate of the seconds of each step, in bytes per second; where the service had clients
-// wait, which they may do together, that of the time in which they did not.
+// fastestOf returns the highest rate of the seconds of each step, in bytes per second; if the
+// service let clients wait, which they may do at the same time, it returns the rate of the
+// remaining time.
 func fastestOf(d *steps.Run) map[int]float64 {
 	most := map[int]float64{}
 	for x := range basics.Each(d.Seconds) {

@@ -15,7 +15,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// checkData asks whether the run directory is whole.
+// checkData checks whether the run directory is complete.
 func (d *Evidence) checkData(curve *steps.Curve) Check {
 	c := Check{Name: "data", Status: OK}
 	if len(curve.Steps) == 0 {
@@ -51,8 +51,8 @@ func (d *Evidence) checkData(curve *steps.Curve) Check {
 	return c
 }
 
-// noteMissing says what a run that is over should have and has not. Whether a step that was held for less than
-// planned was held long enough is a check by itself.
+// noteMissing adds the data that a finished run should have but lacks. A separate check judges
+// whether a step that was held for less than planned was held long enough.
 func (d *Evidence) noteMissing(curve *steps.Curve, c *Check) {
 	for _, torn := range d.Run.Torn {
 		c.addFact("check.data.damaged", "damage", torn)
@@ -80,8 +80,8 @@ func (d *Evidence) noteMissing(curve *steps.Curve, c *Check) {
 	}
 }
 
-// silent returns the host whose last sample lies the longest before the end of the last interval, and how many seconds; 0 if none was
-// lost.
+// silent returns the host whose last sample lies the longest before the end of the last interval,
+// and that time in seconds; 0 if no host was lost.
 func (d *Evidence) silent() (host string, seconds float64) {
 	if len(d.Run.Seconds) == 0 {
 		return "", 0
@@ -97,7 +97,7 @@ func (d *Evidence) silent() (host string, seconds float64) {
 
 func durationSeconds(d unit.Duration) float64 { return float64(d) / 1e9 }
 
-// noteResumed adds to the check that the run was resumed, which is no fault.
+// noteResumed adds to the check that the run was resumed, which is not a fault.
 func (d *Evidence) noteResumed(c *Check) {
 	var again []string
 	times := int64(0)
@@ -119,7 +119,7 @@ func (d *Evidence) noteResumed(c *Check) {
 	}
 }
 
-// noteDamage adds to the check what no run writes.
+// noteDamage adds to the check data that no run writes.
 func (d *Evidence) noteDamage(curve *steps.Curve, c *Check) {
 	if d.Run.Twice > 0 {
 		c.addFact("check.data.twice", "intervals", d.Run.Twice)
@@ -148,11 +148,11 @@ func (d *Evidence) noteDamage(curve *steps.Curve, c *Check) {
 	}
 }
 
-// gap is how far the next interval may begin after the end of the one before before a part of the phase counts as
-// missing.
+// gap is the longest time between the end of an interval and the beginning of the next interval
+// before a part of the phase counts as missing.
 const gap = 0.25
 
-// gaps returns the seconds that no interval covers inside of phases.
+// gaps returns the number of seconds within phases that no interval covers.
 func gaps(d *steps.Run) (seconds float64, step int) {
 	for i := 1; i < len(d.Seconds); i++ {
 		a, b := &d.Seconds[i-1], &d.Seconds[i]
@@ -169,7 +169,8 @@ func gaps(d *steps.Run) (seconds float64, step int) {
 	return seconds, step
 }
 
-// checkClock asks whether time only went forward, and as fast on the wall clock as in the durations.
+// checkClock checks whether time only went forward, and at the same speed on the wall clock as in
+// the durations.
 func (d *Evidence) checkClock() Check {
 	c := Check{Name: "clock", Status: OK}
 	if len(d.Run.Seconds) < 2 {
@@ -203,11 +204,12 @@ func (d *Evidence) checkClock() Check {
 	return c
 }
 
-// leastOff is how many seconds a clock must be off before it counts: it may be adjusted by less in any run.
+// leastOff is the least error of a clock, in seconds, that counts: a clock may be adjusted by less
+// in any run.
 const leastOff = 0.1
 
-// between returns the seconds without clients between steps whose clients are jobs of a batch system, or that are cases
-// of transfers, in which there are no measurements.
+// between returns the seconds without clients between steps whose clients are jobs of a batch
+// system, or between cases of transfers: these seconds have no measurements.
 func (d *Evidence) between() (seconds float64) {
 	for i := 1; i < len(d.Run.Seconds) && (d.Run.Plan.On.JobPerClient || d.Run.Record); i++ {
 		if a, b := &d.Run.Seconds[i-1], &d.Run.Seconds[i]; a.Step != b.Step {

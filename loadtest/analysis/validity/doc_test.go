@@ -8,7 +8,8 @@ import (
 	"weir/internal/unit"
 )
 
-// The share of missing clients that fails a run is that of docs/methods.md.
+// TestDocumentedMissingClients checks that docs/methods.md has the share of missing clients that
+// fails a run.
 func TestDocumentedMissingClients(t *testing.T) {
 	text := "| " + unit.Percent(missingFail) + " of a step's clients were missing"
 	if !strings.Contains(string(require.File(t, "../../../docs/methods.md")), text) {

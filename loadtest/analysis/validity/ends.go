@@ -8,8 +8,8 @@ import (
 	"weir/loadtest/analysis/transfers"
 )
 
-// checkEnds compares what movers counted with what the endpoints at the other ends did, where their samples cover the
-// time.
+// checkEnds compares the bytes that movers counted with the bytes that the endpoints at the other
+// ends counted, if their samples cover the time.
 func checkEnds(s *transfers.Sums) Check {
 	c := Check{Name: "both ends agree", Status: Skipped}
 	moved, there, silent := s.Agreement()

@@ -7,7 +7,8 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// checkEnough asks whether there is enough data to rely on: at the best step, which the result is, too little warns.
+// checkEnough checks whether there is enough data to rely on: too little data at the best step,
+// which is the result, causes a warning.
 func (d *Evidence) checkEnough(curve *steps.Curve, best int) Check {
 	c := Check{Name: "enough data", Status: OK}
 	switch {
@@ -68,7 +69,7 @@ func (d *Evidence) lacks(curve *steps.Curve, s *steps.Working) []fact.Fact {
 	return all
 }
 
-// few lists the data that a step has too few of.
+// few lists the data that a step has too little of.
 func (d *Evidence) few(s *steps.Working) (all []fact.Fact) {
 	least := steps.LeastData()
 	each := stats.Ratio(float64(s.Done), s.ActiveClients)
@@ -84,17 +85,18 @@ func (d *Evidence) few(s *steps.Working) (all []fact.Fact) {
 	return all
 }
 
-// mostPaused is the share of the clients' time in pauses after errors from which on a step shows those pauses rather
-// than the service.
+// mostPaused is the share of the clients' time in pauses after errors from which a step shows those
+// pauses rather than the service.
 const mostPaused = 0.02
 
-// mostPausedStep returns the step, of those that count, with the largest share of pauses after errors; nil if there
-// is none.
+// mostPausedStep returns the step with the largest share of pauses after errors, nil if no step
+// counts.
 func mostPausedStep(curve *steps.Curve) *steps.Working {
 	return stepWithMost(curve, func(s *steps.Working) float64 { return s.PausedShare })
 }
 
-// stepWithMost returns the step, of those that count, with the largest share; nil if there is none.
+// stepWithMost returns the step with the largest share among the steps that count, nil if no step
+// counts.
 func stepWithMost(curve *steps.Curve, share func(*steps.Working) float64) *steps.Working {
 	var most *steps.Working
 	for _, s := range curve.Steps {
@@ -105,7 +107,7 @@ func stepWithMost(curve *steps.Curve, share func(*steps.Working) float64) *steps
 	return most
 }
 
-// checkErrorPauses asks how much of the clients' time went into pauses after failed tasks.
+// checkErrorPauses judges the share of the clients' time that went into pauses after failed tasks.
 func (d *Evidence) checkErrorPauses(curve *steps.Curve) Check {
 	c := Check{Name: "error pauses", Status: OK}
 	s := mostPausedStep(curve)

@@ -7,8 +7,8 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// checkGenerator asks whether the load generator had room left. Steps beyond the best one can only warn: their load
-// was more than any result needs.
+// checkGenerator checks whether the load generator had capacity left. Steps beyond the best step
+// can only warn: the result does not need their load.
 func (d *Evidence) checkGenerator(curve *steps.Curve, best int) Check {
 	c := Check{Name: "generator", Status: Skipped}
 	var limited []fact.Fact

@@ -10,12 +10,12 @@ import (
 
 // Bounds of the check of jobs.
 const (
-	jobsWarn = 0.01 // share of the jobs that ended otherwise than well
+	jobsWarn = 0.01 // share of the jobs that did not succeed
 	jobsFail = 0.5
 )
 
-// checkJobs asks how many jobs did what they were to do. What the others moved before they ended is in the curve as
-// well. It returns nil in runs without jobs.
+// checkJobs judges the share of successful jobs. The curve also includes the bytes that other jobs
+// moved before they ended. It returns nil in runs without jobs.
 func checkJobs(curve *steps.Curve, best int) *Check {
 	if !curve.OfJobs() {
 		return nil
@@ -43,17 +43,18 @@ func checkJobs(curve *steps.Curve, best int) *Check {
 	return c
 }
 
-// JobsText returns a sentence on the successful jobs of the whole run and the first failed ones; bad is whether there
-// were others.
+// JobsText returns a sentence on the successful jobs of the whole run and the first failed jobs;
+// bad reports whether jobs failed.
 func JobsText(curve *steps.Curve) (text string, bad bool) {
 	found, bad := jobsFacts(curve)
 	return sentence(found), bad
 }
 
-// jobsFacts reports on the successful jobs of the whole run and the first failed ones; bad is whether there were others.
+// jobsFacts returns facts on the successful jobs of the whole run and the first failed jobs; bad
+// reports whether jobs failed.
 func jobsFacts(curve *steps.Curve) (found []fact.Fact, bad bool) {
 	var all steps.JobCounts
-	var first, crashed, failed, most *steps.Working // crashed and failed: the first of each
+	var first, crashed, failed, most *steps.Working // crashed and failed: the first step with such jobs
 	for _, s := range curve.Steps {
 		j := s.Jobs
 		if j == nil {

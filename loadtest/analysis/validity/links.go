@@ -9,13 +9,14 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// Bounds of the emulation's own fault.
+// Largest delays that the emulation itself may cause.
 const (
 	mostLate      = time.Millisecond // of 99% of the packets,
 	mostLateShare = 0.05             // or this share of the link's round trip time
 )
 
-// checkLinks asks whether the emulated links were what the plan wants. It returns nil for a run without.
+// checkLinks checks whether the emulated links behaved as planned. It returns nil for a run without
+// emulated links.
 func (d *Evidence) checkLinks(curve *steps.Curve) *Check {
 	if len(d.Run.Plan.Links) == 0 {
 		return nil
@@ -49,12 +50,12 @@ func (d *Evidence) checkLinks(curve *steps.Curve) *Check {
 	return c
 }
 
-// leastCarried is the share of the clients' payload that links must have carried, headers included: beginnings and ends of
-// seconds differ.
+// leastCarried is the share of the clients' payload that links must have carried, headers included:
+// the seconds of the two counts do not begin and end at the same times.
 const leastCarried = 0.7
 
-// linksPast lists the steps in which clients moved more than the links carried: an external program may have been redirected to a
-// server that it reaches without them.
+// linksPast lists the steps in which clients moved more than the links carried: an external program
+// may have been redirected to a server that it reaches without the links.
 func linksPast(curve *steps.Curve) (past []fact.Fact) {
 	for _, s := range curve.Steps {
 		carried, any := 0.0, false
@@ -71,7 +72,7 @@ func linksPast(curve *steps.Curve) (past []fact.Fact) {
 	return past
 }
 
-// mostLate is what the packets of a link may be late by.
+// mostLate returns the largest permitted delay of the packets of a link, in seconds.
 func (d *Evidence) mostLate(host string) float64 {
 	for _, l := range d.Run.Plan.Links {
 		if strings.TrimSpace("link "+l.Name) == host {

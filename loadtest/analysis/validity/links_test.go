@@ -14,7 +14,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// Packets that come late by the emulation's fault are doubts.
+// TestCheckLinks checks that packets delayed by the emulation itself cause a warning or a failure.
 func TestCheckLinks(t *testing.T) {
 	far := link.Named{Name: "far", Spec: link.Spec{RTT: unit.Duration(51 * time.Millisecond)}}
 	for name, c := range map[string]struct {
@@ -35,7 +35,7 @@ func TestCheckLinks(t *testing.T) {
 		}
 	}
 	d := &Evidence{Run: &steps.Run{Plan: &scenario.Plan{Links: scenario.Links{{Name: "far", Spec: link.Spec{Trunk: "line"}}, {Name: "line"}}}}}
-	for moved, status := range map[float64]string{1000: Warn, 600: OK} { // the trunk carries what the link does, not more
+	for moved, status := range map[float64]string{1000: Warn, 600: OK} { // the trunk carries the bytes of the link, and no more
 		carries := func(host string, over ...string) hosts.HostFigure {
 			return hosts.HostFigure{Host: host, Link: &hosts.LinkFigure{Over: over, ToClients: hosts.WayFigure{Carried: 500},
 				FromClients: hosts.WayFigure{Carried: 50}}}

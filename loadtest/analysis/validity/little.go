@@ -15,7 +15,7 @@ const (
 	littleFail = 0.15
 )
 
-// judgeLittle returns how far off a step is, and the reason.
+// judgeLittle returns the state of a step by its deviation from Little's law, and the reason.
 func judgeLittle(s *steps.Working) (status string, why []fact.Fact) {
 	off := math.Abs(*s.Little - 1)
 	if off <= littleWarn {
@@ -37,8 +37,9 @@ func judgeLittle(s *steps.Working) (status string, why []fact.Fact) {
 	return Warn, why
 }
 
-// checkLittle compares the clients that were active with those that the recorded times need. It catches lost clients,
-// stalls of the generator between operations, hidden retries and wrong clocks.
+// checkLittle compares the number of active clients with the number that the recorded times
+// require. It detects lost clients, stalls of the generator between operations, hidden retries and
+// wrong clocks.
 func (d *Evidence) checkLittle(curve *steps.Curve) Check {
 	c := Check{Name: "Little's law", Status: OK}
 	if d.Run.Plan.Model == scenario.OpenModel {
@@ -77,7 +78,7 @@ func (d *Evidence) checkLittle(curve *steps.Curve) Check {
 	return c
 }
 
-// explain adds the share of the clients' time in the worst step that is accounted for.
+// explain adds the explained share of the clients' time in the worst step.
 func (c *Check) explain(curve *steps.Curve, worst *steps.Working, judged int) {
 	n, share, at := len(curve.Steps), *worst.Little, curve.At(worst)
 	switch {

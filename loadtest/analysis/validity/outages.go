@@ -17,27 +17,27 @@ import (
 // Bounds of outages.
 const (
 	leastOutage      = 1.0  // s without a success
-	leastExpected    = 20.0 // successes that the rate of the other seconds promises in that time: by chance none of them happens once in 10^8
-	fewestExpected   = 5.0  // the same where operations failed in that time
-	leastCyclesAway  = 3.0  // cycles of one client (operation and pause): clients may all wait for the same slow answer
-	repeatedStalls   = 3    // so many stalls without failures that last alike are how the service works, and exclude no step
+	leastExpected    = 20.0 // successes expected in that time from the rate of the other seconds: by chance all fail to occur once in 10^8
+	fewestExpected   = 5.0  // the same if operations failed in that time
+	leastCyclesAway  = 3.0  // cycles of one client (operation and pause): clients may all wait for the same slow response
+	repeatedStalls   = 3    // so many stalls of similar length without failures are normal for the service, and exclude no step
 	longestBurst     = 1.5  // s from burst to burst: a service that is stopped is away for longer
 	burstShare       = 0.25 // of the seconds in which operations ended, between the first and the last of each: less of it is bursts
-	leastBursts      = 3    // seconds to judge by
+	leastBursts      = 3    // least number of seconds for a decision
 	outageShare      = 0.01 // of a step's measurement time: a step that lost more does not count
-	leastFlow        = 0.05 // of a step's mean flow of payload: less of it, and no operation that ended, is what buffers still held
-	leastWrong       = 5    // wrong payloads: fewer say little of all
+	leastFlow        = 0.05 // of a step's mean flow of payload: a smaller flow without an ended operation is the rest of buffers
+	leastWrong       = 5    // wrong payloads: fewer of them are not significant
 	generatorStalled = 1.5  // s that an interval lasts which should last 1 s at most
 )
 
 // Values of Outage.Kind.
 const (
-	OutageFailed    = "failed"    // operations failed, none succeeded
-	OutageStalled   = "stalled"   // operations waited, none failed and none succeeded
+	OutageFailed    = "failed"    // operations failed, and no operation succeeded
+	OutageStalled   = "stalled"   // operations waited, and no operation failed or succeeded
 	OutageGenerator = "generator" // the load generator itself did not run, or had no ports or files left
 )
 
-// An Outage is a time in which clients tried and no operation succeeded.
+// An Outage is a time in which clients tried operations and no operation succeeded.
 type Outage struct {
 	Kind    string        `json:"kind"` // OutageFailed, OutageStalled or OutageGenerator
 	Step    int           `json:"step"` // in which it began
@@ -46,13 +46,13 @@ type Outage struct {
 	Seconds float64       `json:"seconds"`
 	Class   storage.Class `json:"class,omitzero"` // of most failures
 	Error   string        `json:"error,omitempty"`
-	Failed  int64         `json:"failed"` // operations that failed in the seconds that it touches
+	Failed  int64         `json:"failed"` // operations that failed in the seconds that overlap with it
 	Ended   bool          `json:"ended"`  // a success followed
 
 	lost bool // no success followed in the whole run: the service was lost
 }
 
-// A pace sums what a step, or the run, got done.
+// A pace sums the completed work of a step, or of the run.
 type pace struct{ done, moved, clientSeconds, seconds float64 }
 
 func (p *pace) add(s *steps.Second) {
@@ -60,13 +60,13 @@ func (p *pace) add(s *steps.Second) {
 	p.clientSeconds, p.seconds = p.clientSeconds+s.Clients*s.Seconds, p.seconds+s.Seconds
 }
 
-// without returns the operations per second, and the seconds that one client takes for one of them, outside of so
-// long a time with so many clients.
+// without returns the operations per second, and the seconds that one client takes for an
+// operation, outside of a time of this length with this number of clients.
 func (p *pace) without(length, clients float64) (rate, cycle float64) {
 	return stats.Ratio(p.done, max(0, p.seconds-length)), stats.Ratio(max(0, p.clientSeconds-length*clients), p.done)
 }
 
-// outages returns all of the run, by time.
+// outages returns all outages of the run, by time.
 func outages(d *steps.Run) []Outage {
 	all, byStep := pace{}, map[int]*pace{}
 	for s := range basics.Each(d.Seconds) {
@@ -77,7 +77,7 @@ func outages(d *steps.Run) []Outage {
 		byStep[s.Step].add(s)
 	}
 	var found []Outage
-	last, first := time.Time{}, 0 // the last sign of progress, and the place of its second
+	last, first := time.Time{}, 0 // the last sign of progress, and the index of its second
 	for i := range d.Seconds {
 		s := &d.Seconds[i]
 		if s.Phase == measure.GracefulStop || s.Clients <= 0 && s.Done+s.Errors == 0 {
@@ -106,8 +106,8 @@ func outages(d *steps.Run) []Outage {
 	return found
 }
 
-// progress returns the span of a second in which the service got something done. step is the pace of its step.
-// Programs of the user's may run for longer than any step.
+// progress returns the span of a second in which the service made progress. step is the pace of its
+// step. Programs of users may run for longer than any step.
 func progress(s *steps.Second, kind workload.Kind, step *pace) (from, to time.Time, any bool) {
 	flows := float64(s.Moved) > leastFlow*stats.Ratio(step.moved, step.seconds)*s.Seconds
 	switch {
@@ -119,8 +119,8 @@ func progress(s *steps.Second, kind workload.Kind, step *pace) (from, to time.Ti
 	return s.Start, s.Start, false
 }
 
-// outage judges the time from begin to end without a success, which lies in the seconds first to last; nil if it is
-// none.
+// outage judges the time from begin to end without a success, which lies in the seconds first to
+// last. It returns nil if the time is not an outage.
 func outage(d *steps.Run, first, last int, begin, end time.Time, ended bool, step, all *pace) *Outage {
 	length := end.Sub(begin).Seconds()
 	lost, waited := false, 0.0
@@ -146,10 +146,10 @@ func outage(d *steps.Run, first, last int, begin, end time.Time, ended bool, ste
 	}
 	clients /= float64(last - first + 1)
 	rate, cycle := step.without(length, clients)
-	if rate == 0 { // nothing else was done in this step
+	if rate == 0 { // no other work was done in this step
 		rate, cycle = all.without(length, clients)
 	}
-	if cycle > 0 { // fewer clients than in the rest get less done
+	if cycle > 0 { // fewer clients than in the rest of the step do less work
 		rate = min(rate, clients/cycle)
 	}
 	switch {
@@ -175,8 +175,8 @@ func outage(d *steps.Run, first, last int, begin, end time.Time, ended bool, ste
 	return &o
 }
 
-// lostAfter reports whether no operation succeeded after a second until the run was over, and for how long clients waited for the last
-// operations.
+// lostAfter reports whether no operation succeeded after a second until the run was over, and
+// returns the time for which clients waited for the last operations.
 func lostAfter(d *steps.Run, last int) (lost bool, waited float64) {
 	for s := range basics.Each(d.Seconds[last+1:]) {
 		if s.Done > 0 || s.Phase != measure.GracefulStop {
@@ -189,12 +189,13 @@ func lostAfter(d *steps.Run, last int) (lost bool, waited float64) {
 	return !d.GoesOn, waited
 }
 
-// unreachable reports whether failures of a class are those of a service that does not respond.
+// unreachable reports whether failures of a class mean that the service does not respond.
 func unreachable(c storage.Class) bool {
 	return c == storage.Refused || c == storage.Timeout || c == storage.Reset
 }
 
-// errorWithin returns the first error of a class that was recorded between from and to, "" if none was.
+// errorWithin returns the first error of a class that was recorded between from and to, "" without
+// such an error.
 func errorWithin(d *steps.Run, class storage.Class, from, to time.Time) string {
 	for _, e := range d.Events {
 		if e.Kind == measure.EventError && e.Class == class && !e.Time.Before(from.Add(-time.Second)) && !e.Time.After(to.Add(time.Second)) {

@@ -8,17 +8,18 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// Bounds of the check whether the machines were left to the test.
+// Bounds of the check whether only the test used the machines.
 const (
 	contendedWarn = 0.1  // share of a machine's CPU that others used while it was used up, over the whole hold
 	stealWarn     = 0.05 // share that other guests of the hypervisor took
 )
 
-// checkQuiet asks whether others took CPU from the test while load was held: programs that were not watched, in
-// seconds in which the CPU of the machine was used up, or other guests of its hypervisor. What they use while cores
-// are idle takes nothing from the test. It needs hosts of which all sides' processes were watched. What others used
-// is what the cores did and the watched processes did not, or, if that is more, what the other processes themselves
-// show: many kernels count time in interrupts as the time of the process that was interrupted as well, so that the
+// checkQuiet checks whether others took CPU from the test while load was held: programs that were
+// not watched, in seconds in which the CPU of the machine was used up, or other guests of its
+// hypervisor. Programs that use idle cores take nothing from the test. The check needs hosts on
+// which the processes of all sides were watched. The CPU of others is the use of the cores minus
+// the use of the watched processes, or, if it is more, the measured use of the other processes:
+// many kernels also charge the time of interrupts to the interrupted process, so that the
 // difference is too small.
 func checkQuiet(curve *steps.Curve) Check {
 	c := Check{Name: "quiet machines", Status: Skipped}
@@ -29,7 +30,7 @@ func checkQuiet(curve *steps.Curve) Check {
 		spare := s.Spare()
 		for h := range basics.Each(s.Machines) {
 			share, ok := h.Others(s.External())
-			if !ok || h.Simulated { // a simulated service sleeps where a real one computes: others take little from it
+			if !ok || h.Simulated { // a simulated service sleeps while a real service computes: others take little from it
 				continue
 			}
 			lost, stolen := h.Lost(s.External()), basics.Value(h.Steal)
@@ -59,7 +60,7 @@ func checkQuiet(curve *steps.Curve) Check {
 	return c
 }
 
-// gain returns the effect of a lack of CPU: how many times as much the step might give.
+// gain returns the effect of a lack of CPU: the factor by which the yield of the step might grow.
 func gain(factor float64) fact.Fact {
 	switch {
 	case factor < 2:

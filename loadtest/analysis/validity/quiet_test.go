@@ -7,7 +7,8 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// Beside clients that read a folder every program that hosts do not name is another one.
+// TestOthersBesideAFolderAreNoQuiet checks that, with clients that read a folder, every program
+// that the hosts do not list counts as another program.
 func TestOthersBesideAFolderAreNoQuiet(t *testing.T) {
 	for _, own := range []float64{1, 0.04} {
 		curve := steps.CurveOf(nil, steps.Rate, "closed", false)

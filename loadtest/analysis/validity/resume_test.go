@@ -10,7 +10,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// held makes seconds of a step's hold from a second on.
+// heldSeconds adds seconds of a step's hold, the first at from.
 func heldSeconds(d *steps.Run, step, from, n int) {
 	for i := range n {
 		s := steps.Second{Start: time.Unix(int64(1_700_000_000+from+i), 0), Seconds: 1, Step: step, Phase: measure.Measured, Clients: 4}
@@ -24,7 +24,8 @@ func event(kind measure.EventKind, step, at int) *measure.Event {
 	return &measure.Event{Kind: kind, Step: step, Time: time.Unix(int64(1_700_000_000+at), 0), Clients: 10 * step}
 }
 
-// A run of three steps that was broken off in the second, and resumed an hour later.
+// resumedRun returns a run of three steps that was broken off in the second step, and resumed an
+// hour later.
 func resumedRun() *steps.Run {
 	d := &steps.Run{Steps: map[int]*steps.Total{}}
 	heldSeconds(d, 1, 0, 5)

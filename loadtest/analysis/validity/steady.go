@@ -9,8 +9,8 @@ import (
 	"weir/loadtest/analysis/steps"
 )
 
-// steadiness counts the steps whose steadiness is known; unclear are those with too much variation for a decision, and
-// bounded reports whether a step lasts until its work is done.
+// steadiness counts the steps whose steadiness is known. unclear lists the steps with too much
+// variation for a decision, and bounded reports whether a step lasts until its work is done.
 func steadiness(curve *steps.Curve) (n int, bounded bool, unclear []string) {
 	for _, s := range curve.Steps {
 		bounded = bounded || s.Bounded
@@ -23,8 +23,9 @@ func steadiness(curve *steps.Curve) (n int, bounded bool, unclear []string) {
 	return n, bounded, unclear
 }
 
-// drifts lists the steps that drifted, and those that settled after their measurement began. Each step may be unlike by
-// chance: so many are judged.
+// drifts lists the steps that drifted, and the steps that became steady only after their
+// measurement began. Any step may differ by chance: the bound depends on the number of judged
+// steps.
 func drifts(curve *steps.Curve, judged int) (drifted, warmed []fact.Fact) {
 	rare := stats.Ratio(steps.MostFalse, float64(judged))
 	for _, s := range curve.Steps {
@@ -51,13 +52,16 @@ func drifts(curve *steps.Curve, judged int) (drifted, warmed []fact.Fact) {
 	return drifted, warmed
 }
 
-// crept is how much a level must have changed from the first measurement to the last, as a share of its mean, to be worth a remark.
+// crept is the least change of a level from the first measurement to the last, as a share of its
+// mean, that is reported.
 const crept = 0.2
 
-// creeping returns by how much the level changed through all steps, a second and from the first measurement to the last, as
-// shares of the mean: a service that gets slower by 1% a second does so in each step, whatever the load, and the curve shows time
-// as well as load. It is judged within the steps, whose p values are combined (Stouffer and others, The American Soldier,
-// volume 1, 1949, page 45); what changes only at their beginning does not go on. ok is false if that is no more than chance, or little.
+// creeping returns the change of the level through all steps, per second and from the first
+// measurement to the last, as shares of the mean: a service that gets slower by 1% a second does so
+// in each step, at any load, and the curve shows time as well as load. The change is judged within
+// the steps, whose p values are combined (Stouffer and others, The American Soldier, volume 1,
+// 1949, page 45); a change only at the beginning of steps does not continue. ok is false if the
+// change is small, or not more than chance.
 func creeping(curve *steps.Curve) (rate, whole float64, ok bool) {
 	var z, n, late, weight float64
 	var from, to time.Time
@@ -77,7 +81,7 @@ func creeping(curve *steps.Curve) (rate, whole float64, ok bool) {
 		}
 	}
 	if n < 2 {
-		return 0, 0, false // of one step, its drift says it
+		return 0, 0, false // the drift of a single step reports it
 	}
 	rate, late = rate/weight, late/weight
 	whole = rate * to.Sub(from).Seconds()
@@ -85,7 +89,7 @@ func creeping(curve *steps.Curve) (rate, whole float64, ok bool) {
 	return rate, whole, p <= steps.MostFalse/2 && math.Abs(whole) >= crept && late*rate > 0 && math.Abs(late) >= math.Abs(rate)/2
 }
 
-// checkSteady lists the steps whose load drifted while it should have held.
+// checkSteady lists the steps whose load drifted while it should have been constant.
 func checkSteady(curve *steps.Curve) Check {
 	c := Check{Name: "steadiness", Status: OK}
 	judged, bounded, unclear := steadiness(curve)

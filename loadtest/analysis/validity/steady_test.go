@@ -21,7 +21,8 @@ func heldFor(rate func(i int) float64, seconds int) *steps.Working {
 	return (&steps.Run{Plan: &scenario.Plan{}}).Step(t)
 }
 
-// Where the throughput varies so much that a large drift could hide in it, nobody says that it was steady.
+// TestSteadinessCannotBeTold checks that a step is not called steady if its throughput varies so
+// much that a large drift could be hidden in it.
 func TestSteadinessCannotBeTold(t *testing.T) {
 	noise := []float64{8e6, 2e6, 9e6, 3e6, 1e6, 8e6, 2e6, 7e6}
 	curve := &steps.Curve{Measure: steps.Throughput, Steps: []*steps.Working{heldFor(func(i int) float64 { return noise[i] }, len(noise))}}
@@ -37,7 +38,8 @@ func TestSteadinessCannotBeTold(t *testing.T) {
 	}
 }
 
-// A service that has saved up credit gives what it may only after it is spent, however few seconds tell: as measured.
+// TestBurstsAreNotSteady checks that a service with saved credit is not steady, as it falls to its
+// permitted rate only after the credit is spent, even if the measured seconds are few: as measured.
 func TestBurstsAreNotSteady(t *testing.T) {
 	for want, burst := range map[string][]float64{
 		"8 clients -86": {48e6, 26.5e6, 5e6, 5e6, 5e6, 5e6, 5e6, 5.1e6}, "8 clients -96.8": {1541e6, 49.9e6, 50.1e6, 49.9e6, 50e6}} {
@@ -55,7 +57,7 @@ func TestSteadinessTellsOfWarmUp(t *testing.T) {
 		}
 		return 1e6 + float64(i%3)
 	}
-	slow := []float64{3.8e6, 13.3e6, 19.8e6, 26.4e6, 33e6, 38.9e6, 40.1e6, 39.9e6} // as one has been measured
+	slow := []float64{3.8e6, 13.3e6, 19.8e6, 26.4e6, 33e6, 38.9e6, 40.1e6, 39.9e6} // as measured once
 	for _, c := range []struct {
 		rate func(i int) float64
 		n    int
@@ -71,7 +73,8 @@ func TestSteadinessTellsOfWarmUp(t *testing.T) {
 	}
 }
 
-// More throughput of each client in a heavier step is not the load's doing where it is half as much again, beyond the intervals.
+// TestSuperlinearGrowth checks that a higher throughput of each client in a heavier step is not
+// attributed to the load if it is higher by half or more, beyond the intervals.
 func TestSuperlinearGrowth(t *testing.T) {
 	step := func(number, clients int, mean, half float64) steps.Figures {
 		low, high, steady, drift := mean-half, mean+half, true, 0.0

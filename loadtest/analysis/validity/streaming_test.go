@@ -17,7 +17,7 @@ import (
 	"weir/monitor"
 )
 
-// heldBytes sums what interfaces sent in samples within the measurement times.
+// heldBytes sums the bytes that interfaces sent in samples within the measurement times.
 func heldBytes(d *steps.Run, b *ByteSums, samples []*monitor.Sample) (there, clients, seconds float64) {
 	var spans [][2]time.Time
 	for _, t := range d.Held() {
@@ -38,7 +38,8 @@ func heldBytes(d *steps.Run, b *ByteSums, samples []*monitor.Sample) (there, cli
 	return there, clients, seconds
 }
 
-// The bytes of samples that are taken one by one are those of all samples in memory.
+// TestStreamedBytes checks that samples added one by one have the same bytes as all samples in
+// memory.
 func TestStreamedBytes(t *testing.T) {
 	tier.Slow(t, "analyzes long runs twice")
 	for name, change := range resultstest.Irregular() {

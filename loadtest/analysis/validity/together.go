@@ -12,14 +12,15 @@ import (
 	"weir/monitor"
 )
 
-// A sameSide is the sources of one kind on all hosts of one role.
+// A sameSide identifies the sources of one kind on all hosts of one role.
 type sameSide struct {
 	what string
 	role monitor.Role
 }
 
-// together replaces the counts of several hosts of one role by their sum, for each of these hosts saw only a part of
-// what the clients moved. Loopback is left out of it: what many hosts serve crosses a network.
+// together replaces the counts of several hosts of one role by their sum, as each of these hosts
+// carried only a part of the clients' bytes. The sum excludes the loopback interfaces: the traffic
+// of many hosts crosses a network.
 func together(counts []count) []count {
 	byHost := map[sameSide]map[string]*count{} // sums by host
 	for _, c := range counts {
@@ -46,7 +47,7 @@ func together(counts []count) []count {
 	return all
 }
 
-// summed is the count of all hosts together.
+// summed returns the count of all hosts together.
 func summed(s sameSide, hosts map[string]*count) count {
 	sum := *hosts[slices.Min(slices.Collect(maps.Keys(hosts)))]
 	longest, there := addUp(hosts)
@@ -58,14 +59,14 @@ func summed(s sameSide, hosts map[string]*count) count {
 	return sum
 }
 
-// widen has c cover the time that o covers, if that is longer.
+// widen extends the time of c to the time of o if that is longer.
 func (c *count) widen(o *count) {
 	c.clients, c.seconds, c.edges = max(c.clients, o.clients), max(c.seconds, o.seconds), max(c.edges, o.edges)
 	c.more, c.less = max(c.more, o.more), max(c.less, o.less)
 }
 
-// addUp adds what hosts saw, and returns the count that covers the longest time. A host that was silent for a while
-// is counted as if it had gone on as before.
+// addUp returns the sum of the hosts' bytes, and the count that covers the longest time. A host
+// without samples for a while counts as if it had continued at the same rate.
 func addUp(hosts map[string]*count) (longest *count, there float64) {
 	names := slices.Sorted(maps.Keys(hosts)) // sums do not depend on the order of a map
 	longest = hosts[slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(hosts[a].seconds, hosts[b].seconds) })]

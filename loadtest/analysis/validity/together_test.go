@@ -6,7 +6,7 @@ import (
 	"weir/loadtest/analysis/hosts"
 )
 
-// Two servers with half of the traffic each are right together.
+// TestHostsAreSummed checks that two servers with half of the traffic each agree in their sum.
 func TestHostsAreSummed(t *testing.T) {
 	counts := func(second float64) []count {
 		var all []count
@@ -32,8 +32,8 @@ func TestHostsAreSummed(t *testing.T) {
 	}
 }
 
-// What moved over several interfaces of a host agrees with their sum only, and
-// a sum that is too small is still a fault.
+// TestInterfacesAreSummed checks that traffic over several interfaces of a host agrees only with
+// their sum, and that a sum that is too small is still a fault.
 func TestInterfacesAreSummed(t *testing.T) {
 	carried := func(name string, there float64) count {
 		return count{of: source{"interface", name, "a"}, source: name, shared: true, clients: 100e6, there: there, seconds: 10}

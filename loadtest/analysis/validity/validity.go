@@ -23,18 +23,18 @@ type Evidence struct {
 	Hosts     *hosts.Watched
 	Backends  *limits.Backends
 	Bytes     *ByteSums
-	Transfers *transfers.Sums // nil: it is no record of transfers
+	Transfers *transfers.Sums // nil: the run is not a record of transfers
 	Curve     *steps.Curve
 	Outages   []Outage
 	Phases    []steps.Phase
 	Workers   []WorkerFigure
 	Balance   *limits.Balance // nil: fewer than two servers shared the load
-	Best      int             // place in the curve of the step that is the result; -1: there is none
+	Best      int             // index in the curve of the step that is the result; -1: no step
 	Left      int             // steps that count
 	Unclear   bool            // no peak can be named
 }
 
-// Validity runs all checks. One that fails makes the result invalid, one that warns suspect.
+// Validity runs all checks. A failed check makes the result invalid, a warning makes it suspect.
 func (d *Evidence) Validity() Validity {
 	curve, best, counting := d.Curve, d.Best, d.Curve.Counting()
 	checks := []Check{
@@ -51,7 +51,8 @@ func (d *Evidence) Validity() Validity {
 	return Judged(Valid, checks)
 }
 
-// checkBackends compares the sources that report on the backends. It returns nil where fewer than two report on bytes.
+// checkBackends compares the sources that report on the backends. It returns nil if fewer than two
+// of them report bytes.
 func (d *Evidence) checkBackends() *Check {
 	if d.Balance == nil {
 		return nil
@@ -68,7 +69,7 @@ func (d *Evidence) checkBackends() *Check {
 	return c
 }
 
-// mostErrors is the step of which the largest share failed.
+// mostErrors returns the step with the largest share of failed operations.
 func mostErrors(curve *steps.Curve) *steps.Working {
 	most := curve.Steps[0]
 	for i := range curve.Steps {
@@ -79,10 +80,11 @@ func mostErrors(curve *steps.Curve) *steps.Working {
 	return most
 }
 
-// mostFailed is the share of failed operations at the best step from which on that step is no measure of the service.
+// mostFailed is the share of failed operations at the best step from which that step does not
+// measure the service.
 const mostFailed = 0.25
 
-// checkErrors judges the share of failed operations at the best step and over all.
+// checkErrors judges the share of failed operations at the best step and over all steps.
 func (d *Evidence) checkErrors(curve *steps.Curve, best int) Check {
 	c := Check{Name: "errors", Status: OK}
 	right, bad, by := curve.Counts()
@@ -92,7 +94,7 @@ func (d *Evidence) checkErrors(curve *steps.Curve, best int) Check {
 		c.addFact("check.errors.nothing")
 		for i := range curve.Steps {
 			if curve.Steps[i].Moved > 0 {
-				c.Status = Warn // large files: bytes moved, none was whole
+				c.Status = Warn // large files: bytes moved, but no whole file
 			}
 		}
 		return c
@@ -127,8 +129,9 @@ func (d *Evidence) checkErrors(curve *steps.Curve, best int) Check {
 	return c
 }
 
-// failedLate returns the step with the most operations that failed in its graceful stop, and how many: all had begun before. nil if they
-// are nowhere more than the errors of the measurement explain.
+// failedLate returns the step with the most operations that failed in its graceful stop, and their
+// number: all of them had begun before. It returns nil if the errors of the measurement explain
+// these failures in all steps.
 func (d *Evidence) failedLate(curve *steps.Curve) (step *steps.Working, n int64) {
 	for _, p := range d.Phases {
 		i := curve.IndexOf(p.Step)
@@ -142,10 +145,10 @@ func (d *Evidence) failedLate(curve *steps.Curve) (step *steps.Working, n int64)
 	return step, n
 }
 
-// mostLeftOut is how many devices with left out seconds are named.
+// mostLeftOut is the maximum number of named devices with left out seconds.
 const mostLeftOut = 4
 
-// checkCost asks what looking at the hosts cost.
+// checkCost judges the CPU time that sampling the hosts took.
 func (d *Evidence) checkCost() Check {
 	c := Check{Name: "monitoring", Status: OK}
 	w := d.Hosts
@@ -172,8 +175,8 @@ func (d *Evidence) checkCost() Check {
 	return c
 }
 
-// checkVerification asks whether payloads were what they should be. One that was wrong is evidence; those that could
-// not be judged are not.
+// checkVerification checks whether payloads were correct. A wrong payload is evidence; payloads
+// that could not be judged are not.
 func (d *Evidence) checkVerification(curve *steps.Curve) Check {
 	c := Check{Name: "verification", Status: OK}
 	_, _, by := curve.Counts()
@@ -205,7 +208,8 @@ func (d *Evidence) checkVerification(curve *steps.Curve) Check {
 	return c
 }
 
-// payloads returns how many operations of the measurement times moved payloads or reported their checksums.
+// payloads returns the number of operations of the measurement times that moved payloads or
+// reported their checksums.
 func (d *Evidence) payloads() (n int64) {
 	for _, kind := range []storage.Kind{storage.Read, storage.Write, storage.Checksum} {
 		if t := d.Run.Kinds[kind.String()]; t != nil {
@@ -215,7 +219,7 @@ func (d *Evidence) payloads() (n int64) {
 	return n
 }
 
-// noteUnverified reports on payloads that were to be checked and could not be.
+// noteUnverified reports payloads that should have been checked but could not be.
 func (d *Evidence) noteUnverified(c *Check) {
 	for _, kind := range []storage.Kind{storage.Read, storage.Write} {
 		t := d.Run.Kinds[kind.String()]

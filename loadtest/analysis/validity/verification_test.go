@@ -15,7 +15,8 @@ import (
 	"weir/storage"
 )
 
-// What other programs send has nothing to do with files of this machine.
+// TestFilesOfThisMachineCrossNoNetwork checks that the traffic of other programs is not compared
+// with files of this machine.
 func TestFilesOfThisMachineCrossNoNetwork(t *testing.T) {
 	p := resultstest.Typical().Plan()
 	p.Driver = "local"
@@ -27,8 +28,8 @@ func TestFilesOfThisMachineCrossNoNetwork(t *testing.T) {
 	}
 }
 
-// A payload that could not be judged is no evidence against the others, also
-// where all should have been checked.
+// TestUnverifiablePayloadsAreNoted checks that a payload that could not be judged is no evidence
+// against the others, even if all payloads should have been checked.
 func TestUnverifiablePayloadsAreNoted(t *testing.T) {
 	make100 := &scenario.Make{Count: 100}
 	for name, c := range map[string]struct {
@@ -57,7 +58,8 @@ func TestUnverifiablePayloadsAreNoted(t *testing.T) {
 	}
 }
 
-// Operations without payload are none that should have been checked.
+// TestOnlyPayloadsAreToBeChecked checks that operations without payload do not count as operations
+// that should have been checked.
 func TestOnlyPayloadsAreToBeChecked(t *testing.T) {
 	d := &Evidence{Run: &steps.Run{Plan: resultstest.Typical().Plan(), Moved: 71,
 		Kinds: map[string]*steps.Total{"read": {Sum: measure.Sum{Done: 2}},

@@ -12,27 +12,29 @@ import (
 	"weir/loadtest/measure"
 )
 
-// missingFail is the share of a step's planned clients that may be missing before its place on the curve is wrong.
+// missingFail is the share of a step's planned clients that may be missing before its place on the
+// curve is wrong.
 const missingFail = 0.1
 
 // A WorkerFigure is the outcome of one worker of a run on many machines. Times are seconds since the load began.
 type WorkerFigure struct {
 	Name     string   `json:"worker"`
-	State    string   `json:"state"` // as in the events; came: it was there to the end
+	State    string   `json:"state"` // as in the events; came: it stayed to the end
 	Host     string   `json:"host,omitempty"`
-	Job      string   `json:"job,omitempty"`    // as its batch system calls it
-	Clients  int      `json:"clients"`          // that it was last, or the most that it could be
+	Job      string   `json:"job,omitempty"`    // its name in the batch system
+	Clients  int      `json:"clients"`          // the number of its last clients, or its maximum
 	Came     *float64 `json:"came_seconds"`     // nil: it never came; below 0: before the load began
 	Gone     *float64 `json:"gone_seconds"`     // nil: it did not leave before the run ended
-	Offset   *float64 `json:"offset_seconds"`   // how far its clock was ahead; nil: not compared
-	Doubt    *float64 `json:"doubt_seconds"`    // the most by which that is wrong
+	Offset   *float64 `json:"offset_seconds"`   // the time by which its clock was ahead; nil: not compared
+	Doubt    *float64 `json:"doubt_seconds"`    // the largest error of Offset
 	Reported int      `json:"reported_seconds"` // seconds of the run that it has reported
-	Why      string   `json:"why,omitempty"`    // of all but came and left
+	Why      string   `json:"why,omitempty"`    // of all states but came and left
 
-	Scratch *measure.Scratch `json:"scratch,omitempty"` // where its jobs put their copies of files; nil: nowhere
+	Scratch *measure.Scratch `json:"scratch,omitempty"` // folder of its jobs' copies of files; nil: no copies
 }
 
-// Workers returns the outcome of each worker, in the order of the first events about them; nil for a run of none.
+// Workers returns the outcome of each worker, in the order of the first events about them; nil for
+// a run without workers.
 func Workers(d *steps.Run) []WorkerFigure {
 	var all []WorkerFigure
 	place := map[string]int{}
@@ -45,7 +47,7 @@ func Workers(d *steps.Run) []WorkerFigure {
 		i, known := place[w.Name]
 		if !known {
 			i = slices.IndexFunc(all, func(f WorkerFigure) bool { return f.Came == nil && w.Job != "" && f.Job == w.Job })
-			if i < 0 { // else there was an event about its job before it came
+			if i < 0 { // otherwise there was an event about its job before it came
 				i = len(all)
 				all = append(all, WorkerFigure{})
 			}
@@ -74,8 +76,8 @@ func Workers(d *steps.Run) []WorkerFigure {
 	return all
 }
 
-// MissingWorkers notes for each step how many workers and clients were missing. Where each client is a job of its
-// own, the controller says how many did not begin.
+// MissingWorkers records for each step the number of workers and clients that were missing. If each
+// client is a separate job, the number of jobs that did not begin comes from the controller.
 func MissingWorkers(d *steps.Run, curve *steps.Curve, workers []WorkerFigure) {
 	begun := map[int]int{}
 	for _, e := range d.Events {
@@ -98,8 +100,9 @@ func MissingWorkers(d *steps.Run, curve *steps.Curve, workers []WorkerFigure) {
 	}
 }
 
-// checkWorkers asks whether all workers of a run of many came, and stayed to its end: the clients of one that is not
-// there are missing, though the curve is drawn over the planned ones. It returns nil for a run of one process.
+// checkWorkers checks whether all workers of a run with several workers came, and stayed to its
+// end: the clients of a missing worker are missing, although the curve is drawn over the planned
+// clients. It returns nil for a run of one process.
 func (d *Evidence) checkWorkers(curve *steps.Curve) *Check {
 	c := &Check{Name: "workers", Status: OK}
 	lost, first := d.lost()
@@ -137,13 +140,13 @@ func (d *Evidence) checkWorkers(curve *steps.Curve) *Check {
 	return c
 }
 
-// lost lists the workers that were lost, and returns when the first one was.
+// lost lists the workers that were lost, and returns the time at which the first of them was lost.
 func (d *Evidence) lost() (all []fact.Fact, first time.Time) {
 	for _, e := range d.Run.Events {
 		if e.Worker == nil || e.Worker.State != measure.Lost {
 			continue
 		}
-		at := e.Time.Add(-basics.Duration(e.Worker.Silent)) // the event came when it was given up
+		at := e.Time.Add(-basics.Duration(e.Worker.Silent)) // the event was recorded when the worker was given up
 		if len(all) == 0 || at.Before(first) {
 			first = at
 		}
@@ -152,8 +155,9 @@ func (d *Evidence) lost() (all []fact.Fact, first time.Time) {
 	return all, first
 }
 
-// missed adds how many clients were missing from t on, if that is known, and fails if the curve is wrong because of it. Where each client
-// is a job the curve is drawn over those that were there.
+// missed adds the number of clients that were missing from t on, if it is known, and fails if the
+// curve is wrong because of it. If each client is a job, the curve is drawn over the clients that
+// were present.
 func (d *Evidence) missed(c *Check, curve *steps.Curve, t time.Time) {
 	missing, s := d.missing(curve, t)
 	if s == nil || curve.Open() {
@@ -167,7 +171,7 @@ func (d *Evidence) missed(c *Check, curve *steps.Curve, t time.Time) {
 	}
 }
 
-// slots reports on the first step whose clients were never all there at once.
+// slots reports the first step whose clients were never all present at once.
 func (d *Evidence) slots(curve *steps.Curve, c *Check) {
 	most := map[int]float64{} // by step
 	for x := range basics.Each(d.Run.Seconds) {
@@ -181,7 +185,7 @@ func (d *Evidence) slots(curve *steps.Curve, c *Check) {
 	}
 }
 
-// late reports on workers that came when the load had begun.
+// late reports workers that came after the load had begun.
 func late(workers []WorkerFigure, c *Check) {
 	n, last := 0, 0.0
 	for w := range basics.Each(workers) {
@@ -208,8 +212,8 @@ func (d *Evidence) lostWorker(name string, t time.Time) fact.Fact {
 	return fact.New("check.workers.lost_outside", "worker", name)
 }
 
-// missing returns the largest share of planned clients that were not there in the hold of a step that ended after t,
-// and that step; nil if there is none.
+// missing returns the largest share of planned clients that were not present in the hold of a step
+// that ended after t, and that step; nil without such a step.
 func (d *Evidence) missing(curve *steps.Curve, t time.Time) (share float64, worst *steps.Working) {
 	ends := d.Run.HoldEnds()
 	for _, s := range curve.Steps {
