@@ -18,7 +18,7 @@ import (
 	"weir/storage"
 )
 
-// of writes the made-up run s and analyses it.
+// of writes the artificial run s and analyzes it.
 func of(t *testing.T, s resultstest.Service) *Findings {
 	t.Helper()
 	f, err := Analyze(written(t, s))
@@ -81,7 +81,7 @@ func TestCurveFollowsTheory(t *testing.T) {
 
 func TestBestStepAndKnee(t *testing.T) {
 	f := of(t, resultstest.Typical())
-	// 64 give 2.5% less, which is more than chance
+	// the yield of 64 clients is 2.5% lower, which is more than chance
 	if o := f.Optimum; o == nil || o.Clients != 128 || o.ClientsLow != 128 || o.ClientsHigh != 128 || !o.Inside {
 		t.Fatalf("optimum %+v", f.Optimum)
 	}
@@ -100,8 +100,8 @@ func TestBestStepAndKnee(t *testing.T) {
 	}
 }
 
-// A station that serves k at a time has its operating point at k*(1+Z/S)
-// clients, with S the service time: the crossing of its asymptotes.
+// TestKneeOfAStationIsWhereTheoryPutsIt checks the operating point of a station that serves k at a
+// time: it is at k*(1+Z/S) clients, with S the service time: the crossing of its asymptotes.
 func TestKneeOfAStationIsWhereTheoryPutsIt(t *testing.T) {
 	const k, service, think = 8, 0.1, 0.3
 	s := resultstest.Typical()
@@ -120,9 +120,9 @@ func TestKneeOfAStationIsWhereTheoryPutsIt(t *testing.T) {
 	require.Near(t, "saturation", f.Knee.Saturation, k*(1+think/service), 0.25) // the lightest step has 2 to 3 operations a second
 }
 
-// A turned is what a verdict is made of.
+// A turned has the loads that determine a verdict.
 type turned struct {
-	clients, low, high int // of the optimum; 0: there is none
+	clients, low, high int // of the optimum; 0: there is no optimum
 	inside             bool
 	knee               bool
 }
@@ -211,7 +211,7 @@ func shows(c *Check, want string) bool {
 	return fact.Has(c.Facts, want) || strings.Contains(c.Detail, want)
 }
 
-// Each fault must be seen by the check that is there for it.
+// TestChecksSeeFaults checks that each fault is detected by its check.
 func TestChecksSeeFaults(t *testing.T) {
 	hold := func(change func(*measure.Interval)) func(*resultstest.Service) {
 		return func(s *resultstest.Service) { s.Interval = change }

@@ -10,13 +10,13 @@ import (
 	"weir/storage"
 )
 
-// flat is a service of which each client gets the same until 4 clients fill it.
+// flat returns a service of which each client gets the same share until 4 clients saturate it.
 func flat() resultstest.Service {
 	return resultstest.Service{Lambda: 1000, Sigma: 0.3, Kappa: 0.0005, File: 1 << 20, Clients: []int{1, 2, 4, 8}, Duration: 6, Noise: 0.02}
 }
 
-// away makes the service refuse from a moment on, for some time: successes
-// become failures of the class, those before and after keep their moments.
+// away makes the service refuse from a moment on, for some time: successes become failures of the
+// class; successes before and after keep their times.
 func away(from time.Time, length time.Duration, class storage.Class) func(*measure.Interval) {
 	to := from.Add(length)
 	return func(iv *measure.Interval) {
@@ -42,7 +42,7 @@ func away(from time.Time, length time.Duration, class storage.Class) func(*measu
 	}
 }
 
-// stepAt returns when the hold of step i (from 0) begins in a run of s.
+// stepAt returns the time at which the hold of step i (from 0) begins in a run of s.
 func stepAt(s *resultstest.Service, i int) time.Time {
 	return resultstest.Start().Add(time.Duration(i*(s.Duration+2)+2) * time.Second)
 }
@@ -88,8 +88,9 @@ func TestServiceLostForGoodLeavesNoCapacity(t *testing.T) {
 	}
 }
 
-// Less than a second without a success is an outage if nothing follows it but the end of the load: the service was lost. Of a service
-// that is busy, or of few failures, that is not known.
+// TestServiceLostInTheLastSecond checks that less than a second without a success is an outage if
+// only the end of the load follows: the service was lost. If the service is busy, or if there are
+// few failures, this is unknown.
 func TestServiceLostInTheLastSecond(t *testing.T) {
 	for _, c := range []struct {
 		class    storage.Class
@@ -128,7 +129,8 @@ func TestRefusedStepsDoNotCount(t *testing.T) {
 	}
 }
 
-// A service that stalls again and again works like that: its steps count.
+// TestRecurringStallsAreTheService checks that the steps of a service that stalls again and again
+// count.
 func TestRecurringStallsAreTheService(t *testing.T) {
 	s := flat()
 	s.Interval = func(iv *measure.Interval) {
@@ -140,8 +142,9 @@ func TestRecurringStallsAreTheService(t *testing.T) {
 	}
 }
 
-// A service that grants bytes anew each second works in bursts: the time between
-// two is no outage. As long a pause of a service that does not is one.
+// TestBurstsAreNoOutages checks a service that grants bytes each second, and so works in bursts:
+// the time between two bursts is not an outage. A pause of this length is an outage of a service
+// that does not work in bursts.
 func TestBurstsAreNoOutages(t *testing.T) {
 	for _, span := range []time.Duration{20 * time.Millisecond, 900 * time.Millisecond} {
 		s := flat()
@@ -165,7 +168,8 @@ func TestBurstsAreNoOutages(t *testing.T) {
 	}
 }
 
-// The generator's own pause is not the service's.
+// TestSuspendedGeneratorIsNotTheService checks that a pause of the generator does not count as a
+// pause of the service.
 func TestSuspendedGeneratorIsNotTheService(t *testing.T) {
 	s := flat()
 	hold := stepAt(&s, 1)
@@ -181,7 +185,8 @@ func TestSuspendedGeneratorIsNotTheService(t *testing.T) {
 	}
 }
 
-// Slow operations, few operations and scattered errors are no outages.
+// TestHealthyRunsHaveNoOutage checks that slow operations, few operations and scattered errors are
+// not outages.
 func TestHealthyRunsHaveNoOutage(t *testing.T) {
 	slow, errors, plain := flat(), flat(), flat()
 	slow.Lambda, slow.File, slow.Duration = 3, 0, 30 // operations end every three seconds, of all clients together
@@ -227,7 +232,8 @@ func TestPausesAfterErrorsAreJudged(t *testing.T) {
 	}
 }
 
-// A few bytes that buffers still held are no sign of life.
+// TestStoppedServerWhoseBuffersDrain checks that a few bytes from buffers are not a sign of
+// progress.
 func TestStoppedServerWhoseBuffersDrain(t *testing.T) {
 	s := flat()
 	from := stepAt(&s, 1).Add(1800 * time.Millisecond)
@@ -243,8 +249,9 @@ func TestStoppedServerWhoseBuffersDrain(t *testing.T) {
 	}
 }
 
-// A step whose payloads are wrong shows no capacity, be they found wrong at once or after the operations had ended. Wrong payloads of
-// operations that are done are errors once.
+// TestWrongPayloadsDoNotCount checks that a step with wrong payloads does not show a capacity,
+// whether they were detected at once or after the operations had ended. Wrong payloads of
+// operations that had succeeded count as errors once.
 func TestWrongPayloadsDoNotCount(t *testing.T) {
 	for name, wrong := range map[string]func(*measure.Interval){
 		"at once": func(iv *measure.Interval) { iv.Failed = map[storage.Class]int64{storage.Checksummed: iv.Done / 5} },

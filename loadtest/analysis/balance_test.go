@@ -14,7 +14,8 @@ import (
 	"weir/monitor"
 )
 
-// TestBalance knows all of a service: every source tells the same, and gftp-3 is full first.
+// TestBalance checks a service with all sources: all sources report the same, and gftp-3 is
+// saturated first.
 func TestBalance(t *testing.T) {
 	shares := []float64{0.2, 0.2, 0.4, 0.2}
 	f := of(t, resultstest.Balanced(shares...))
@@ -61,7 +62,7 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestBackendsDisagree: a log that knows of less than the clients saw.
+// TestBackendsDisagree checks a log that has fewer bytes than the clients moved.
 func TestBackendsDisagree(t *testing.T) {
 	s := resultstest.Balanced(0.5, 0.5)
 	s.Sample = func(x *monitor.Sample) {
@@ -75,7 +76,8 @@ func TestBackendsDisagree(t *testing.T) {
 	}
 }
 
-// TestHeadersOfBackends: where files are small, much of what servers count is requests, as the clients know.
+// TestHeadersOfBackends checks that the clients' counts of headers explain the excess of the
+// servers' counts if files are small.
 func TestHeadersOfBackends(t *testing.T) {
 	for asked, want := range map[int64]string{300: OK, 3: Warn} {
 		s := resultstest.Balanced(0.5, 0.5)
@@ -100,7 +102,7 @@ func TestHeadersOfBackends(t *testing.T) {
 	}
 }
 
-// TestSourcesOfShares takes the sources away one after the other.
+// TestSourcesOfShares removes the sources one after the other.
 func TestSourcesOfShares(t *testing.T) {
 	s := resultstest.Balanced(0.25, 0.75)
 	keep := map[string]bool{}
@@ -153,8 +155,8 @@ func TestSourcesOfShares(t *testing.T) {
 	}
 }
 
-// TestBackendsThatNobodyNamed: those of a redirector and those of a balancer, without
-// any host in the plan; a single server is no balance.
+// TestBackendsThatNobodyNamed checks the backends of a redirector and of a balancer, without any
+// host in the plan; a single server has no balance.
 func TestBackendsThatNobodyNamed(t *testing.T) {
 	s := resultstest.Balanced(0.5, 0.5)
 	s.Hosts = append([]monitor.Host{}, s.Hosts...)
@@ -173,8 +175,8 @@ func TestBackendsThatNobodyNamed(t *testing.T) {
 	}
 }
 
-// TestUnnamedServers: the report warns of data servers that are not among the hosts, and
-// counted.
+// TestUnnamedServers checks that data servers that are not among the hosts cause a warning, and
+// count.
 func TestUnnamedServers(t *testing.T) {
 	s := resultstest.Balanced(0.5, 0.25, 0.25)
 	s.Hosts[2].Address = []string{"192.0.2.99"}
@@ -196,7 +198,8 @@ func TestWeightsAreDue(t *testing.T) {
 	require.Near(t, "imbalance", f.Curve[2].Balance.Imbalance, 1, 0.02)
 }
 
-// TestSessionsFillABackend: HAProxy has sessions wait for gftp-2, whose machine idles.
+// TestSessionsFillABackend checks a run in which HAProxy lets sessions wait for gftp-2, whose
+// machine is idle.
 func TestSessionsFillABackend(t *testing.T) {
 	s := resultstest.Balanced(0.5, 0.5)
 	s.Sample = func(x *monitor.Sample) {

@@ -19,8 +19,8 @@ import (
 	"weir/storage"
 )
 
-// A station serves at most most operations/s, each of which takes latency
-// seconds where none waits.
+// A station serves at most most operations/s; each operation takes latency seconds if no operation
+// waits.
 type station struct {
 	clients              []int
 	latency, think, most float64
@@ -31,7 +31,7 @@ type station struct {
 
 func (s station) rate(n float64) float64 { return min(n/(s.latency+s.think), s.most) }
 
-// service makes a run of the station. Its machines idle unless sample says else.
+// service makes a run of the station. Its machines are idle unless sample sets another load.
 func (s station) service() resultstest.Service {
 	r := resultstest.Typical()
 	r.Clients, r.Duration, r.Sigma, r.Kappa, r.Think, r.Noise = s.clients, 6, 0, 0, s.think, 0
@@ -84,19 +84,19 @@ func onServer(f func(x *monitor.Sample, n, rate float64)) func(*monitor.Sample, 
 	}
 }
 
-// asXRootD turns the server's sample into what an XRootD server says of itself.
+// asXRootD replaces the server's sample by the statistics of an XRootD server.
 func asXRootD(x *monitor.Sample, v monitor.Service) {
 	v.Name, v.Program, v.Kind = "ds1:1094", "xrootd", monitor.DataServer
 	*x = monitor.Sample{Time: x.Time, Seconds: x.Seconds, Step: x.Step, Host: v.Name, Role: hosts.Server, Service: &v, Cost: x.Cost}
 }
 
-// nearlyBusy is a CPU that is 80% busy in one second and 92% in the next, at its most.
+// nearlyBusy sets the CPU to 80% in one second and 92% in the next at full load.
 func nearlyBusy(x *monitor.Sample, part, waits float64) {
 	busy(x, part*(0.86+0.06*float64(1-2*(x.Time.Unix()%2))))
 	x.Waits = &waits
 }
 
-// both puts the service on the machine of the clients.
+// both moves the service to the machine of the clients.
 func both(x *monitor.Sample, serves, loads, kernel float64) {
 	x.Host, x.Role, x.Cores = "one.example.org", "both", 2
 	x.CPU = &monitor.CPU{User: (serves + loads) / 2, IRQ: kernel / 2, Idle: 1 - (serves+loads+kernel)/2}
@@ -104,7 +104,8 @@ func both(x *monitor.Sample, serves, loads, kernel float64) {
 		{Name: "weir", Role: hosts.Client, Count: 1, Threads: 8, User: loads}}
 }
 
-// limit is the station of most tests: straight to 32 clients, flat at 400/s from 40 on.
+// limit returns the station of most tests: linear up to 32 clients, flat at 400/s from 40 clients
+// on.
 func limit(sample func(x *monitor.Sample, n, rate float64)) station {
 	return station{clients: []int{1, 2, 4, 8, 16, 32, 64, 128, 256}, latency: 0.1, most: 400, sample: sample}
 }
@@ -317,8 +318,8 @@ func TestBottleneck(t *testing.T) {
 	}
 }
 
-// Shares that lie around a threshold, up and down from step to step, name the
-// same thing as those that do not.
+// TestBottleneckInNoise checks that shares that vary around a threshold from step to step give the
+// same limit as shares without noise.
 func TestBottleneckInNoise(t *testing.T) {
 	s := limit(onServer(func(x *monitor.Sample, _, rate float64) {
 		wobble := 0.03 * float64(1-2*(x.Step%2))
@@ -338,7 +339,8 @@ func TestBottleneckInNoise(t *testing.T) {
 	}
 }
 
-// What the errors name is full: the generator's open files.
+// TestFilesRunOut checks that the resource in error messages is saturated: the generator's open
+// files.
 func TestFilesRunOut(t *testing.T) {
 	s := limit(nil)
 	r := s.service()
@@ -359,7 +361,8 @@ func TestFilesRunOut(t *testing.T) {
 	}
 }
 
-// Where throughput collapses the CPU gets less to do: it was full all the same.
+// TestCPUOfACollapse checks that the CPU counts as saturated although it gets less work after
+// throughput collapses.
 func TestCPUOfACollapse(t *testing.T) {
 	s := resultstest.Typical()
 	s.Clients = []int{1, 8, 64, 128, 512}
@@ -377,7 +380,8 @@ func TestCPUOfACollapse(t *testing.T) {
 	}
 }
 
-// Beside clients that read a folder every program that hosts do not name is another one, and the headline says what they used.
+// TestOthersBesideAFolder checks that, with clients that read a folder, every program that the
+// hosts do not list counts as another program, and that the headline has the use by other programs.
 func TestOthersBesideAFolder(t *testing.T) {
 	for own, want := range map[float64]string{
 		1:    "At least 50 operations/s at 8 clients, the heaviest load tested; other programs used 75% of the CPU",

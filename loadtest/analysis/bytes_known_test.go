@@ -10,9 +10,9 @@ import (
 	"weir/storage"
 )
 
-// checkedWrites is a run of writes whose checks read back, or have the server read
-// of that for checksums, so many bytes for each byte of the load. The server's counters
-// see them: its process served of them, its interface carried.
+// checkedWrites returns a run of writes whose checks read back readBack bytes for each byte of the
+// load, or let the server read summed bytes for checksums. The server's counters include them: the
+// counter of its process includes served, the counter of its interface carried.
 func checkedWrites(readBack, summed, served, carried float64) resultstest.Service {
 	s := resultstest.Typical()
 	s.Clients, s.Duration = []int{8}, 6
@@ -37,7 +37,8 @@ func checkedWrites(readBack, summed, served, carried float64) resultstest.Servic
 	return s
 }
 
-// What checks read back is no disagreement; bytes that nothing explains are, where an interface carried them as well.
+// TestCheckTrafficIsKnown checks that bytes that checks read back are not a disagreement, but
+// unexplained bytes are, if an interface carried them as well.
 func TestCheckTrafficIsKnown(t *testing.T) {
 	const unseen = -1
 	for name, c := range map[string]struct {
@@ -60,7 +61,8 @@ func TestCheckTrafficIsKnown(t *testing.T) {
 	}
 }
 
-// A server that writes logs, or copies on disk, beside its answers is evidence of nothing, with any traffic of others.
+// TestProcessThatWritesMore checks that a server that also writes logs, or copies on disk, is no
+// evidence for or against the clients, with any traffic of other programs.
 func TestProcessThatWritesMore(t *testing.T) {
 	for _, more := range []float64{0.053, 0.6, 14} {
 		for _, others := range []float64{0, 0.2, 0.9, 3, 20, 100} {
@@ -88,7 +90,8 @@ func TestProcessThatWritesMore(t *testing.T) {
 	}
 }
 
-// An interface that the load does not pass through says nothing of it.
+// TestInterfaceThatIsNotOnTheWay checks that an interface outside of the path of the load is
+// ignored.
 func TestInterfaceThatIsNotOnTheWay(t *testing.T) {
 	s := resultstest.Typical()
 	s.Clients = s.Clients[:4]
@@ -96,7 +99,7 @@ func TestInterfaceThatIsNotOnTheWay(t *testing.T) {
 		for i := range x.Procs {
 			x.Procs[i].Written, x.Procs[i].Read = 0, 0
 		}
-		if len(x.Nets) > 0 { // others use both
+		if len(x.Nets) > 0 { // others use the two interfaces
 			lo, eth := x.Nets[0], x.Nets[0]
 			lo.Name = hosts.Loopback
 			lo.Sent, eth.Sent, eth.Received = 2*lo.Sent, eth.Sent/50, 0

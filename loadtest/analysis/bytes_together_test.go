@@ -9,7 +9,8 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// Each of many hosts sees a part: only together they can agree with the clients.
+// TestManyHostsAreComparedTogether checks that the sum of many hosts is compared with the clients,
+// as each host carries only a part.
 func TestManyHostsAreComparedTogether(t *testing.T) {
 	long := resultstest.Hour()
 	long.Seconds, long.Steps, long.Stores, long.Writes = 24, 3, 4, 2

@@ -13,7 +13,8 @@ import (
 	"weir/storage"
 )
 
-// scaled makes a run of s of which each second's rate is a factor of what it was; clients wait as much longer.
+// scaled makes a run of s in which each second's rate is multiplied by a factor; the waiting time
+// of clients grows accordingly.
 func scaled(s resultstest.Service, factor func(iv *measure.Interval) float64) resultstest.Service {
 	s.Interval = func(iv *measure.Interval) {
 		x := factor(iv)
@@ -27,7 +28,8 @@ func scaled(s resultstest.Service, factor func(iv *measure.Interval) float64) re
 	return s
 }
 
-// A cache that no longer holds the files, or capacity that is added, shows in the step in which it happens, however late.
+// TestAStepThatChangesIsNotSteady checks that a change within a step, such as a cache that no
+// longer holds the files or additional capacity, is detected in that step, however late it is.
 func TestAStepThatChangesIsNotSteady(t *testing.T) {
 	for _, after := range []time.Duration{3 * time.Second, 5 * time.Second, 8 * time.Second} {
 		for _, factor := range []float64{0.4, 2} {
@@ -47,8 +49,9 @@ func TestAStepThatChangesIsNotSteady(t *testing.T) {
 	}
 }
 
-// A service that gets slower, or faster, by the second changes little in each step; all steps together show it. One that is fast at the
-// beginning of each step, as with a cache for writes, does not go on changing.
+// TestACreepThroughAllSteps checks a service that gets slower, or faster, by the second: it changes
+// little in each step, but all steps together show it. A service that is fast at the beginning of
+// each step, as with a cache for writes, does not continue to change.
 func TestACreepThroughAllSteps(t *testing.T) {
 	for name, c := range map[string]struct {
 		factor func(sinceRun, sinceStep float64) float64
@@ -76,7 +79,8 @@ func TestACreepThroughAllSteps(t *testing.T) {
 	}
 }
 
-// A service that broke down at the heaviest load and stays broken: what it gave on the way up is its curve.
+// TestBrokenServiceOnTheWayDown checks a service that broke down at the heaviest load and stays
+// broken: its curve is its yield on the way up.
 func TestBrokenServiceOnTheWayDown(t *testing.T) {
 	s := flat()
 	s.Clients, s.Duration = []int{1, 2, 4, 8, 16, 32, 16, 4}, 8
@@ -94,7 +98,8 @@ func TestBrokenServiceOnTheWayDown(t *testing.T) {
 	}
 }
 
-// A load that gives much less when it is held again says that the service changed; noise does not.
+// TestLoadsThatChangeWhenTheyAreHeldAgain checks that a load with a much lower yield when it is
+// held again shows that the service changed; noise does not.
 func TestLoadsThatChangeWhenTheyAreHeldAgain(t *testing.T) {
 	s := flat()
 	s.Clients, s.Duration = []int{1, 4, 8, 1, 4, 8}, 8
@@ -113,7 +118,8 @@ func TestLoadsThatChangeWhenTheyAreHeldAgain(t *testing.T) {
 	}
 }
 
-// A step that does not count says nothing else against the run.
+// TestExcludedStepsAreNotJudgedAgain checks that a step that does not count is not used as other
+// evidence against the run.
 func TestExcludedStepsAreNotJudgedAgain(t *testing.T) {
 	s := flat()
 	s.Interval = away(stepAt(&s, 2).Add(-4*time.Second), 2*time.Second, storage.None) // to the end of the second step
@@ -123,7 +129,8 @@ func TestExcludedStepsAreNotJudgedAgain(t *testing.T) {
 	}
 }
 
-// An outage between the measurement times excludes nothing, and no text says so.
+// TestOutageOutsideOfMeasurements checks that an outage between the measurement times excludes no
+// step, and that no text mentions an exclusion.
 func TestOutageOutsideOfMeasurements(t *testing.T) {
 	s := flat()
 	s.Interval = away(stepAt(&s, 2).Add(-2*time.Second), 2*time.Second, storage.Refused)
@@ -133,7 +140,8 @@ func TestOutageOutsideOfMeasurements(t *testing.T) {
 	}
 }
 
-// Loads at which too many operations fail are not compared: nothing is said of what they give.
+// TestLoadsThatFailAreNotSaidToGiveLess checks that loads at which too many operations fail are not
+// compared: no text mentions their yield.
 func TestLoadsThatFailAreNotSaidToGiveLess(t *testing.T) {
 	s := flat()
 	s.Clients = []int{1, 2, 4, 8, 16}
@@ -147,7 +155,7 @@ func TestLoadsThatFailAreNotSaidToGiveLess(t *testing.T) {
 	}
 }
 
-// What still grows is not said to level off.
+// TestWhatGrowsDoesNotLevelOff checks that no text claims that a growing curve levels off.
 func TestWhatGrowsDoesNotLevelOff(t *testing.T) {
 	s := flat()
 	s.Clients, s.Sigma, s.Kappa = []int{2, 32}, 0.1, 0
@@ -157,7 +165,8 @@ func TestWhatGrowsDoesNotLevelOff(t *testing.T) {
 	}
 }
 
-// A long stall is an outage also where the service stalls for a moment now and then.
+// TestALongStallAmongShortOnes checks that a long stall is an outage even if the service also
+// stalls for short times.
 func TestALongStallAmongShortOnes(t *testing.T) {
 	s := flat()
 	s.Clients, s.Duration = []int{1, 2, 4, 8, 16}, 8

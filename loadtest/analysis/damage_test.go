@@ -16,14 +16,14 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// small is a run of a few hundred lines.
+// small returns a run of a few hundred lines.
 func small() resultstest.Service {
 	s := resultstest.Typical()
 	s.Clients, s.Duration, s.Lambda = []int{1, 2, 4}, 12, 5
 	return s
 }
 
-// withFile analyzes run with another content of one of its files.
+// withFile analyzes run after one of its files is replaced.
 func withFile(t *testing.T, run *results.Run, name string, b []byte) (*Findings, error) {
 	t.Helper()
 	path := filepath.Join(run.Dir, name)
@@ -45,8 +45,8 @@ func content(t *testing.T, run *results.Run, name string) []byte {
 	return b
 }
 
-// Wherever a file is cut off, there is an error that names it, or findings
-// whose data check says so.
+// TestCutOffAnywhere checks that a file that is cut off at any position causes an error that names
+// it, or findings whose data check reports it.
 func TestCutOffAnywhere(t *testing.T) {
 	tier.Slow(t, "analyzes a run many times")
 	run := written(t, small())
@@ -58,7 +58,7 @@ func TestCutOffAnywhere(t *testing.T) {
 			case err != nil && !strings.Contains(err.Error(), name):
 				t.Errorf("%s cut at %d: the error does not name it: %v", name, n, err)
 			case err != nil:
-			case name == results.HostsFile && n == 0: // as of a run without a monitor
+			case name == results.HostsFile && n == 0: // as in a run without a monitor
 			case find(t, f, "data").Status == OK && !noted(f, "data"):
 				t.Errorf("%s cut at %d of %d: %s", name, n, len(whole), find(t, f, "data").Detail)
 			}
@@ -71,7 +71,7 @@ func noted(f *Findings, check string) bool {
 	return slices.ContainsFunc(f.Validity.Notes, func(n Note) bool { return n.Check == check })
 }
 
-// damaged gives the lines of a file with something wrong about them.
+// TestDamageIsTold analyzes runs with damaged lines in a file.
 func TestDamageIsTold(t *testing.T) {
 	tier.Slow(t, "analyzes dozens of runs")
 	join := func(lines [][]byte) []byte { return bytes.Join(lines, []byte{'\n'}) }

@@ -17,7 +17,7 @@ func TestDocumentedKeys(t *testing.T) {
 		TransferCase{}, TransferEnd{}, TransferFile{}, Balance{}, Backend{}, BackendLimit{}, BackendFigure{}, StepBalance{})
 }
 
-// The page that specifies the format names its version.
+// TestDocumentedVersion checks that the page that specifies the format has its version.
 func TestDocumentedVersion(t *testing.T) {
 	page, err := os.ReadFile("../../docs/results.md")
 	if want := fmt.Sprintf("of findings.json; this page describes %d |", FindingsVersion); err != nil || !strings.Contains(string(page),

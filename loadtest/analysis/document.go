@@ -126,7 +126,7 @@ const (
 	BySessions  = limits.BySessions
 )
 
-// Values of Bottleneck.Resource beside those of ResourceUsage.Resource.
+// Values of Bottleneck.Resource that ResourceUsage.Resource does not have.
 const (
 	LimitLatency = limits.LimitLatency
 	LimitInside  = limits.LimitInside
@@ -139,7 +139,7 @@ const (
 	ReasonForeign = limits.ReasonForeign
 )
 
-// Values of BackendLimit.Resource beside those of ResourceUsage.Resource.
+// Values of BackendLimit.Resource that ResourceUsage.Resource does not have.
 const (
 	LimitSessions = limits.LimitSessions
 	LimitYield    = limits.LimitYield

@@ -10,11 +10,12 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A run warns of clients that complete less than others, unless operations differ so much that chance explains it.
+// TestFairness checks that clients that complete fewer operations than others cause a warning,
+// unless operations differ so much that chance explains it.
 func TestFairness(t *testing.T) {
 	for name, c := range map[string]struct {
 		part  float64 // of the operations that the first half of the clients completes
-		rare  float64 // how many times longer one operation of a hundred takes than the others
+		rare  float64 // factor by which one operation of a hundred is longer than the others
 		want  float64
 		warns bool
 	}{

@@ -7,8 +7,8 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// healthy is a run of a service that has no fault, at any of the loads, lengths
-// and levels of noise that users measure with.
+// healthy returns a run of a service without a fault, at any of the loads, lengths and levels of
+// noise of typical measurements.
 func healthy(r *rand.Rand, seed uint64) resultstest.Service {
 	s := resultstest.Typical()
 	s.Seed, s.Duration, s.Noise = seed, 5+r.IntN(16), []float64{0.01, 0.05, 0.1, 0.2}[r.IntN(4)]
@@ -17,7 +17,8 @@ func healthy(r *rand.Rand, seed uint64) resultstest.Service {
 	return s
 }
 
-// At most one healthy run in a hundred is called suspect, or invalid, by chance.
+// TestHealthyRunsAreValid checks that at most one healthy run in a hundred is suspect, or invalid,
+// by chance.
 func TestHealthyRunsAreValid(t *testing.T) {
 	runs, allowed, alarms := 200, 2, map[string]int{}
 	if testing.Short() {

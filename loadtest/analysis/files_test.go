@@ -85,7 +85,7 @@ func TestFilesSayWhatTheFindingsSay(t *testing.T) {
 	}
 }
 
-// The keys that scripts rely on, as the format's first version promised them.
+// TestPromisedKeys checks the keys on which scripts rely, since the first version of the format.
 func TestPromisedKeys(t *testing.T) {
 	b, err := json.Marshal(of(t, resultstest.Typical()))
 	require.NoError(t, err)
@@ -130,7 +130,8 @@ func TestBrokenOffRunIsAnalysed(t *testing.T) {
 	}
 }
 
-// Sums of seconds, which rounding makes depend on their order, are those of the time before.
+// TestTheSameFindingsAgain checks that repeated analyses give equal sums of seconds, which depend
+// on their order because of rounding.
 func TestTheSameFindingsAgain(t *testing.T) {
 	hour := resultstest.Hour()
 	hour.Seconds, hour.Steps = 30, 3

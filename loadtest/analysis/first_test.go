@@ -13,7 +13,8 @@ import (
 	"weir/storage"
 )
 
-// AnalyzeWithSeries ends may differ by a little in a second or two, and a few bytes prove nothing.
+// TestShortRunsAreNotProvenWrong checks that the two ends may differ by a little in a second or
+// two, and that a few bytes prove nothing.
 func TestShortRunsAreNotProvenWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		hold        int
@@ -40,7 +41,7 @@ func TestShortRunsAreNotProvenWrong(t *testing.T) {
 	}
 }
 
-// The first error of each class is told in its own words, once.
+// TestFirstErrorsAreTold checks that the text of the first error of each class is reported once.
 func TestFirstErrorsAreTold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	s := resultstest.Typical()
@@ -81,7 +82,8 @@ func TestALevelCurveDoesNotGrow(t *testing.T) {
 	}
 }
 
-// In a mix with next to no payload operations count: 736 bit/s says nothing of names.
+// TestMeasureOfSmallPayload checks that a mix with very little payload is measured in operations:
+// 736 bit/s does not describe a mix of operations on names.
 func TestMeasureOfSmallPayload(t *testing.T) {
 	for size, want := range map[int64]string{0: Rate, 1: Rate, 511: Rate, 512: Throughput, 1 << 20: Throughput} {
 		s := resultstest.Typical()

@@ -20,8 +20,8 @@ import (
 	"weir/storage"
 )
 
-// FuzzRun feeds damaged run directories: whatever they hold, there are
-// findings that JSON can carry or an error, and never a panic.
+// FuzzRun analyzes damaged run directories: the result is findings that JSON can represent or an
+// error, never a panic.
 func FuzzRun(f *testing.F) {
 	s := resultstest.Typical()
 	s.Clients, s.Duration, s.Lambda = []int{1, 2}, 1, 5
@@ -70,7 +70,7 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// FuzzNumbers feeds lines that are well-formed and say impossible things.
+// FuzzNumbers analyzes lines that are well-formed but have impossible values.
 func FuzzNumbers(f *testing.F) {
 	f.Add(1.0, 4.0, int64(1000), int64(3), 1, 4, 0.0, 2, 0.5, "closed")
 	f.Add(1e-300, 1e9, int64(1)<<50, int64(1)<<50, 1, -5, 1e308, 0, 1e16, "open")

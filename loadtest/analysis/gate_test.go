@@ -13,7 +13,7 @@ import (
 	"weir/storage"
 )
 
-// A made second: what one interval of a test has.
+// A made second has the contents of one interval of a test.
 type made struct {
 	done, errors int
 	latency      time.Duration
@@ -29,7 +29,7 @@ func gateOf(t *testing.T, thresholds ...string) *Gate {
 	return NewGate(p)
 }
 
-// feed gives one second of a step to g, in two intervals as two data servers make.
+// feed passes one second of a step to g, in two intervals as from two data servers.
 func feed(g *Gate, start time.Time, step int, phase string, m made) string {
 	said := ""
 	for _, server := range []string{"a", "b"} {
@@ -48,8 +48,8 @@ func feed(g *Gate, start time.Time, step int, phase string, m made) string {
 	return said
 }
 
-// run holds one step for so many seconds and returns what was said in which
-// second of hold; the first second of the next step counts as one more.
+// run holds one step for the given number of seconds and returns the text of the violation and its
+// second of the hold; the first second of the next step counts as one more.
 func run(g *Gate, step, seconds int, second func(i int) made) (said string, at int) {
 	begin := time.Unix(1_000_000+int64(step)*1000, 0)
 	for i := range seconds {
@@ -97,8 +97,8 @@ func TestGateJudgesStepsWhenTheyEnd(t *testing.T) {
 	}
 }
 
-// The event of the next step ends a step as well; what comes late of the old one
-// is not taken for a step of its own.
+// TestGateEndsWithTheStep checks that the event of the next step also ends a step, and that late
+// intervals of the old step are not taken for a step of their own.
 func TestGateEndsWithTheStep(t *testing.T) {
 	g := gateOf(t, "rate > 5/s or stop")
 	if said := g.End(); said != nil {
@@ -120,10 +120,11 @@ func TestGateEndsWithTheStep(t *testing.T) {
 	}
 }
 
-// A long hold is not waited for when the threshold is broken beyond doubt.
+// TestGateStopsLongHolds checks that the end of a long hold is not awaited if the threshold is
+// broken beyond doubt.
 func TestGateStopsLongHolds(t *testing.T) {
 	slow := made{done: 10, latency: 3 * time.Second, bytes: 1000, errors: 2}
-	for text, want := range map[string]int{ // second of hold in which it is said
+	for text, want := range map[string]int{ // second of the hold in which it is reported
 		"p99 < 2s or stop":               10,
 		"p50 < 2s or stop":               10,
 		"latency_max < 2s or stop":       10,
@@ -155,7 +156,8 @@ func TestGateStopsLongHolds(t *testing.T) {
 	}
 }
 
-// Few operations say nothing yet; ten seconds later there are more.
+// TestGateWaitsForOperations checks that few operations are not sufficient; ten seconds later there
+// are more.
 func TestGateWaitsForOperations(t *testing.T) {
 	g := gateOf(t, "p50 < 1s or stop")
 	said, at := run(g, 1, 60, func(i int) made { return made{done: i % 2, latency: 2 * time.Second} })
@@ -164,8 +166,8 @@ func TestGateWaitsForOperations(t *testing.T) {
 	}
 }
 
-// TestGateRarelyStopsForNothing has services just good enough: their true
-// figure meets the threshold by a little, while each second is noisy.
+// TestGateRarelyStopsForNothing runs services that are just good enough: their true figure meets
+// the threshold by a little, while each second is noisy.
 func TestGateRarelyStopsForNothing(t *testing.T) {
 	tier.Slow(t, "repeats a gate many times")
 	r := rand.New(rand.NewPCG(1, 2))

@@ -9,7 +9,7 @@ import (
 	"weir/monitor"
 )
 
-// Seconds that samples leave out are noted, and do no harm.
+// TestLeftOutIsNoted checks that seconds that samples leave out cause a note, and no other effect.
 func TestLeftOutIsNoted(t *testing.T) {
 	lost := 0
 	s := resultstest.Typical()

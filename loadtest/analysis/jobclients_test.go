@@ -15,8 +15,8 @@ import (
 	"weir/storage"
 )
 
-// The twenty parts of the GridFTP-LVS tests of 2016 (clients, Gbit/s), through
-// which its authors laid a function of the fourth order: 29 Gbit/s with 2161 jobs.
+// TestPartsOfTheGridFTPTests fits the twenty parts of the GridFTP-LVS tests of 2016 (clients,
+// Gbit/s), to which its authors fitted a function of the fourth order: 29 Gbit/s with 2161 jobs.
 func TestPartsOfTheGridFTPTests(t *testing.T) {
 	f := &Findings{Measure: Throughput}
 	for _, p := range [][2]float64{{269.667, 18.4091}, {564.05, 24.4837}, {808.64, 19.2264}, {918.111, 27.3855}, {969.9, 24.9335},
@@ -41,9 +41,9 @@ func TestPartsOfTheGridFTPTests(t *testing.T) {
 	}
 }
 
-// Clients that are jobs of a batch system come as slots get free, are all there,
-// and leave: the curve is drawn over those that were active, though more were
-// submitted, and each step is shown in four parts.
+// TestClientsThatAreJobs checks clients that are jobs of a batch system: they begin as slots become
+// free, are all active, and leave. The curve is drawn over the active clients, although more were
+// submitted, and each step has four parts.
 func TestClientsThatAreJobs(t *testing.T) {
 	s := resultstest.Service{Clients: []int{10, 20, 30, 40}, Duration: 10, File: 1 << 20}
 	plan := s.Plan()
@@ -66,7 +66,7 @@ func TestClientsThatAreJobs(t *testing.T) {
 			tell(measure.Event{Kind: measure.EventWorker, Text: "came", Worker: &measure.Worker{Name: fmt.Sprint(name), State: measure.Came,
 				Host: "slot", Clients: 1, Offset: 0.01, Doubt: 0.002}})
 		}
-		for k := range 20 { // five seconds each: they come, are there twice, leave
+		for k := range 20 { // five seconds each: they come, are present twice, leave
 			phase, active := measure.Measured, float64(there)
 			switch {
 			case k < 5:

@@ -15,7 +15,7 @@ import (
 	"weir/monitor"
 )
 
-// The figures of jobs are those that the made-up farm has by its formulas.
+// TestJobFigures compares the figures of jobs with the formulas of the artificial farm.
 func TestJobFigures(t *testing.T) {
 	s := resultstest.Farm()
 	s.Duration, s.Jobs.Failed = 40, 0.05
@@ -52,7 +52,7 @@ func TestJobFigures(t *testing.T) {
 	near("failed", *last.JobFailureRatio, 0.05, 0.7)
 }
 
-// Where no job ends while the load is held, how long one takes is estimated.
+// TestJobEstimate checks that the time of a job is estimated if no job ends while the load is held.
 func TestJobEstimate(t *testing.T) {
 	s := resultstest.Farm()
 	s.Jobs.Job.Events, s.Jobs.Job.Skim = 100_000, 0.5
@@ -68,8 +68,9 @@ func TestJobEstimate(t *testing.T) {
 	}
 }
 
-// A run without jobs says nothing of any; one whose jobs never compute has no
-// efficiency, and a step in which they only waited has none left.
+// TestNoEfficiency checks that a run without jobs has no figures of jobs, that a run whose jobs
+// never compute has no efficiency, and that a step in which jobs only waited has an efficiency of
+// zero.
 func TestNoEfficiency(t *testing.T) {
 	if f := of(t, resultstest.Typical()); f.OfJobs() || f.Curve[0].Jobs != nil || f.Curve[0].CPUEfficiency != nil {
 		t.Errorf("%+v", f.Curve[0].JobFigures)
@@ -89,7 +90,8 @@ func TestNoEfficiency(t *testing.T) {
 	}
 }
 
-// However unsteady it is, a job computes for no longer than it runs.
+// TestEfficiencyIsAtMostOne checks that a job computes for no longer than it runs, however unsteady
+// it is.
 func TestEfficiencyIsAtMostOne(t *testing.T) {
 	s := resultstest.Farm()
 	n := 0
@@ -107,7 +109,7 @@ func TestEfficiencyIsAtMostOne(t *testing.T) {
 	}
 }
 
-// check returns the check of that name.
+// checkNamed returns the check of that name.
 func checkNamed(t *testing.T, f *Findings, name string) Check {
 	t.Helper()
 	for _, c := range f.Validity.Checks {
@@ -119,7 +121,7 @@ func checkNamed(t *testing.T, f *Findings, name string) Check {
 	return Check{}
 }
 
-// burning is a farm whose jobs use up four cores, on purpose if burn is true.
+// burning returns a farm whose jobs use up four cores, intentionally if burn is true.
 func burning(burn bool) resultstest.Service {
 	s := resultstest.Farm()
 	s.Clients, s.Jobs.Job.Burn = []int{1, 2, 4, 8, 16, 32}, burn
@@ -144,8 +146,8 @@ func burning(burn bool) resultstest.Service {
 	return s
 }
 
-// A machine whose CPU is full because jobs burn it is the answer, not a fault
-// of the generator; the same CPU used by the generator itself is.
+// TestBurnedCPU checks that a machine whose CPU is full because jobs burn it is the limit, not a
+// fault of the generator, and that the same use by the generator itself is a fault.
 func TestBurnedCPU(t *testing.T) {
 	f := of(t, burning(true))
 	if c := checkNamed(t, f, "generator"); c.Status != OK ||
@@ -168,8 +170,8 @@ func TestBurnedCPU(t *testing.T) {
 	}
 }
 
-// Jobs that may use half of the cores of their machine are at their limit when
-// those are full.
+// TestBurnedCPUOfSomeCores checks that jobs that may use half of the cores of their machine are at
+// their limit if these cores are full.
 func TestBurnedCPUOfSomeCores(t *testing.T) {
 	s := burning(true)
 	sample := s.Sample
@@ -190,7 +192,8 @@ func TestBurnedCPUOfSomeCores(t *testing.T) {
 	}
 }
 
-// Computing that is slept late is the generator's fault, in the words of jobs.
+// TestLateComputing checks that computing that is late because of the generator's sleep is the
+// generator's fault, in a text for jobs.
 func TestLateComputing(t *testing.T) {
 	s := resultstest.Farm()
 	s.Interval = func(v *measure.Interval) {
@@ -205,14 +208,14 @@ func TestLateComputing(t *testing.T) {
 	}
 }
 
-// Requests, computing and pauses explain the time of jobs; where they overlap
-// the jobs as a whole do.
+// TestLittleOfJobs checks that requests, computing and pauses explain the time of jobs; if they
+// overlap, the jobs as a whole explain it.
 func TestLittleOfJobs(t *testing.T) {
 	s := resultstest.Farm()
 	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != OK || !shows(&c, "check.little.computing") {
 		t.Errorf("%+v", c)
 	}
-	s.Interval = func(v *measure.Interval) { v.Compute *= 0.4 } // slept longer than is said
+	s.Interval = func(v *measure.Interval) { v.Compute *= 0.4 } // slept longer than reported
 	if c := checkNamed(t, of(t, s), "Little's law"); c.Status != Fail || !shows(&c, "check.little.delayed_computing") {
 		t.Errorf("%+v", c)
 	}
@@ -227,7 +230,8 @@ func TestLittleOfJobs(t *testing.T) {
 	}
 }
 
-// A step that ends with its last job is neither too short nor unsteady, and gets more data by more jobs.
+// TestBoundedSteps checks that a step that ends with its last job is neither too short nor
+// unsteady, and gets more data by more jobs.
 func TestBoundedSteps(t *testing.T) {
 	s := resultstest.Farm()
 	s.Jobs.Each = 3

@@ -14,7 +14,7 @@ import (
 	"weir/storage"
 )
 
-// A limitRig is a service, its machines and their noise, whose limit is known.
+// A limitRig is a service with its machines and their noise, whose limit is known.
 type limitRig struct {
 	kind  string
 	want  string // Bottleneck.Resource
@@ -22,22 +22,22 @@ type limitRig struct {
 	loads []int
 	hold  int
 
-	alone, most float64 // seconds of an operation alone; operations/s that the limit allows
+	alone, most float64 // seconds of an operation alone; operations/s that the limit permits
 	shared      bool    // clients and service on one machine
 	cores       int
-	full        float64            // share of the limiting resource at its limit, as it is seen
+	full        float64            // share of the limiting resource at its limit, as in samples
 	use         map[string]float64 // shares of the other resources at the limit
 	foreign     float64            // share of the CPU that other programs use
 	second      float64            // deviation of a second's rate
 	share       float64            // deviation of a share in a second
 
 	step    []float64 // deviation of each step's rate
-	chain   float64   // this second's deviation, which hangs on the last one's
+	chain   float64   // this second's deviation, which depends on the previous deviation
 	now     float64   // this second's rate, as a share of most
 	stalled bool      // the machine stood still for a part of this second
 }
 
-// rigKinds are the kinds of limits and what has to be said of them.
+// rigKinds are the kinds of limits and the expected resources.
 var rigKinds = []struct{ kind, want string }{
 	{"CPU, all cores", ResourceCPU},
 	{"CPU that clients and service share", ResourceCPU},
@@ -55,9 +55,9 @@ var rigKinds = []struct{ kind, want string }{
 
 func (g *limitRig) between(low, high float64) float64 { return low + (high-low)*g.r.Float64() }
 
-// newLimitRig draws a rig: other resources are used by 5 to 72% at the limit,
-// in one of 30 rigs one of them by 75 to 90%, near to what counts as full; the
-// limiting one is seen at 93 to 100%, in one of 20 rigs less.
+// newLimitRig draws a rig: other resources are used by 5 to 72% at the limit, in one of 30 rigs one
+// of them by 75 to 90%, close to the bound of saturation; the limiting resource is sampled at 93 to
+// 100%, in one of 20 rigs at less.
 func newLimitRig(kind, want string, seed uint64) *limitRig {
 	g := &limitRig{kind: kind, want: want, r: rand.New(rand.NewPCG(seed, 15)), use: map[string]float64{}}
 	g.hold = 4 + g.r.IntN(9)
@@ -99,13 +99,13 @@ func newLimitRig(kind, want string, seed uint64) *limitRig {
 	return g
 }
 
-// rate is what n clients get on average: straight at first, then bent to the limit.
+// rate returns the average rate of n clients: linear at first, then bent to the limit.
 func (g *limitRig) rate(n float64) float64 {
 	x := n / g.alone / g.most
 	return g.most * x / math.Pow(1+math.Pow(x, 4), 0.25)
 }
 
-// seen is a share as one second's sample shows it.
+// seen returns a share as one second's sample shows it.
 func (g *limitRig) seen(x float64) float64 {
 	x += g.share * g.r.NormFloat64()
 	if g.stalled {
@@ -114,7 +114,7 @@ func (g *limitRig) seen(x float64) float64 {
 	return min(1, max(0, x))
 }
 
-// of is the share of a resource in this second.
+// of returns the share of a resource in this second.
 func (g *limitRig) of(resource string) float64 {
 	if resource == g.want {
 		return g.seen(g.full * min(1, g.now))
@@ -165,7 +165,7 @@ func (g *limitRig) interval(iv *measure.Interval) {
 	}
 }
 
-// sample makes what the machines go through in this second.
+// sample sets the use of the machines in this second.
 func (g *limitRig) sample(x *monitor.Sample) {
 	if x.Link != nil || x.Service != nil {
 		return
@@ -182,7 +182,7 @@ func (g *limitRig) sample(x *monitor.Sample) {
 	g.server(x)
 }
 
-// clients is the machine of the generator alone.
+// clients sets the machine of the generator.
 func (g *limitRig) clients(x *monitor.Sample) {
 	own := g.of(ResourceGenerator)
 	x.CPU = &monitor.CPU{User: min(1, own+0.02), Idle: 1 - min(1, own+0.02)}
@@ -191,7 +191,7 @@ func (g *limitRig) clients(x *monitor.Sample) {
 	x.TCP = &monitor.TCP{Established: int64(g.loads[x.Step-1])}
 }
 
-// server is the machine of the service, and of the clients where they share it.
+// server sets the machine of the service, and of the clients if they share it.
 func (g *limitRig) server(x *monitor.Sample) {
 	cores := float64(g.cores)
 	foreign := g.seen(g.foreign)
@@ -199,7 +199,7 @@ func (g *limitRig) server(x *monitor.Sample) {
 		foreign = 0
 	}
 	all := g.seen(min(1, g.use[ResourceCPU]*g.now+foreign))
-	if g.want == ResourceCPU { // others get their part of what is full
+	if g.want == ResourceCPU { // others get their share of a full CPU
 		all = max(g.of(ResourceCPU), min(1, g.full*g.now+foreign*(1-g.now)))
 	}
 	own := max(0.01, all-foreign)
@@ -247,7 +247,7 @@ func (g *limitRig) server(x *monitor.Sample) {
 	}
 }
 
-// spreadOver puts a machine's load unevenly on its cores.
+// spreadOver distributes a machine's load unevenly over its cores.
 func spreadOver(g *limitRig, cores int, share float64) []float64 {
 	all := make([]float64, cores)
 	for i := range all {
@@ -256,7 +256,7 @@ func spreadOver(g *limitRig, cores int, share float64) []float64 {
 	return all
 }
 
-// more are the samples of an emulated link, and of a server that tells of itself.
+// more returns the samples of an emulated link, and of a server that reports statistics.
 func (g *limitRig) more(end time.Time, step int) []*monitor.Sample {
 	n := float64(g.loads[step-1])
 	switch g.kind {

@@ -24,8 +24,7 @@ func loaded(t *testing.T, dir string) *data {
 	return d
 }
 
-// judgedLimits returns what is said to limit the run in dir, without the rest
-// of the findings, which takes longer.
+// judgedLimits returns the limits of the run in dir, without the other findings, which take longer.
 func judgedLimits(t *testing.T, dir string) []Bottleneck {
 	t.Helper()
 	d := loaded(t, dir)
@@ -37,7 +36,7 @@ func judgedLimits(t *testing.T, dir string) []Bottleneck {
 	return limits.Bottlenecks(curve, limits.ResourcesOf(d.run, curve), 0)
 }
 
-// A tally counts what was said of rigs of one kind.
+// A tally counts the results for rigs of one kind.
 type tally struct{ of, right, wrong, unknown int }
 
 func (t *tally) count(want string, got []Bottleneck) (wrong bool) {
@@ -54,14 +53,14 @@ func (t *tally) count(want string, got []Bottleneck) (wrong bool) {
 	return false
 }
 
-// Bars of the judgement on rigs with a known limit.
+// Bounds of the results for rigs with a known limit.
 const (
 	leastRight = 0.95
 	mostWrong  = 0.02
 )
 
-// TestKnownLimits makes runs of services whose limit is known, with the noise
-// of real machines, and counts how often it is named. Seeds are fixed.
+// TestKnownLimits makes runs of services whose limit is known, with the noise of real machines, and
+// counts the runs in which the limit is found. Seeds are fixed.
 func TestKnownLimits(t *testing.T) {
 	each, slack := 20, 0.0 // 240 rigs
 	if os.Getenv("WEIR_LONG") != "" {
@@ -96,8 +95,7 @@ func TestKnownLimits(t *testing.T) {
 	}
 }
 
-// limitsPage compares the table on the page with what was counted;
-// WEIR_UPDATE=1 writes it.
+// limitsPage compares the table on the page with the counts; WEIR_UPDATE=1 writes it.
 func limitsPage(t *testing.T, table string) {
 	t.Helper()
 	const methods = "../../docs/methods.md"

@@ -9,8 +9,9 @@ import (
 	"weir/monitor"
 )
 
-// The heaviest load tested fills the link: more load gives nothing, which needs no heavier step to be known. While the link has room,
-// or another link has, it is not known.
+// TestHeaviestLoadFillsTheLink checks the heaviest load tested if it fills the link: more load
+// cannot increase the throughput, which is known without a heavier step. It is unknown while the
+// link has capacity left, or another link has.
 func TestHeaviestLoadFillsTheLink(t *testing.T) {
 	for _, c := range []struct {
 		busy, other float64

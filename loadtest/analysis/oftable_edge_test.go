@@ -13,7 +13,8 @@ import (
 	given "weir/loadtest/analysis/table"
 )
 
-// Rows of one load are repetitions: their spread makes the interval.
+// TestTableRepetitions checks that rows of one load are repetitions: the interval is computed from
+// their spread.
 func TestTableRepetitions(t *testing.T) {
 	f := tableText(t,
 		"clients,throughput_gbps,latency (ms),error_ratio\n1,1.0,8,0\n2,2.0,8,0\n1,1.1,8,0\n2,2.2,9,0.02\n1,0.9,8,0\n2,1.8,10,0\n",
@@ -31,7 +32,8 @@ func TestTableRepetitions(t *testing.T) {
 	}
 }
 
-// Loads that rise and fall are told apart, so that both ways can be compared.
+// TestTableUpAndDown checks that rising and falling loads are distinguished, so that the two
+// directions can be compared.
 func TestTableUpAndDown(t *testing.T) {
 	f := tableText(t, "clients;MB/s\n1;10\n2;20\n4;40\n8;60\n4;20\n2;19\n1;10\n", TableOptions{})
 	if len(f.Curve) != 7 || len(f.Hysteresis) != 3 {
@@ -46,8 +48,8 @@ func TestTableUpAndDown(t *testing.T) {
 	}
 }
 
-// A law that has its maximum between the points, above all that was measured, tells
-// nothing of it: the optimum is a tested load.
+// TestTableMaximumBetweenPoints checks that a model with its maximum between the points, above all
+// measured values, is not used for the peak: the optimum is a tested load.
 func TestTableMaximumBetweenPoints(t *testing.T) {
 	text := "clients,rate (ops/s)\n"
 	for _, n := range []float64{1, 2, 4, 8, 16, 91, 108, 129, 184, 372, 1095} { // the maximum is at 44 clients
@@ -59,7 +61,8 @@ func TestTableMaximumBetweenPoints(t *testing.T) {
 	}
 }
 
-// A step is cut into four parts of equal length, however many rows there are.
+// TestTableQuarters checks that a step is cut into four parts of equal length, for any number of
+// rows.
 func TestTableQuarters(t *testing.T) {
 	text := "step,time (min),jobs,throughput (MB/s)\n"
 	for _, row := range []string{"a,0,2,10", "a,1,4,20", "a,2,4,40", "a,3,4,40", "a,4,4,40", "a,5,2,30"} { // a quarter is a row and a half
@@ -88,7 +91,7 @@ func TestTableQuarters(t *testing.T) {
 	}
 }
 
-// A table of jobs and wall clock times has a rate by Little's law.
+// TestTableOfTimes checks that a table of jobs and wall clock times has a rate by Little's law.
 func TestTableOfTimes(t *testing.T) {
 	f := tableText(t, "jobs,wall clock time (s)\n1,60\n10,360\n", TableOptions{})
 	if f.Measure != Rate || math.Abs(f.Curve[1].Operations-10.0/360) > 1e-12 || len(f.Boundaries) != 2 {
@@ -109,8 +112,8 @@ func TestTableOfTimes(t *testing.T) {
 	}
 }
 
-// Four points are enough for a line alone: that it is the best model does not
-// make them straight.
+// TestKneeOfFourPoints checks that four points, which are enough only for a line, are not straight
+// merely because the line is the best model.
 func TestKneeOfFourPoints(t *testing.T) {
 	if f := tableText(t, "threads,tps\n1,100\n2,200\n4,380\n8,400\n", TableOptions{}); f.Knee == nil || f.Knee.Clients != 4 {
 		t.Errorf("knee %+v", f.Knee)
@@ -120,7 +123,8 @@ func TestKneeOfFourPoints(t *testing.T) {
 	}
 }
 
-// A run's own curve.csv is a table as well: it gives the same curve.
+// TestTableOfOwnCurve checks that a run's own curve.csv is a table as well: it gives the same
+// curve.
 func TestTableOfOwnCurve(t *testing.T) {
 	f := tableText(t, "clients,throughput_gbps,latency (ms),error_ratio\n1,1.0,8,0\n2,2.0,8,0\n4,3,9,0.02\n8,3.1,20,0\n", TableOptions{})
 	var b bytes.Buffer
@@ -138,7 +142,8 @@ func TestTableOfOwnCurve(t *testing.T) {
 	}
 }
 
-// Thin tables get a plain sentence, and what each model would need.
+// TestThinTables checks that tables with few rows get a plain sentence, and the requirements of
+// each model.
 func TestThinTables(t *testing.T) {
 	for name, c := range map[string]struct{ text, verdict, warning string }{
 		"one row": {"clients,throughput_gbps\n4,1\n", "1.00 Gbit/s at 4 clients, the only load tested",
@@ -185,7 +190,7 @@ func TestTablePoints(t *testing.T) {
 	}
 }
 
-// Whatever a table holds, its findings can be written and say something.
+// FuzzOfTable checks that the findings of any table can be written and have contents.
 func FuzzOfTable(f *testing.F) {
 	f.Add("clients,throughput (Gbit/s)\n1,2\n2,3\n4,3.5\n8,3.5\n16,3\n32,1\n", "rows")
 	f.Add("step,time,clients,MB/s,latency (s),error_ratio\na,1,2,3,4,0\na,2,2,3,4,0\nb,1,5,3,4,50%\n", "subintervals")
@@ -209,8 +214,8 @@ func FuzzOfTable(f *testing.F) {
 	})
 }
 
-// Where the lightest load cannot be told from the best, nothing bends and
-// nothing grows.
+// TestTableOfNoise checks that there is neither a knee nor growth if the lightest load cannot be
+// distinguished from the best.
 func TestTableOfNoise(t *testing.T) {
 	f := tableText(t, "clients,Gbit/s\n1,50\n1,60\n1,75\n2,50\n2,58\n2,66\n4,30\n4,53\n4,70\n8,55\n8,66\n8,76\n", TableOptions{})
 	if got := placed(f); got != (turned{clients: 1, low: 1, high: 8}) || f.Fits.Unfit != fit.NoBetter {

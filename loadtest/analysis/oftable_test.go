@@ -34,16 +34,16 @@ func tableText(t *testing.T, text string, o TableOptions) *Findings {
 	return f
 }
 
-// printedPerJob are the values that the first document gives for each of its
-// twenty points, in Gbit/s: AverageThroughputPerJob.
+// printedPerJob returns the values that the first document gives for each of its twenty points, in
+// Gbit/s: AverageThroughputPerJob.
 func printedPerJob() []string {
 	return strings.Fields(`0.0682662 0.0434069 0.0237763 0.0298281 0.0257073 0.0240919 0.0225827 0.0223073 0.0160814 0.0149351
 		0.0140681 0.0134065 0.0132036 0.0100252 0.00902405 0.00634888 0.00578309 0.00565263 0.00477516 0.00352412`)
 }
 
-// The twenty points printed in "GridFTP-LVS Tests": its fourth-order maximum is
-// at 2161 jobs, on the order of 29 Gbit/s, and its table of throughput per job is
-// that of the same points.
+// TestTwentyPoints checks the twenty points printed in "GridFTP-LVS Tests": their fourth-order
+// maximum is at 2161 jobs, on the order of 29 Gbit/s, and the document's table of throughput per
+// job has the same points.
 func TestTwentyPoints(t *testing.T) {
 	f := tableOf(t, "gridftp/AverageThroughput.csv", TableOptions{})
 	if len(f.Curve) != 20 {
@@ -57,8 +57,8 @@ func TestTwentyPoints(t *testing.T) {
 	if math.Abs(at-2160.5153) > 1e-4 || math.Round(at) != 2161 || math.Abs(top-29.0065) > 1e-4 {
 		t.Errorf("maximum of %.3f Gbit/s at %.2f jobs, want 29.0065 at 2160.5153", top, at)
 	}
-	// The pairs are printed with six digits, and so are the quotients, which were
-	// made before that: they agree as far as those digits tell.
+	// The pairs are printed with six digits, and so are the quotients, which were computed before
+	// rounding: they agree within these digits.
 	for i, text := range printedPerJob() {
 		want, err := strconv.ParseFloat(text, 64)
 		require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestTwentyPoints(t *testing.T) {
 	}
 }
 
-// docs/methods.md prints these figures.
+// TestMethodsOfTables checks the figures printed in docs/methods.md.
 func TestMethodsOfTables(t *testing.T) {
 	page := require.File(t, "../../docs/methods.md")
 	top := tableOf(t, "gridftp/AverageThroughput.csv", TableOptions{}).Fits.Poly4.Max
@@ -87,9 +87,9 @@ func TestMethodsOfTables(t *testing.T) {
 	}
 }
 
-// In each of the five tables of subintervals, throughput per job is the quotient
-// of the other two columns to all ten digits: the quotient of means, not the
-// mean of quotients.
+// TestBatchTables checks that, in each of the five tables of subintervals, throughput per job is
+// the quotient of the other two columns to all ten digits: the quotient of means, not the mean of
+// quotients.
 func TestBatchTables(t *testing.T) {
 	for _, jobs := range []int{1000, 2000, 3000, 4000, 5000} {
 		file := fmt.Sprintf("gridftp/%djobs.csv", jobs)
@@ -114,11 +114,11 @@ func TestBatchTables(t *testing.T) {
 	}
 }
 
-// The average throughput of a batch, as printed, is the mean of its four
-// subintervals, weighted by their points, and of the few points that the division
-// by four leaves over; those must lie between nothing and the printed maximum. For
-// 1000, 3000 and 4000 jobs there are such points. The averages printed for 2000 and
-// 5000 jobs cannot follow from the printed subintervals.
+// TestBatchAverages checks the average throughput of a batch: as printed, it is the mean of its
+// four subintervals, weighted by their points, and of the few points that remain after the division
+// by four; these points must lie between zero and the printed maximum. For 1000, 3000 and 4000 jobs
+// there are such points. The averages printed for 2000 and 5000 jobs cannot follow from the printed
+// subintervals.
 func TestBatchAverages(t *testing.T) {
 	for _, c := range []struct {
 		jobs, points, each   int
@@ -143,7 +143,7 @@ func TestBatchAverages(t *testing.T) {
 		}
 		left := float64(c.points - 4*c.each)
 		follows := math.Abs(off) < 0.0005
-		if left != 0 { // what the points left over (or counted twice) must be on average
+		if left != 0 { // required average of the points left over (or counted twice)
 			rest := (c.average*float64(c.points) - mean*float64(4*c.each)) / left
 			follows = rest >= 0 && rest <= c.most
 		}
@@ -153,11 +153,11 @@ func TestBatchAverages(t *testing.T) {
 	}
 }
 
-// The boundary conditions that the MONARC note lists in its conclusions, from the
-// numbers that it prints. Its text asks for a mean wall clock time under ten times
-// that of one job "for each configuration", but all of its list uses 600 s, which
-// is ten times the single job on the fastest network: with that limit the list
-// follows, with each configuration's own it does not.
+// TestMonarcBoundaries checks the boundary conditions that the MONARC note lists in its
+// conclusions, from the numbers that it prints. Its text requires a mean wall clock time under ten
+// times the time of one job "for each configuration", but its whole list uses 600 s, which is ten
+// times the time of the single job on the fastest network: with that limit the list follows, with
+// the limit of each configuration it does not.
 func TestMonarcBoundaries(t *testing.T) {
 	const limit = "latency_mean <= 600s"
 	for _, c := range []struct {

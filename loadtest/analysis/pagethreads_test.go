@@ -7,8 +7,8 @@ import (
 	"weir/internal/require"
 )
 
-// A core that is full because of the threads of the built-in server's pages is called so; of another server
-// the same core is one core.
+// TestPageThreadsAreNamed checks the name of a core that is full because of the threads of the
+// built-in server's pages; for another server the same core is one core.
 func TestPageThreadsAreNamed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	require.NoError(t, newLimitRig("one thread", ResourceCore, 7).service().Write(dir))

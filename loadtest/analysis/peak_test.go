@@ -11,7 +11,8 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// A result whose interval contains zero is no peak, at one load and at several: headline, check and JSON say so.
+// TestNoPeakCanBeNamed checks that a result whose interval contains zero is not a peak, for one
+// load and for several: headline, check and JSON agree.
 func TestNoPeakCanBeNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		clients []int

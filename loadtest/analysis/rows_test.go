@@ -14,7 +14,7 @@ import (
 	"weir/monitor"
 )
 
-// Cells that hold anything come back from encoding/csv as they were.
+// TestRowsAreCSV checks that encoding/csv reads cells with arbitrary contents unchanged.
 func TestRowsAreCSV(t *testing.T) {
 	want := []string{"plain", "host-1.example.org:1094", "", "a,b", `a"b`, " a", "a\nb", `\.`, "é", "'=x", "a;b", "{}"}
 	var out []byte
@@ -35,7 +35,7 @@ func TestRowsAreCSV(t *testing.T) {
 	}
 }
 
-// A line of a table takes no memory of its own.
+// TestRowsMakeNoGarbage checks that a line of a table allocates no memory.
 func TestRowsMakeNoGarbage(t *testing.T) {
 	iv := &measure.Interval{Start: resultstest.Start(), Seconds: 1, Step: 1, Phase: measure.Measured, Clients: 4,
 		Server: "store01.example.org:1094", Sum: measure.Sum{Done: 7}}

@@ -13,7 +13,8 @@ import (
 	"weir/storage"
 )
 
-// What was read of a run adds up to its sums, in time and by server and class.
+// TestSeriesAddUp checks that the series of a run add up to its sums, in time and by server and
+// class.
 func TestSeriesAddUp(t *testing.T) {
 	tier.Slow(t, "analyzes minutes of a run second by second")
 	s := resultstest.Typical()
@@ -62,7 +63,8 @@ func TestSeriesAddUp(t *testing.T) {
 	}
 }
 
-// A task's wall clock time follows from Little's law, without the pauses.
+// TestTaskSeconds checks that a task's wall clock time follows from Little's law, without the
+// pauses.
 func TestTaskSeconds(t *testing.T) {
 	s := resultstest.Typical()
 	s.Clients, s.Think, s.Noise = []int{4, 64}, 0.5, 0
@@ -80,7 +82,8 @@ func TestTaskSeconds(t *testing.T) {
 	}
 }
 
-// The best model has a band that holds its own curve, others have none.
+// TestBandOfTheBestModel checks that the best model has a band that contains its own curve, and
+// that other models have no band.
 func TestBandOfTheBestModel(t *testing.T) {
 	f, _, err := AnalyzeWithSeries(written(t, resultstest.Typical()))
 	require.NoError(t, err)

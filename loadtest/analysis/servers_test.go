@@ -14,8 +14,8 @@ import (
 	"weir/storage"
 )
 
-// cluster is a service of a redirector and two data servers; the redirector
-// refuses some, and half of the operations wait.
+// cluster returns a service of a redirector and two data servers; the redirector refuses some
+// operations, and half of the operations wait.
 func cluster() resultstest.Service {
 	s := resultstest.Typical()
 	s.Clients, s.Duration = []int{1, 16}, 5
@@ -73,7 +73,8 @@ func TestServersShareEachStep(t *testing.T) {
 	}
 }
 
-// What was never seen is not in the findings, and an empty cell of the table.
+// TestRedirectsInTables checks that quantities without data are absent from the findings, and empty
+// cells of the table.
 func TestRedirectsInTables(t *testing.T) {
 	for _, c := range []struct {
 		s    resultstest.Service

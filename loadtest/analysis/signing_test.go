@@ -8,7 +8,8 @@ import (
 	"weir/storage"
 )
 
-// Where a login could sign, the report says whether requests were signed.
+// TestWorkSaysWhetherRequestsAreSigned checks that the report mentions whether requests were signed
+// if a login permits signatures.
 func TestWorkSaysWhetherRequestsAreSigned(t *testing.T) {
 	for name, c := range map[string]struct {
 		driver  storage.DriverName

@@ -9,7 +9,7 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// farAndNear is a farm whose jobs run at two sites, a quarter of them far away.
+// farAndNear returns a farm whose jobs run at two sites, a quarter of them far away.
 func farAndNear() resultstest.Service {
 	s := resultstest.Farm()
 	s.Clients, s.Duration = []int{4, 8, 40}, 40
@@ -18,7 +18,8 @@ func farAndNear() resultstest.Service {
 	return s
 }
 
-// Each site has its own figures, and those of all sites together are the step's.
+// TestSites checks that each site has its own figures, and that the figures of all sites together
+// are the figures of the step.
 func TestSites(t *testing.T) {
 	s := farAndNear()
 	s.Jobs.Failed = 0.1
@@ -58,8 +59,8 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// A site that nothing is told of in some seconds was idle then, and one that the
-// plan does not know has no planned clients.
+// TestASiteThatIsIdleForAWhile checks that a site without data in some seconds was idle then, and
+// that a site that is not in the plan has no planned clients.
 func TestASiteThatIsIdleForAWhile(t *testing.T) {
 	s := farAndNear()
 	s.Links = s.Links[1:]

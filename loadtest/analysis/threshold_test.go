@@ -15,7 +15,7 @@ func concluding(f *Findings) *conclusion { return &conclusion{Findings: f, c: f.
 
 func ref[T any](x T) *T { return &x }
 
-// TestEveryMeasureIsFound gives each measure of a step a value of its own.
+// TestEveryMeasureIsFound assigns a different value to each measure of a step.
 func TestEveryMeasureIsFound(t *testing.T) {
 	of := func(x float64) *Quantiles {
 		return &Quantiles{Count: 1, Mean: x, P50: x + 1, P90: x + 2, P99: x + 3, P999: x + 4, Max: x + 5}
@@ -69,8 +69,8 @@ func TestEveryMeasureIsFound(t *testing.T) {
 	}
 }
 
-// A run whose range ended below the maximum tells that the optimum is not
-// lighter than its heaviest step, and nothing else.
+// TestThresholdsOfTheWholeRun checks that a run whose range ended below the maximum only shows that
+// the optimum is not lighter than its heaviest step.
 func TestThresholdsOfTheWholeRun(t *testing.T) {
 	rising := &Findings{Measure: Throughput, Curve: []Step{{Clients: 1000, Throughput: 1e8, Done: 1},
 		{Step: 2, Clients: 5000, Throughput: 4e8, Done: 1}}}
@@ -134,7 +134,8 @@ func TestThresholdsSayWhereTheyAreNotCertain(t *testing.T) {
 	}
 }
 
-// What ended a run stays broken, whatever the last seconds did.
+// TestThresholdThatEndedTheRunIsBroken checks that a threshold that ended a run stays broken,
+// regardless of the last seconds.
 func TestThresholdThatEndedTheRunIsBroken(t *testing.T) {
 	d := &steps.Run{Events: []*measure.Event{{Kind: "warning", Text: "rate > 1/s or stop: no"},
 		{Kind: measure.EventThreshold, Reason: "p99 < 1s or stop", Stopped: &measure.StoppedStep{Step: 2, Seconds: 3, Clients: 4, Value: 2}}}}

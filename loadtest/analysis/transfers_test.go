@@ -17,9 +17,9 @@ import (
 	"weir/storage"
 )
 
-// transferred writes a record of one case: two files from A to C in two seconds, of
-// which one was tried twice and one did not arrive. The door of A counts lost of its
-// bytes less.
+// transferred writes a record of one case with three files to C: two files from A arrive within two
+// seconds, one of them at the second attempt, and the third file does not arrive. The endpoint of A
+// counts lost fewer bytes.
 func transferred(t *testing.T, lost int64) *Findings {
 	t.Helper()
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -99,7 +99,7 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// The doors must have seen what the movers say they moved.
+// TestTransferEnds checks that the endpoints must have counted the bytes that the movers report.
 func TestTransferEnds(t *testing.T) {
 	for lost, want := range map[int64]string{0: OK, 60_000_000: Warn, 200_000_000: Fail} {
 		f := transferred(t, lost)

@@ -15,8 +15,8 @@ import (
 	"weir/monitor"
 )
 
-// told is a run of two steps of 8 clients in processes, with events added and
-// half of the clients gone from the second on if gone.
+// told analyzes a run of two steps of 8 and 16 clients in processes, with additional events. The
+// share gone of the clients of the second step is absent.
 func told(t *testing.T, gone float64, events ...measure.Event) *Findings {
 	t.Helper()
 	s := resultstest.Typical()
@@ -68,7 +68,8 @@ func TestLostWorkers(t *testing.T) {
 	}
 }
 
-// Analyze a step it is recorded how many workers, and how many clients on average, it lacked.
+// TestMissingWorkersAreCounted checks that the number of workers, and the average number of
+// clients, that a step lacked is recorded.
 func TestMissingWorkersAreCounted(t *testing.T) {
 	came := func(name string, after time.Duration) measure.Event {
 		return measure.Event{Kind: measure.EventWorker, Time: resultstest.Start().Add(after),
@@ -100,8 +101,9 @@ func TestMissingWorkersAreCounted(t *testing.T) {
 	}
 }
 
-// A generator that its CPU quota stops is not ok, however little of its machine it uses. Where the service is in the same group,
-// the CPU that both have is the limit.
+// TestGeneratorIsThrottled checks that a generator that its CPU quota stops is not ok, however
+// little of its machine it uses. If the service is in the same group, the CPU of the two processes
+// is the limit.
 func TestGeneratorIsThrottled(t *testing.T) {
 	for name, c := range map[string]struct {
 		quota, clients, servers float64 // cores
@@ -139,7 +141,8 @@ func TestGeneratorIsThrottled(t *testing.T) {
 	}
 }
 
-// A generator that may use one core of four is full at one core.
+// TestGeneratorWithAQuota checks that a generator that may use one core of four is saturated at one
+// core.
 func TestGeneratorWithAQuota(t *testing.T) {
 	s := limit(func(x *monitor.Sample, _, _ float64) {
 		if x.Role == hosts.Client {
