@@ -26,7 +26,7 @@ type Knee struct {
 	Clients     int      `json:"clients"`
 	ClientsLow  *float64 `json:"clients_low"` // 95% interval by bootstrap
 	ClientsHigh *float64 `json:"clients_high"`
-	Throughput  float64  `json:"throughput_bytes_per_second"` // interpolated between the neighboring tested steps
+	Throughput  float64  `json:"throughput_bytes_per_second"` // interpolated between tested steps
 	Operations  float64  `json:"operations_per_second"`
 	Step        int      `json:"tested_step"` // the nearest tested step
 	Tested      int      `json:"tested_clients"`
@@ -48,7 +48,7 @@ type Optimum struct {
 	ClientsLow  int      `json:"clients_low"`
 	ClientsHigh int      `json:"clients_high"`                // the true best load is in this range in 97.5% of cases
 	Equals      []int    `json:"equal_steps"`                 // indistinguishable steps, the lightest first; one of each load
-	Throughput  float64  `json:"throughput_bytes_per_second"` // measured in Step, as the following fields
+	Throughput  float64  `json:"throughput_bytes_per_second"` // measured in Step, like the next fields
 	Low         *float64 `json:"throughput_low"`              // 95% interval; nil: unknown
 	High        *float64 `json:"throughput_high"`
 	Operations  float64  `json:"operations_per_second"`

@@ -28,14 +28,14 @@ type Findings struct {
 	Model    scenario.Model  `json:"model"`                  // closed or open
 	Measure  string          `json:"measure"`                // Throughput or Rate
 	Sessions *float64        `json:"sessions_per_operation"` // that clients opened while load was held; nil: no operation ended
-	Renewed  int64           `json:"renewed,omitempty"`      // number of times that client processes read renewed credentials again
-	Ending   *measure.Ending `json:"ending"`                 // reason of the end; nil: the run continues, or was killed
+	Renewed  int64           `json:"renewed,omitempty"`      // number of times that clients read renewed credentials
+	Ending   *measure.Ending `json:"ending"`                 // reason for the end; nil: it continues, or was killed
 	// the result in one line of at most 100 letters if its numbers permit: value with interval,
 	// load, limit
 	Headline string            `json:"headline"`
 	Verdict  string            `json:"verdict"`          // begins with Headline; one fact per line
 	Facts    []fact.Fact       `json:"facts"`            // of Verdict
-	Search   string            `json:"search,omitempty"` // last decision of a search, the reason of its end
+	Search   string            `json:"search,omitempty"` // last decision of a search, which ended it
 	Validity validity.Validity `json:"validity"`
 	Curve    []steps.Figures   `json:"curve"`
 	// Correlation is the correlation of neighboring batch means within the steps, by which all
@@ -55,9 +55,9 @@ type Findings struct {
 
 	Subintervals []steps.Subinterval `json:"subintervals"`
 	Fits         *Fits               `json:"fits"`          // nil: too few steps
-	Power        *Operating          `json:"maximum_power"` // the highest throughput divided by latency
+	Power        *Operating          `json:"maximum_power"` // highest throughput divided by latency
 	Collapse     *Collapse           `json:"collapse"`      // nil: throughput did not collapse
-	Hysteresis   []Hysteresis        `json:"hysteresis"`    // of loads held both on the way up and down
+	Hysteresis   []Hysteresis        `json:"hysteresis"`    // of loads held on the way up and down
 	Boundaries   []Boundary          `json:"boundaries"`
 	Bottleneck   []limits.Bottleneck `json:"bottleneck"` // in the order of saturation
 	Balance      *limits.Balance     `json:"balance"`    // nil: fewer than two servers shared the load, or unknown

@@ -47,7 +47,7 @@ func (r *record) text(s string) {
 	*r = append(*r, ',')
 	s = text(s)
 	for i := range len(s) {
-		if c := s[i]; c < '-' || c > 'z' || c == '\\' { // letters, digits and the characters of host names
+		if c := s[i]; c < '-' || c > 'z' || c == '\\' { // letters, digits, host names
 			*r = append(*r, quoted(s)...)
 			return
 		}

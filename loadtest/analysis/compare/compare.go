@@ -29,7 +29,7 @@ type Comparison struct {
 
 	Facts []fact.Fact `json:"facts"` // of Verdicts and Warnings
 
-	Conditions []Condition `json:"conditions"` // of scenario and machine, that differ between groups
+	Conditions []Condition `json:"conditions"` // of scenario and machine, if groups differ
 }
 
 // A Pair compares group B with group A.
@@ -42,8 +42,8 @@ type Pair struct {
 	Verdict string      `json:"verdict"`
 	Method  string      `json:"method"`  // of this decision
 	Facts   []fact.Fact `json:"facts"`   // of Verdict and Method
-	Blocks  int         `json:"blocks"`  // pairs of a run of A and a run of B that followed each other; 0: no blocks
-	Blocked bool        `json:"blocked"` // the tests compare within blocks, as the level moves from block to block
+	Blocks  int         `json:"blocks"`  // pairs of consecutive runs of A and B; 0: no blocks
+	Blocked bool        `json:"blocked"` // tests compare within blocks, as levels move
 	Overall Shift       `json:"overall"` // first metric, mean over the common steps
 	Load    string      `json:"load"`    // unit of the loads: clients, jobs or arrivals/s
 	Steps   []StepShift `json:"steps"`   // by load
@@ -68,7 +68,7 @@ const (
 	Worse     = "worse"
 	Different = "different" // of a metric that is neither good nor bad
 	NotShown  = "no difference shown"
-	Alone     = "only if looked at alone" // p below 0.05, but not after the correction for all compared numbers
+	Alone     = "only if looked at alone" // p below 0.05, but not after correction for all tested numbers
 	TooFew    = "too few runs"            // no arrangement of so few runs would be called different
 	Equal     = "equal"                   // all numbers of the two groups are the same
 )
@@ -85,7 +85,7 @@ type Shift struct {
 	Low      *float64 `json:"low"`    // 95% interval; nil: too few runs
 	High     *float64 `json:"high"`   //
 	P        *float64 `json:"p"`      // nil: too few runs
-	Adjusted *float64 `json:"p_holm"` // corrected for all compared numbers; nil for the overall test
+	Adjusted *float64 `json:"p_holm"` // corrected for all tested numbers; nil: overall test
 	Result   string   `json:"result"` // Better, Worse, ...
 	ALow     *float64 `json:"a_low"`  // of a single run: 95% interval within it
 	AHigh    *float64 `json:"a_high"` //

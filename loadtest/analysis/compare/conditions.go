@@ -15,7 +15,7 @@ import (
 // A Condition is a key of the scenario or of the machine whose values differ between groups.
 type Condition struct {
 	Name   string   `json:"name"`   // as in plan.json and about.json: workload.timeout, environment.kernel
-	Values []string `json:"values"` // by group; if runs differ within a group all values, separated by semicolons; "": the key is absent
+	Values []string `json:"values"` // by group; if its runs differ all values, separated by semicolons; "": absent
 	Meant  bool     `json:"meant"`  // it is a factor of the campaign
 }
 

@@ -27,8 +27,8 @@ type Effects struct {
 	Scatter      *float64    `json:"scatter"` // standard deviation from run to run, without blocks and factors
 	Detail       string      `json:"detail"`
 	Facts        []fact.Fact `json:"facts"`        // of Detail
-	Main         []Effect    `json:"main"`         // of each level of each factor, over all levels of the other factors
-	Interactions []Effect    `json:"interactions"` // of two factors together, the significant interactions first
+	Main         []Effect    `json:"main"`         // of each level of each factor, over all levels of others
+	Interactions []Effect    `json:"interactions"` // of two factors together, the significant first
 }
 
 // An Effect is the change that one level causes in comparison with the first level. With another

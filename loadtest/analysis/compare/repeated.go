@@ -25,7 +25,7 @@ type Repeated struct {
 	Runs     []*Run         `json:"runs"`
 	Lost     []string       `json:"missing"` // run directories that could not be read, and why
 	Load     string         `json:"load"`    // unit of the loads: clients, jobs or arrivals/s
-	Steps    []RepeatedStep `json:"steps"`   // by load, of all loads that more than half of the runs held
+	Steps    []RepeatedStep `json:"steps"`   // by load, for loads that more than half of the runs held
 	PerRun   []Across       `json:"per_run"` // metrics that are one number of a run
 	Warnings []string       `json:"warnings"`
 
@@ -127,7 +127,7 @@ func across(m *Metric, runs []*Run, of func(*Run) (float64, bool)) (Across, bool
 	}
 	a.Mean = stats.Mean(a.Values)
 	v, ok := stats.MeanInterval(a.Values)
-	if same := a.Values[0]; slices.Min(a.Values) == same && slices.Max(a.Values) == same { // without the rounding errors of a sum
+	if same := a.Values[0]; slices.Min(a.Values) == same && slices.Max(a.Values) == same { // without rounding errors
 		a.Mean, v = same, stats.Interval{Low: same, High: same}
 	}
 	if ok {

@@ -22,8 +22,8 @@ type Run struct {
 	Name   string             `json:"run"` // unique name of the run
 	Start  time.Time          `json:"start"`
 	Status string             `json:"status"` // as in its validity
-	Block  int                `json:"block"`  // repetition within a campaign, from 1; 0 without a campaign
-	Value  *float64           `json:"value"`  // mean of the first metric over the common steps; nil if it lacks one of them
+	Block  int                `json:"block"`  // repetition in a campaign, from 1; 0: no campaign
+	Value  *float64           `json:"value"`  // first metric, mean over the common steps; nil: it lacks a step
 	Levels map[string]string  `json:"levels,omitempty"`
 	Found  *analysis.Findings `json:"-"`
 

@@ -23,7 +23,7 @@ type Backends struct {
 	declared int                             // number of backends in the plan
 	hosts    []monitor.Host                  // of the plan, by index
 	known    map[string]int                  // index by the name of a server
-	self     string                          // host of the samples of this machine; "": any host that is not in the plan
+	self     string                          // host of this machine's samples; "": any host not in the plan
 	steps    map[int]map[int]*backendSum     // by step and index; step 0 is the whole run
 	whole    hosts.Holds                     // from the first interval to the last
 	series   steps.Binned[int, backendCount] // by index
@@ -38,14 +38,14 @@ type sourceOf struct {
 }
 
 // A backendSum is the sum of the samples of one backend in one step, or in the whole run. Bytes are
-// bytes of payload, as far as it can be separated.
+// bytes of payload, as far as payload can be separated.
 type backendSum struct {
 	logged, wire, passed, reported       float64    // by its log, its interface, the balancer, and itself
 	running, sessions, queue, own, busy  hosts.Mean // own: cores of its processes; busy: of the fuller direction of its interface
 	connected                            float64
 	limit, weight                        int
 	status                               string
-	late                                 float64 // of the whole run: passed by the balancer, including bytes that it counted late
+	late                                 float64 // of the whole run: passed by the balancer, with late counts
 	untimely, hasLog, hasWire, hasReport bool
 }
 

@@ -99,7 +99,7 @@ func (bs *Backends) Balance(curve *steps.Curve) *Balance {
 // places lists the backends: the backends of the plan, and other servers with operations or
 // failures of clients; if there are no such other servers, the servers that a balancer reports. If
 // clients and a balancer use different names for the same servers, only hosts of the plan with name
-// and address connect the names.
+// and address relate the names to each other.
 func (bs *Backends) places(seen map[int]map[int]*measure.Sum) []int {
 	named, reported := map[int]bool{}, map[int]bool{}
 	for _, all := range seen {
@@ -182,7 +182,7 @@ func (bs *Backends) backend(s *steps.Working, place int, seen *measure.Sum) step
 	if place < bs.declared {
 		h := &bs.hosts[place]
 		if h.TransferLog != "" && x.Log == nil {
-			x.Log, x.Transfers = new(float64), new(float64) // no line of the log belongs to this step
+			x.Log, x.Transfers = new(float64), new(float64) // no line of it is in this step
 		}
 		if k := slices.IndexFunc(s.Hosts, func(o hosts.HostFigure) bool { return o.Host == h.Name && o.CPU != nil }); k >= 0 {
 			x.CPU = s.Hosts[k].CPU

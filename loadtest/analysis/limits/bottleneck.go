@@ -21,7 +21,7 @@ type Bottleneck struct {
 	From     int     `json:"from_clients"`            // of that step
 	Shared   bool    `json:"shared"`                  // clients and service share it
 	Threads  int     `json:"threads,omitempty"`       // of a core that is the built-in server's: threads that serve its pages
-	Foreign  float64 `json:"foreign_ratio,omitempty"` // share of a CPU that other programs and guests used in that step
+	Foreign  float64 `json:"foreign_ratio,omitempty"` // share of a CPU that other programs and guests used
 	Reason   string  `json:"reason,omitempty"`        // of LimitUnknown: ReasonUnwatched and the like
 	// of LimitUnknown: resources that may limit, and cannot be ruled out; of LimitNone: resources
 	// that may be saturated next
@@ -42,7 +42,7 @@ func (b *Bottleneck) add(facts ...fact.Fact) {
 // Values of Bottleneck.Reason.
 const (
 	ReasonUnwatched = "unwatched"      // the machines of the service, or the generator, were not watched, or only some of them
-	ReasonNoise     = "noise"          // the use of a resource is too near to its limit, or too noisy, to decide
+	ReasonNoise     = "noise"          // the use of a resource is too near to its limit, or too noisy
 	ReasonGrowth    = "growth"         // the noise hides whether the curve still grows
 	ReasonForeign   = "other programs" // other programs, or guests of the hypervisor, used the rest
 )
@@ -64,8 +64,8 @@ type Candidate struct {
 
 // Values of Bottleneck.Resource that ResourceUsage.Resource does not have.
 const (
-	LimitLatency = "latency"           // no resource is saturated: each client waits for its own operations
-	LimitInside  = "inside the server" // all watched resources are clearly not saturated, and throughput does not grow
+	LimitLatency = "latency"           // no resource is full: each client waits for its operations
+	LimitInside  = "inside the server" // all watched resources are clearly free, and the curve is flat
 	LimitUnknown = "unknown"           // see Bottleneck.Reason and Candidates
 	LimitNone    = "none"              // no limit was reached in the tested range
 )
@@ -102,7 +102,7 @@ func Bottlenecks(curve *steps.Curve, res Resources, best int) []Bottleneck {
 type sorted struct {
 	causes []full      // may be the limit; the first is named
 	later  []full      // saturated only beyond the load at which the curve levels off
-	doubts []full      // saturated, but the curve has grown too much since: busy loops may use all of it
+	doubts []full      // saturated, but the curve grew too much since: busy loops
 	before []fact.Fact // on resources that are saturated and do not limit
 }
 

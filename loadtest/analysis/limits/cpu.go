@@ -137,7 +137,7 @@ func coreUse(h *hosts.Host, foreign float64) (best usage, thread bool) {
 		u.reached = u.reached && foreign < partOfCore // otherwise other programs may fill it
 		take(u, false)
 	}
-	if len(h.Groups) == 0 && h.Serves() { // its processes were not watched: one thread may use as much as all of them
+	if len(h.Groups) == 0 && h.Serves() { // not watched: one thread may use as much as all
 		most = max(most, min(1, h.Share(hosts.ResourceCPU, *h.CPU).High()*float64(h.Cores)))
 	}
 	limit := boundOf(hosts.ResourceCore).clear

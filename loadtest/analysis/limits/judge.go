@@ -106,7 +106,7 @@ func (j *judgment) cpu(s *steps.Working) {
 		}
 		j.reach(s.Throttled, throttledWarn, fail, fact.New("limit.generator.throttled", "share", s.Throttled))
 	}
-	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 && !s.Programs { // real clients have their own CPU time: at most a warning
+	if n := clientMachines(s); n > 0 && s.ExternalCores > 0 && !s.Programs { // real clients have their own cost: at most a warning
 		j.reach(s.ExternalCores/n, generatorWarn, math.Inf(1), fact.New("limit.generator.programs", "used", s.ExternalCores, "cores", n))
 	}
 }

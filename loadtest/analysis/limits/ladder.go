@@ -16,7 +16,7 @@ const (
 	growthSlip = 0.05 // tolerance for noise
 	leastRange = 1.25 // least factor between the loads of a curve
 	roomSlip   = 1.1  // tolerance for noise in the growth that a saturated resource permits
-	efficiency = 2    // largest growth after all cores are full, as each operation costs less among many clients
+	efficiency = 2    // largest growth with full cores, as operations cost less among many clients
 	noInterval = 0.1  // half of the interval of a yield without an interval, as a share of it
 )
 

@@ -179,7 +179,7 @@ func (l *ladder) exclude(b *Bottleneck, from int, v *sorted) {
 	}
 }
 
-// coresWanted is the share of time during which a runnable task waits for a core from which cores are
+// coresWanted is the share of time in which a runnable task waits for a core from which cores are
 // wanting: on machines whose cores are full it is 64% to 75%.
 const coresWanted = 0.6
 

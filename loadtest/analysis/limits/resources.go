@@ -41,14 +41,14 @@ func boundOf(resource string) bound {
 
 // Bounds that are not shares.
 const (
-	leastQueue   = 1.5   // requests at a disk: with fewer requests a second one would hardly have waited
-	deepQueue    = 32    // requests at a disk: as many as make it busy, however many it serves in parallel
+	leastQueue   = 1.5   // requests at a disk: with fewer, a second one would hardly have waited
+	deepQueue    = 32    // requests at a disk: enough to keep it busy, however many it serves in parallel
 	queueGrows   = 1.25  // factor by which a disk's queue must grow with the load unless it is deep
 	busyThreads  = 0.9   // share of a pool's threads, if jobs wait for a thread
 	waitingJobs  = 0.5   // mean number of jobs that wait for a thread
 	leastMemory  = 0.03  // share of the memory that is available
 	swapGrew     = 0.005 // of the memory, in one step
-	fewWaiting   = 0.1   // mean number of jobs waiting for a thread, below which threads are not scarce
+	fewWaiting   = 0.1   // mean number of jobs waiting for a thread; below, threads are not scarce
 	leastOnDisk  = 0.002 // of the payload that a disk must move to limit it: a slow disk takes a few hundred times as long as memory
 	leastTraffic = 1e5   // bytes per second from which traffic is listed
 	leastShare   = 0.001 // of an interface's speed, or of the time a link was sending, the same
@@ -61,7 +61,7 @@ type usage struct {
 	reached, holds bool    // used up at this step, by the lower end; nearly so, as heavier steps need it
 	near, clear    bool    // used up by the mean; not used up, by the upper end
 	foreign        float64 // part of the use that certainly belongs to neither side
-	own            float64 // part that may belong to a side: the time of interrupts belongs to no watched process
+	own            float64 // part that may belong to a side, such as the time of interrupts
 	depth          float64 // of a disk: its queue
 	group          float64 // mean share of the disks that share its work, 0: it has no other disk
 }
@@ -257,7 +257,7 @@ func linkUses(h *hosts.Host) []usage {
 			all = append(all, amount(hosts.ResourceNetwork, h, fact.New("limit.use.link.unlimited", "rate", w.Carried, "direction", way)))
 		}
 	}
-	if len(all) == 2 && shareOf(all[1].Share) > shareOf(all[0].Share) { // the fuller direction represents the link
+	if len(all) == 2 && shareOf(all[1].Share) > shareOf(all[0].Share) { // the fuller direction counts
 		all[0] = all[1]
 	}
 	return all[:min(len(all), 1)]

@@ -14,7 +14,7 @@ type full struct {
 	resource, host string
 	onset          int     // index in the ladder
 	use            *usage  // at the onset
-	let            int     // a heavier step at which less was used, as the yield had fallen; -1: no step
+	let            int     // a heavier step with less use, as the yield had fallen; -1: no step
 	own            float64 // largest part of it that clients and service used from the onset on
 	threads        int     // of a core that is the built-in server's: threads that serve its pages
 }

@@ -27,8 +27,8 @@ const (
 type count struct {
 	source  string
 	clients float64 // bytes: of the load, and of checks that read back written files
-	more    float64 // bytes that the source may count in addition: of files that the server read again for a check
-	less    float64 // bytes that it may not count: requests if only responses are counted, and the reverse
+	more    float64 // bytes that it may count in addition: of files that the server read for a check
+	less    float64 // bytes that it may not count: requests, if only responses count, or the reverse
 	edges   float64 // bytes that may have moved within the compared time or outside of it
 	there   float64
 	seconds float64

@@ -10,9 +10,9 @@ import (
 
 // Validity reports whether the numbers can be relied on.
 type Validity struct {
-	Status string  `json:"status"` // valid, suspect (a check warns), invalid (a check fails); unchecked for tables
+	Status string  `json:"status"` // valid, suspect (a check warns), invalid (one fails); tables: unchecked
 	Checks []Check `json:"checks"`
-	Notes  []Note  `json:"notes"` // on data that could not be checked, which is no evidence of a problem
+	Notes  []Note  `json:"notes"` // on unchecked data, which is no evidence of a problem
 }
 
 // States of a result.

@@ -123,7 +123,7 @@ func (b *ByteSums) addProc(s *monitor.Sample, p *monitor.Proc, v *span, overhead
 	case b.run.Up == 0:
 		b.add(source{"written", p.Name, s.Host}, float64(p.Written), v.moved*overhead, v, count{partial: true, role: s.Role, less: asked})
 		b.add(source{"written and read", p.Name, s.Host}, float64(p.Written+p.Read), v.moved*overhead, v, count{partial: true, role: s.Role})
-	case b.run.Down == 0: // a server need not read a file to send it, or to compute its checksum, but it may
+	case b.run.Down == 0: // a server may read a file to send it, or for its checksum
 		b.add(source{"read", p.Name, s.Host}, float64(p.Read), (v.moved-v.readBack)*overhead, v,
 			count{partial: true, role: s.Role, less: asked, more: v.readBack + v.summed})
 	}

@@ -35,7 +35,7 @@ func TestCheckLinks(t *testing.T) {
 		}
 	}
 	d := &Evidence{Run: &steps.Run{Plan: &scenario.Plan{Links: scenario.Links{{Name: "far", Spec: link.Spec{Trunk: "line"}}, {Name: "line"}}}}}
-	for moved, status := range map[float64]string{1000: Warn, 600: OK} { // the trunk carries the bytes of the link, and no more
+	for moved, status := range map[float64]string{1000: Warn, 600: OK} { // the trunk carries as much as the link
 		carries := func(host string, over ...string) hosts.HostFigure {
 			return hosts.HostFigure{Host: host, Link: &hosts.LinkFigure{Over: over, ToClients: hosts.WayFigure{Carried: 500},
 				FromClients: hosts.WayFigure{Carried: 50}}}

@@ -19,13 +19,13 @@ const (
 	leastOutage      = 1.0  // s without a success
 	leastExpected    = 20.0 // successes expected in that time from the rate of the other seconds: by chance all fail to occur once in 10^8
 	fewestExpected   = 5.0  // the same if operations failed in that time
-	leastCyclesAway  = 3.0  // cycles of one client (operation and pause): clients may all wait for the same slow response
-	repeatedStalls   = 3    // so many stalls of similar length without failures are normal for the service, and exclude no step
+	leastCyclesAway  = 3.0  // cycles of a client (operation and pause): all may wait for one slow response
+	repeatedStalls   = 3    // so many similar stalls without failures are normal, and exclude no step
 	longestBurst     = 1.5  // s from burst to burst: a service that is stopped is away for longer
 	burstShare       = 0.25 // of the seconds in which operations ended, between the first and the last of each: less of it is bursts
 	leastBursts      = 3    // least number of seconds for a decision
 	outageShare      = 0.01 // of a step's measurement time: a step that lost more does not count
-	leastFlow        = 0.05 // of a step's mean flow of payload: a smaller flow without an ended operation is the rest of buffers
+	leastFlow        = 0.05 // of a step's mean flow: less, without an ended operation, is the rest of buffers
 	leastWrong       = 5    // wrong payloads: fewer of them are not significant
 	generatorStalled = 1.5  // s that an interval lasts which should last 1 s at most
 )
@@ -46,7 +46,7 @@ type Outage struct {
 	Seconds float64       `json:"seconds"`
 	Class   storage.Class `json:"class,omitzero"` // of most failures
 	Error   string        `json:"error,omitempty"`
-	Failed  int64         `json:"failed"` // operations that failed in the seconds that overlap with it
+	Failed  int64         `json:"failed"` // failed operations in the seconds that overlap with it
 	Ended   bool          `json:"ended"`  // a success followed
 
 	lost bool // no success followed in the whole run: the service was lost

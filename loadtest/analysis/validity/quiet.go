@@ -30,7 +30,7 @@ func checkQuiet(curve *steps.Curve) Check {
 		spare := s.Spare()
 		for h := range basics.Each(s.Machines) {
 			share, ok := h.Others(s.External())
-			if !ok || h.Simulated { // a simulated service sleeps while a real service computes: others take little from it
+			if !ok || h.Simulated { // a simulated service sleeps where a real service computes: others take little
 				continue
 			}
 			lost, stolen := h.Lost(s.External()), basics.Value(h.Steal)

@@ -57,7 +57,7 @@ func TestSteadinessTellsOfWarmUp(t *testing.T) {
 		}
 		return 1e6 + float64(i%3)
 	}
-	slow := []float64{3.8e6, 13.3e6, 19.8e6, 26.4e6, 33e6, 38.9e6, 40.1e6, 39.9e6} // as measured once
+	slow := []float64{3.8e6, 13.3e6, 19.8e6, 26.4e6, 33e6, 38.9e6, 40.1e6, 39.9e6} // as measured
 	for _, c := range []struct {
 		rate func(i int) float64
 		n    int

@@ -25,12 +25,12 @@ type WorkerFigure struct {
 	Clients  int      `json:"clients"`          // the number of its last clients, or its maximum
 	Came     *float64 `json:"came_seconds"`     // nil: it never came; below 0: before the load began
 	Gone     *float64 `json:"gone_seconds"`     // nil: it did not leave before the run ended
-	Offset   *float64 `json:"offset_seconds"`   // the time by which its clock was ahead; nil: not compared
+	Offset   *float64 `json:"offset_seconds"`   // by which its clock was ahead; nil: not compared
 	Doubt    *float64 `json:"doubt_seconds"`    // the largest error of Offset
 	Reported int      `json:"reported_seconds"` // seconds of the run that it has reported
 	Why      string   `json:"why,omitempty"`    // of all states but came and left
 
-	Scratch *measure.Scratch `json:"scratch,omitempty"` // folder of its jobs' copies of files; nil: no copies
+	Scratch *measure.Scratch `json:"scratch,omitempty"` // of its jobs' copies of files; nil: no copies
 }
 
 // Workers returns the outcome of each worker, in the order of the first events about them; nil for
@@ -146,7 +146,7 @@ func (d *Evidence) lost() (all []fact.Fact, first time.Time) {
 		if e.Worker == nil || e.Worker.State != measure.Lost {
 			continue
 		}
-		at := e.Time.Add(-basics.Duration(e.Worker.Silent)) // the event was recorded when the worker was given up
+		at := e.Time.Add(-basics.Duration(e.Worker.Silent)) // recorded when it was given up
 		if len(all) == 0 || at.Before(first) {
 			first = at
 		}
