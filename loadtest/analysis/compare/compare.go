@@ -40,7 +40,7 @@ type Pair struct {
 	RunsB   int         `json:"runs_b"`
 	Result  string      `json:"result"` // of Overall: as Shift.Result
 	Verdict string      `json:"verdict"`
-	Method  string      `json:"method"`  // of this decision
+	Method  string      `json:"method"`  // of the decision
 	Facts   []fact.Fact `json:"facts"`   // of Verdict and Method
 	Blocks  int         `json:"blocks"`  // pairs of consecutive runs of A and B; 0: no blocks
 	Blocked bool        `json:"blocked"` // tests compare within blocks, as levels move

@@ -197,8 +197,8 @@ func (p *Pair) correct() {
 	})
 }
 
-// within fills in the intervals of single runs: the interval of the mean of this one run, which is
-// independent of other runs.
+// within fills in the intervals of single runs: the interval of the mean of this one run, which does
+// not extend to other runs.
 func within(s *Shift, a, b *Group, m *Metric, l load) {
 	if m.ends == nil || len(a.Runs) > 1 || len(b.Runs) > 1 {
 		return
