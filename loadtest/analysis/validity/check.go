@@ -103,8 +103,8 @@ func (c *Check) AddSome(all []fact.Fact) {
 
 func sentence(of []fact.Fact) string { return strings.Join(fact.Texts(of), "; ") }
 
-// worsen sets a more severe state of c, and the effect on the result that causes it. A state that
-// is not more severe changes nothing.
+// worsen sets a more severe state of c, and the effect on the result that is the reason for it. A
+// state that is not more severe changes nothing.
 func (c *Check) worsen(status string, effect fact.Fact) {
 	if worse(c.Status, status) != c.Status {
 		c.Status, c.effect, c.Effect = status, effect, effect.Text

@@ -54,7 +54,7 @@ func JobsText(curve *steps.Curve) (text string, bad bool) {
 // reports whether jobs failed.
 func jobsFacts(curve *steps.Curve) (found []fact.Fact, bad bool) {
 	var all steps.JobCounts
-	var first, crashed, failed, most *steps.Working // the first steps with such jobs
+	var first, crashed, failed, most *steps.Working // crashed, failed: first step with such jobs
 	for _, s := range curve.Steps {
 		j := s.Jobs
 		if j == nil {
