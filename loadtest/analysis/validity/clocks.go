@@ -17,9 +17,9 @@ const blurred = 0.1
 // step's figures may be wrong.
 const blurredHold = 0.05
 
-// clocks reports the accuracy to which the clocks of workers are known. If the clocks of workers
-// differ by more than this accuracy, their seconds are not the same: that matters if the difference
-// is a large part of a step's hold.
+// clocks reports the accuracy to which the clocks of workers are known. If it is low, the seconds
+// of different workers may not be the same seconds: that matters if the uncertainty is a large part
+// of a step's hold.
 func clocks(curve *steps.Curve, workers []WorkerFigure, c *Check) {
 	most, doubt, known := 0.0, 0.0, 0
 	hosts := map[string]bool{}
