@@ -1,4 +1,5 @@
-// Package basics has the helpers of all stages of the analysis: pointers to elements and optional values, spans of time, and short lists.
+// Package basics contains helpers that all stages of the analysis use: pointers to elements and
+// optional values, spans of time, and short lists.
 package basics
 
 import (
@@ -19,7 +20,7 @@ func Each[T any](s []T) iter.Seq[*T] {
 	}
 }
 
-// EntryOf returns the value of m at key, which it makes if there is none.
+// EntryOf returns the value of m at key. It inserts a zero value if the key is missing.
 func EntryOf[K comparable, T any](m *map[K]*T, key K) *T {
 	if *m == nil {
 		*m = map[K]*T{}
@@ -43,7 +44,7 @@ func Value(p *float64) float64 {
 	return *p
 }
 
-// Over returns x/n, and nil if that is unknown.
+// Over returns x/n, or nil if x is unknown or n is not positive.
 func Over(x *float64, n float64) *float64 {
 	if x == nil || !(n > 0) {
 		return nil
@@ -54,7 +55,8 @@ func Over(x *float64, n float64) *float64 {
 // Duration returns a number of seconds as a time.Duration.
 func Duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
-// Common returns the part of from to to that lies between begin and end; its length is negative if there is none.
+// Common returns the part of the span from to to that lies between begin and end. Its length is
+// negative if the two spans do not overlap.
 func Common(from, to, begin, end time.Time) (time.Time, time.Time) {
 	if begin.After(from) {
 		from = begin
@@ -65,7 +67,7 @@ func Common(from, to, begin, end time.Time) (time.Time, time.Time) {
 	return from, to
 }
 
-// SecondsShared returns how many seconds the two spans have in common.
+// SecondsShared returns the number of seconds that the two spans have in common.
 func SecondsShared(from, to, begin, end time.Time) float64 {
 	from, to = Common(from, to, begin, end)
 	return max(0, to.Sub(from).Seconds())

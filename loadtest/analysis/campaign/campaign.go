@@ -1,6 +1,6 @@
-// Package campaign keeps campaign.json: which runs of a folder belong together
-// as repetitions and variants of one scenario, and in which order they were
-// planned. Each run is an ordinary run directory below that folder.
+// Package campaign reads and writes campaign.json: it lists the runs of a folder that belong
+// together as repetitions and variants of one scenario, in the planned order. Each run is an
+// ordinary run directory below that folder.
 //
 // The format is public and versioned; docs/results.md is its specification.
 package campaign
@@ -19,44 +19,44 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// File is the name of the file that makes a folder a campaign's.
+// File is the name of the file that marks a folder as a campaign.
 const File = "campaign.json"
 
-// Version is the version of the format of campaign.json that this program
-// writes. It reads this one and all before it.
+// Version is the version of the format of campaign.json that this program writes. It reads this
+// version and all earlier versions.
 const Version = 1
 
-// A Campaign is all runs of one scenario with repetitions or a matrix, done or
-// not. It is written before the first run begins.
+// A Campaign lists all runs of one scenario with repetitions or a matrix, whether finished or not.
+// It is written before the first run begins.
 type Campaign struct {
 	Version int      `json:"version"` // Version; filled in by Write
 	Name    string   `json:"name"`
 	Repeat  int      `json:"repeat"`  // blocks: repetitions of each variant
-	Seed    uint64   `json:"seed"`    // the order of the runs follows from it
-	Factors []Factor `json:"factors"` // none: one variant, repeated
-	Runs    []Run    `json:"runs"`    // in the order in which they are done
+	Seed    uint64   `json:"seed"`    // determines the order of the runs
+	Factors []Factor `json:"factors"` // empty: one variant, repeated
+	Runs    []Run    `json:"runs"`    // in the order of execution
 }
 
 // A Factor is a key of the scenario that is varied.
 type Factor struct {
 	Key    string   `json:"key"`    // as in the scenario: auth.method
-	Levels []string `json:"levels"` // at least one, each another; the first is what others are compared with
+	Levels []string `json:"levels"` // at least one, all different; the first level is the baseline
 }
 
 // A Run is one run of a campaign.
 type Run struct {
 	Number   int               `json:"number"`  // from 1, the order in time
-	Block    int               `json:"block"`   // from 1: repetition; all variants of a block are done one after the other
+	Block    int               `json:"block"`   // from 1: repetition; the runs of a block are consecutive
 	Variant  string            `json:"variant"` // the same name for the same levels
 	Levels   map[string]string `json:"levels"`  // level of each factor, by its key
-	Dir      string            `json:"dir"`     // run directory, below the campaign's folder; may not be there yet
+	Dir      string            `json:"dir"`     // run directory, below the campaign's folder; may not exist yet
 	Scenario string            `json:"scenario"`
-	Error    string            `json:"error,omitempty"` // why it failed; runs that did not run yet have none either
+	Error    string            `json:"error,omitempty"` // reason of a failure; also empty before the run begins
 }
 
-// Variants returns the names of all variants in the order of their levels, the
-// last factor's changing fastest: the one with the first level of every factor
-// comes first. Without factors they come as the runs name them.
+// Variants returns the names of all variants in the order of their levels, with the levels of the
+// last factor changing fastest: the variant with the first level of every factor comes first.
+// Without factors the order is the order of the runs.
 func (c *Campaign) Variants() []string {
 	var names []string
 	place := map[string][]int{}
@@ -75,15 +75,15 @@ func (c *Campaign) Variants() []string {
 	return names
 }
 
-// Is says whether dir is a campaign's folder.
+// Is reports whether dir is the folder of a campaign.
 func Is(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, File))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Read reads dir's campaign.json. It refuses what a newer version of the
-// program wrote, and what does not fit together. The error wraps
-// fs.ErrNotExist if there is none.
+// Read reads dir's campaign.json. It returns an error if a newer version of the program wrote the
+// file or if its content is inconsistent. The error wraps fs.ErrNotExist if the file does not
+// exist.
 func Read(dir string) (*Campaign, error) {
 	path := filepath.Join(dir, File)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -103,7 +103,7 @@ func Read(dir string) (*Campaign, error) {
 	return c, nil
 }
 
-// Write writes c as dir's campaign.json, whole or not at all; dir must exist.
+// Write writes c to dir's campaign.json atomically; dir must exist.
 func Write(dir string, c *Campaign) error {
 	whole := *c
 	whole.Version = Version
@@ -124,7 +124,7 @@ func Write(dir string, c *Campaign) error {
 	})
 }
 
-// Needed reports whether scenarios ask for more than one run.
+// Needed reports whether scenarios require more than one run.
 func Needed(scenarios []*scenario.Scenario) bool {
 	sc := scenarios[0]
 	return len(scenarios) > 1 || sc.Repeat*sc.Matrix.Variants() > 1 || len(sc.Matrix) > 0

@@ -82,7 +82,7 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzParse reads damaged files: they are refused, or hold what readers rely on.
+// FuzzParse parses damaged files: Parse returns an error or a consistent campaign.
 func FuzzParse(f *testing.F) {
 	b, err := json.Marshal(matrix())
 	require.NoError(f, err)

@@ -20,7 +20,8 @@ func Parse(b []byte) (*Campaign, error) {
 	return c, c.check()
 }
 
-// check refuses what does not fit together, so that readers need not ask.
+// check returns an error if c is inconsistent, so that readers of a campaign need no checks of
+// their own.
 func (c *Campaign) check() error {
 	for i, f := range c.Factors {
 		if f.Key == "" || len(f.Levels) == 0 {

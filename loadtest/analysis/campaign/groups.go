@@ -16,8 +16,8 @@ import (
 	"weir/loadtest/results"
 )
 
-// Groups reads the groups of runs to compare: each of args is one group, except
-// that a single campaign is a group for each of its variants, with its factors.
+// Groups reads the groups of runs to compare: each of args is one group, except that a single
+// campaign is split into one group for each variant, with its factors.
 func Groups(args []string) ([]compare.Group, []compare.Factor, error) {
 	if len(args) == 1 {
 		return VariantGroups(args[0])
@@ -34,8 +34,8 @@ func Groups(args []string) ([]compare.Group, []compare.Factor, error) {
 	return groups, nil, nil
 }
 
-// FigureGroups reads the campaign in dir for figures: its variants, or its repetitions
-// as one group.
+// FigureGroups reads the campaign in dir for figures: one group for each variant, or one group with
+// all repetitions.
 func FigureGroups(dir string, c *Campaign) ([]compare.Group, error) {
 	if len(c.Variants()) > 1 {
 		groups, _, err := VariantGroups(dir)
@@ -46,7 +46,8 @@ func FigureGroups(dir string, c *Campaign) ([]compare.Group, error) {
 	return []compare.Group{g}, err
 }
 
-// groupName is the last part of a path, or all of it where several end alike.
+// groupName returns the last element of a path, or the whole path if another path ends in the same
+// element.
 func groupName(args []string, i int) string {
 	name := filepath.Base(filepath.Clean(args[i]))
 	for k, other := range args {
@@ -142,8 +143,8 @@ func VariantGroups(dir string) ([]compare.Group, []compare.Factor, error) {
 	return done, factors, nil
 }
 
-// VariantName names a run's variant by its levels where they are short, as in
-// kept/4KiB, else by its letter. What all variants have in common is no name.
+// VariantName returns the levels of a run's variant if they are short, such as kept/4KiB, else the
+// variant's letter. Levels that all variants share are left out.
 func (c *Campaign) VariantName(r *Run) string {
 	const most = 30
 	var levels []string
@@ -158,7 +159,8 @@ func (c *Campaign) VariantName(r *Run) string {
 	return r.Variant
 }
 
-// addCampaignRun reads one run of the campaign in dir, and notes one that is not there.
+// addCampaignRun reads one run of the campaign in dir. It records the run as missing if it does not
+// exist.
 func addCampaignRun(g *compare.Group, dir string, r *Run) {
 	path := filepath.Join(dir, r.Dir)
 	if !results.IsRun(path) {
@@ -177,8 +179,8 @@ func unreadable(err error) fact.Fact {
 	return fact.New("compare.missing.error", "error", say.Plain(err.Error()))
 }
 
-// readRun reads a run and what was found in it; it is analyzed only if that
-// was not done since it was measured, and nothing is written.
+// readRun reads a run and its findings. It analyzes the run only if the findings are missing or
+// older than the measurement, and writes nothing.
 func readRun(dir string) (*compare.Run, error) {
 	run, err := results.Open(dir)
 	if err != nil {
@@ -196,8 +198,8 @@ func readRun(dir string) (*compare.Run, error) {
 	return compare.NewRun(dir, run.About, run.Plan, found), nil
 }
 
-// oldFindings returns dir's findings.json if this version made it after the
-// last measurement, else nil.
+// oldFindings returns dir's findings.json if this version of the program wrote it after the last
+// measurement, else nil.
 func oldFindings(dir string) *analysis.Findings {
 	path := filepath.Join(dir, results.FindingsFile)
 	info, err := os.Stat(path)

@@ -10,22 +10,22 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// Most is how many runs a campaign has at most.
+// Most is the maximum number of runs of a campaign.
 const Most = 1000
 
-// A Planned campaign has all its runs and, for each variant by its name, the
-// scenario that it represents. The seed of a variant's scenario is for its
-// first block; SeedOf tells those of the others.
+// A Planned campaign has all its runs and, for each variant by its name, the scenario that it
+// represents. The seed of a variant's scenario applies to its first block; SeedOf returns the seeds
+// of the other blocks.
 type Planned struct {
 	Campaign
 	Scenarios map[string]*scenario.Scenario
 }
 
-// Plan makes one campaign of all repetitions and combinations of the given
-// scenarios; several ones are the levels of a factor called scenario. It needs
-// at least one. Scenarios that are compared must be repeated alike and have
-// the same matrix, or none; name and seed are the first one's. The error says
-// what would be right.
+// Plan makes one campaign of all repetitions and combinations of the given scenarios. Several
+// scenarios become the levels of a factor called scenario. At least one scenario is required.
+// Scenarios that are compared must have the same number of repetitions and the same matrix, or no
+// matrix; the campaign takes its name and seed from the first scenario. The error states the
+// correction.
 func Plan(scenarios []*scenario.Scenario) (*Planned, error) {
 	first := scenarios[0]
 	p := &Planned{Scenarios: map[string]*scenario.Scenario{}}
@@ -71,8 +71,8 @@ func Plan(scenarios []*scenario.Scenario) (*Planned, error) {
 	return p, nil
 }
 
-// levelsOf names scenarios: as they call themselves if that tells them apart,
-// else after their files.
+// levelsOf returns distinct names of scenarios: their own names, else the names of their files,
+// else the paths.
 func levelsOf(scenarios []*scenario.Scenario) ([]string, error) {
 	var names, files, paths []string
 	for _, s := range scenarios {
@@ -87,7 +87,7 @@ func levelsOf(scenarios []*scenario.Scenario) ([]string, error) {
 	return nil, fmt.Errorf("a scenario is named twice: use --repeat to run the same one again")
 }
 
-// fit makes a name that a run can have.
+// fit turns name into a valid name of a run.
 func fit(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
@@ -120,7 +120,7 @@ func text(factors []Factor, levels []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// letters counts a, b ... z, aa, ab ...
+// letters returns a for 0, b for 1 ... z, aa, ab ...
 func letters(n int) string {
 	out := ""
 	for n++; n > 0; n = (n - 1) / 26 {
@@ -129,7 +129,7 @@ func letters(n int) string {
 	return out
 }
 
-// schedule plans the runs of all blocks.
+// schedule adds the runs of all blocks in their order.
 func (p *Planned) schedule(variants []Run) {
 	width := max(3, len(fmt.Sprint(len(variants)*p.Repeat)))
 	for b, order := range Order(len(variants), p.Repeat, p.Seed) {
@@ -142,11 +142,10 @@ func (p *Planned) schedule(variants []Run) {
 	}
 }
 
-// Order returns for each block in which order the variants, numbered from 0,
-// are run: a randomized complete block design (R. A. Fisher, The Design of
-// Experiments, 1935). Each block has each variant once, in a random order that
-// follows from seed. Two variants simply alternate, so that never more than
-// one run lies between two of the same: 0 1 0 1.
+// Order returns, for each block, the order in which the variants, numbered from 0, are run: a
+// randomized complete block design (R. A. Fisher, The Design of Experiments, 1935). Each block has
+// each variant once, in a random order that seed determines. Two variants alternate, so that at
+// most one run lies between two runs of the same variant: 0 1 0 1.
 func Order(variants, blocks int, seed uint64) [][]int {
 	r := rand.New(rand.NewPCG(seed, 0x77656972)) // another stream than the clients'
 	out := make([][]int, blocks)
@@ -162,10 +161,10 @@ func Order(variants, blocks int, seed uint64) [][]int {
 	return out
 }
 
-// SeedOf returns the seed of the runs of a block, from 1: the campaign's own
-// in the first one, then others that follow from it. All variants of a block
-// share it (common random numbers): what chance deals to one, it deals to all.
-// It is below 2^53, so that every JSON reader keeps it, but for the first one.
+// SeedOf returns the seed of the runs of a block, from 1: the campaign's own seed for the first
+// block, then seeds derived from it. All variants of a block share the seed (common random
+// numbers), so random choices are the same for all of them. Derived seeds are below 2^53, so that
+// every JSON reader keeps them exactly.
 func SeedOf(seed uint64, block int) uint64 {
 	if block <= 1 {
 		return seed

@@ -99,8 +99,8 @@ func TestSeveralScenarios(t *testing.T) {
 	}
 }
 
-// Each variant takes each place of a block equally often, as far as chance
-// does that, and the same seed always gives the same order.
+// Each variant takes each place of a block equally often, within the limits of chance, and the same
+// seed always gives the same order.
 func TestOrder(t *testing.T) {
 	if d := cmp.Diff([][]int{{0, 1}, {0, 1}, {0, 1}}, Order(2, 3, 7)); d != "" {
 		t.Error(d)
@@ -152,8 +152,8 @@ func TestLetters(t *testing.T) {
 	}
 }
 
-// The figure of docs/methods.md: what a steady drift does to two variants that
-// alternate, and that it hardly does anything to variants in random order.
+// This is the figure of docs/methods.md: the effect of a steady drift on two variants that
+// alternate. It has hardly any effect on variants in random order.
 func TestDriftOfTwoVariants(t *testing.T) {
 	const blocks, change = 5, 0.05
 	gap := apart(Order(2, blocks, 1), change)
@@ -173,8 +173,8 @@ func TestDriftOfTwoVariants(t *testing.T) {
 	}
 }
 
-// apart is how far the means of variants 1 and 0 lie apart if nothing but time
-// makes runs differ, by change from the first one to the last.
+// apart returns the difference between the means of variants 1 and 0 if runs differ by time only,
+// by change from the first run to the last.
 func apart(order [][]int, change float64) float64 {
 	runs := float64(len(order)*len(order[0]) - 1)
 	gap := 0.0

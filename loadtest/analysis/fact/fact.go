@@ -1,5 +1,5 @@
 // Package fact describes the findings of an analysis as codes with values. words.txt, one line per
-// code, is the only place that has their words.
+// code, is the only place that contains their text.
 package fact
 
 import (
@@ -21,9 +21,9 @@ type Fact struct {
 	Text   string         `json:"text"`
 }
 
-// New returns the fact of a code. pairs are the names and values that its template has, such as
-// "failed", 3. Times are in seconds, data in bytes, rates per second, shares from 0 to 1. A *float64
-// is its number. nil and numbers that are not finite are left out of Values.
+// New returns the fact of a code. pairs are the names and values that its template contains, such
+// as "failed", 3. Times are in seconds, data in bytes, rates per second, shares from 0 to 1. A
+// *float64 stands for its number. nil and numbers that are not finite are left out of Values.
 func New(code string, pairs ...any) Fact {
 	f := Fact{Code: code}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -61,17 +61,17 @@ func Has(all []Fact, code string) bool { return Find(all, code).Code != "" }
 // Sentences returns the texts of facts as one text.
 func Sentences(all []Fact) string { return strings.Join(Texts(all), " ") }
 
-// A Shown is a value whose text depends on another value: the unit and the title of a metric, or how many names of a list are written.
-// JSON has the value alone.
+// A Shown is a value whose text depends on another value: the unit and the title of a metric, or
+// the number of names of a list that are written. JSON contains the value alone.
 type Shown struct {
 	Value any
 	Text  string
 }
 
-// As returns a value that has this text in the text of a fact.
+// As returns a value with the text that the text of a fact contains for it.
 func As(value any, text string) Shown { return Shown{value, text} }
 
-// List returns a list of which the text has the first four names.
+// List returns a list whose text contains the first four names.
 func List(names []string) Shown {
 	const longest = 4
 	written := names
@@ -86,7 +86,7 @@ func (s Shown) String() string { return s.Text }
 // MarshalJSON implements json.Marshaler.
 func (s Shown) MarshalJSON() ([]byte, error) { return json.Marshal(s.Value) }
 
-// Find returns the first fact with a code, the zero value if there is none.
+// Find returns the first fact with a code, or the zero value if no fact has it.
 func Find(all []Fact, code string) Fact {
 	for _, f := range all {
 		if f.Code == code {
@@ -99,7 +99,7 @@ func Find(all []Fact, code string) Fact {
 //go:embed words.txt
 var words string
 
-// template returns the template of a code, "" if words.txt has no line for it.
+// template returns the template of a code, or "" if words.txt has no line for it.
 func template(code string) string {
 	_, rest, _ := strings.Cut(words, "\n"+code+" ")
 	line, _, _ := strings.Cut(rest, "\n")
@@ -130,7 +130,8 @@ func render(template string, values map[string]any) string {
 	})
 }
 
-// Format returns the format of numbers with a name, in the units of package unit; nil if there is none.
+// Format returns the format of numbers with a name, in the units of package unit, or nil if the
+// name is unknown.
 func Format(name string) func(float64) string {
 	switch name {
 	case "percent": // of a share
@@ -153,7 +154,8 @@ func Format(name string) func(float64) string {
 	return nil
 }
 
-// TextFormat returns the format of strings and lists of strings with a name; nil if there is none.
+// TextFormat returns the format of strings and lists of strings with a name, or nil if the name is
+// unknown.
 func TextFormat(name string) func(any) string {
 	switch name {
 	case "capital":

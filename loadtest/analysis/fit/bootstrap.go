@@ -8,7 +8,8 @@ import (
 	"weir/internal/stats"
 )
 
-// Size of the bootstrap. Curves of very many points get fewer resamples, so that no table takes minutes.
+// The size of the bootstrap. Curves of very many points get fewer resamples, which limits the
+// computing time.
 const (
 	usualResamples = 1000
 	leastResamples = 200
@@ -17,8 +18,8 @@ const (
 	mostKept       = 200 // resampled curves that a Fit keeps
 )
 
-// bootstrap fits every candidate to resamples of its own curve: its values plus noise that is drawn anew. The same
-// noise on a flat curve tells what chance makes of one.
+// bootstrap fits every candidate to resamples of its own curve: its values plus newly drawn noise.
+// It also counts how often the same noise on a flat curve turns as much as the points.
 func (c *curve) bootstrap(all []*candidate, o Options) {
 	n := len(c.x)
 	resamples := o.Resamples
@@ -47,11 +48,11 @@ func (c *curve) bootstrap(all []*candidate, o Options) {
 	}
 }
 
-// A draw is what one resample needs of chance, the same for all candidates.
+// A draw holds the random numbers of one resample, which are the same for all candidates.
 type draw struct {
 	r       *rand.Rand
 	unit    []float64 // by point: with a variance of 1
-	picks   []int     // by point: whose residual it gets
+	picks   []int     // by point: index of the residual that it gets
 	squares []float64 // of normal numbers, summed: chi-squared of 0, 1, 2, ... degrees of freedom
 	normal  float64
 }
@@ -85,8 +86,8 @@ func (c *curve) draw(d *draw) {
 	d.normal = d.r.NormFloat64()
 }
 
-// chi returns the draw from the chi-squared distribution of some degrees of freedom, above 30 by Wilson and
-// Hilferty's approximation (PNAS 17, 1931).
+// chi returns the draw from the chi-squared distribution with the given degrees of freedom. Above
+// 30 it uses Wilson and Hilferty's approximation (PNAS 17, 1931).
 func (d *draw) chi(degrees int) float64 {
 	if degrees <= summed {
 		return max(d.squares[degrees], 1e-6)
@@ -95,10 +96,11 @@ func (d *draw) chi(degrees int) float64 {
 	return k * math.Pow(1-2/(9*k)+d.normal*math.Sqrt(2/(9*k)), 3)
 }
 
-// noise fills in noise as the candidate sees it. Where spreads are known it is a resample of each step's batches
-// (normal, where there are none), and what the curve misses the points by beyond that is scatter between steps, a
-// share of the yield. Else it is a resample of the residuals. The size of what is taken from residuals is drawn as well,
-// since few points tell it badly: so the intervals get the width of Student's distribution.
+// noise fills in the candidate's noise. If spreads are known, it is a resample of each step's
+// batches (normal if a step has no batches); residuals beyond that are scatter between steps, as a
+// share of the yield. Otherwise it is a resample of the residuals. The size of noise that is
+// derived from residuals is drawn as well, since few points determine it badly. As a result, the
+// intervals have the width of Student's distribution.
 func (c *curve) noise(a *candidate, d *draw, noise []float64) {
 	size := a.noise / d.chi(a.free)
 	if c.se == nil {
@@ -113,7 +115,7 @@ func (c *curve) noise(a *candidate, d *draw, noise []float64) {
 	}
 }
 
-// record fits the candidate to a resample and keeps what follows.
+// record fits the candidate to a resample and stores its parameters and its maximum.
 func (c *curve) record(a *candidate, y []float64) {
 	p := a.solve(y, a.p)
 	if len(a.kept) < mostKept {
@@ -135,7 +137,8 @@ func (c *curve) record(a *candidate, y []float64) {
 	}
 }
 
-// highest is where a model's curve is highest, kept in the tested range.
+// highest returns the range of loads at which a model's curve is highest, limited to the tested
+// range.
 func (c *curve) highest(m *model, p []float64) (from, to float64) {
 	from, to = m.peak(p)
 	return min(max(from, c.first()), c.last()), min(max(to, c.first()), c.last())
@@ -144,8 +147,8 @@ func (c *curve) highest(m *model, p []float64) (from, to float64) {
 // within reports whether a load lies inside the tested range.
 func (c *curve) within(x float64) bool { return x > c.first() && x < c.last() }
 
-// estimate makes a value and its resamples one with its 95% interval, which always has the value in it; scale turns
-// both into the points' units.
+// estimate returns a value with the 95% interval of its resamples, widened to include the value.
+// scale converts both to the points' units.
 func estimate(name string, value float64, drawn []float64, scale float64) Estimate {
 	slices.Sort(drawn)
 	low, high := min(value, stats.SortedQuantile(drawn, 0.025))*scale, max(value, stats.SortedQuantile(drawn, 0.975))*scale

@@ -2,34 +2,35 @@ package fit
 
 import "math"
 
-// Noise of unknown size.
+// Limits of noise of unknown size.
 const (
-	// leastShape is the noise at a point whose yield is near 0, as a share of that at the highest, where noise is
-	// taken to be a share of the yield.
+	// leastShape is the noise at a point whose yield is near 0, as a share of the noise at the
+	// highest yield, if noise is assumed to be a share of the yield.
 	leastShape = 0.05
-	// asShareUnless is by how much the logarithm of the likelihood must speak for noise of the same size everywhere:
-	// few points tell that badly, and noise in proportion is what services have.
+	// asShareUnless is the gain in log-likelihood that noise of the same size everywhere must have
+	// to be chosen: few points determine that badly, and services usually have noise in proportion
+	// to the yield.
 	asShareUnless = 2
 )
 
-// A candidate is a model laid through the points, with what the bootstrap says of it.
+// A candidate is a model fitted to the points, with the results of the bootstrap.
 type candidate struct {
 	*model
 	p        []float64
 	left     float64 // weighted sum of squared residuals
-	free     int     // points less parameters
+	free     int     // points minus parameters
 	aicc     float64
 	weight   float64
 	fitted   []float64
-	shape    []float64   // by point: how large its noise is beside that of others
+	shape    []float64   // by point: size of its noise relative to other points
 	standard []float64   // residuals over shape, about their mean, with a mean square of 1
-	noise    float64     // squares of the residuals over shape, summed; spreads known: left
-	perShare float64     // spreads are known: turns excess variance, in those of the points, to that of shape
+	noise    float64     // sum of squares of the residuals over shape; if spreads are known: left
+	perShare float64     // if spreads are known: converts excess variance, in units of se, to units of shape
 	drawn    [][]float64 // by parameter: its value in each resample
 	kept     [][]float64 // parameters of the first resamples
 	unbound  []int       // by parameter: resamples that did not bound it
-	from, to []float64   // where the maximum was in each resample
-	tops     []float64   // and how high
+	from, to []float64   // range of loads with the maximum, by resample
+	tops     []float64   // height of the maximum, by resample
 	inside   int         // resamples with the maximum inside the tested range
 	byChance [2]int      // resamples of a flat curve that turn as much as the points
 }
@@ -56,7 +57,7 @@ func (c *curve) candidate(m *model) *candidate {
 	return a
 }
 
-// shares is a curve's values over their root mean square.
+// shares returns the values of a curve divided by their root mean square.
 func (c *curve) shares(fitted []float64) []float64 {
 	out := make([]float64, len(fitted))
 	top, square := 0.0, 0.0
@@ -73,8 +74,8 @@ func (c *curve) shares(fitted []float64) []float64 {
 	return out
 }
 
-// shaped decides whether noise is a share of the yield or of the same size at all points: that, if it makes the
-// residuals, taken as normal, clearly likelier.
+// shaped decides whether noise is a share of the yield or of the same size at all points. It
+// chooses the same size only if the residuals, assumed normal, are clearly more likely with it.
 func (c *curve) shaped(a *candidate, shares []float64) {
 	n := float64(len(c.x))
 	same, asShare, logs := 0.0, 0.0, 0.0
@@ -89,7 +90,7 @@ func (c *curve) shaped(a *candidate, shares []float64) {
 	if n/2*math.Log(asShare)+logs < n/2*math.Log(same)+asShareUnless {
 		a.shape, same = shares, asShare
 	}
-	// Rounding is no noise, and there is no logarithm of 0.
+	// Rounding errors are not noise, and 0 has no logarithm.
 	a.left = max(a.left, n*exact*exact)
 	mean, square := 0.0, 0.0
 	for i := range c.x {

@@ -6,24 +6,26 @@ import "math"
 const (
 	mostSteps = 200
 	enough    = 1e-12 // relative gain in squares below which a fit is done
-	fewSteps  = 40    // the same for a resample, which begins next to its end
+	fewSteps  = 40    // the same for a resample, which starts next to its minimum
 	roughly   = 1e-6
-	least     = 1e-9 // share of one parameter in another below which it makes no difference
+	least     = 1e-9 // share of one parameter in another below which it is negligible
 )
 
-// capacity is the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, Springer 2007, chapter 4)
+// capacity is the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, Springer 2007,
+// chapter 4)
 //
 //	Y = lambda N / (1 + sigma (N-1) + kappa N (N-1))
 //
-// and Amdahl's law, which is the same with kappa = 0. Inside it is written as
+// and Amdahl's law, which is the same with kappa = 0. Internally it is written as
 //
 //	Y = N / (A + S N + G N (N-1)),  lambda = 1/(A+S), sigma = S/(A+S), kappa = G/(A+S)
 //
-// so that the bounds 0 <= sigma <= 1 and kappa >= 0 are those of three numbers that are not negative, and the
-// reciprocal is linear in them. sigma may not exceed 1: it is a share of the work, and beyond 1 the law has a pole or
-// falls from the first client on, which kappa can do as well.
+// so that the bounds 0 <= sigma <= 1 and kappa >= 0 become the bounds of three nonnegative numbers,
+// and the reciprocal is linear in them. sigma may not exceed 1: it is a share of the work, and
+// beyond 1 the law has a pole or falls from the first client on, which kappa can describe as well.
 //
-// With think time, N of the law are the clients that are not in a pause: C, with C + think Y(C) = N.
+// With think time, N of the law is the number of clients that do not pause: C, with C + think Y(C)
+// = N.
 func (c *curve) capacity(coherency bool) *model {
 	m := &model{
 		name: Amdahl, formula: "Y = lambda N / (1 + sigma (N-1))", names: []string{"lambda", "sigma"}, physical: true,
@@ -61,7 +63,8 @@ func (c *curve) law(p [3]float64, coherency bool) []float64 {
 	return out
 }
 
-// top is where the law is highest: sqrt(A/G) busy clients and those that pause.
+// top returns the load at which the law is highest: sqrt(A/G) busy clients plus the clients that
+// pause.
 func (c *curve) top(p [3]float64) float64 {
 	if p[2] <= 0 {
 		return c.last()
@@ -74,7 +77,8 @@ func (c *curve) top(p [3]float64) float64 {
 	return busy
 }
 
-// yield returns the law's value at x and its derivatives by A, S and G; ok is false where the law has a pole.
+// yield returns the law's value at x and its derivatives by A, S and G; ok is false if the law has
+// a pole there.
 func (c *curve) yield(p [3]float64, x float64) (y float64, slopes [3]float64, ok bool) {
 	n, one := x, 1/c.xUnit
 	if c.think > 0 {
@@ -89,14 +93,15 @@ func (c *curve) yield(p [3]float64, x float64) (y float64, slopes [3]float64, ok
 		q /= max(0.05, 1+c.think*(p[0]-p[2]*n*n)/(below*below))
 	}
 	y = n / below
-	if c.think > 0 && n < x/2 { // the same, and not what rounding leaves of a small n
+	if c.think > 0 && n < x/2 { // the same value without the rounding error of a small n
 		y = (x - n) / c.think
 	}
 	return y, [3]float64{q, q * n, q * n * (n - one)}, true
 }
 
-// busy solves n + think Y(n) = x for the busy clients n, by Newton's method kept between bounds, from the answer for
-// kappa = 0. Where load makes the yield fall so fast that there is more than one answer it takes one of them.
+// busy solves n + think Y(n) = x for the number n of busy clients. It starts from the solution for
+// kappa = 0 and uses Newton's method limited by bounds. If the yield falls so fast with load that
+// there is more than one solution, it returns one of them.
 func (c *curve) busy(p [3]float64, x float64) float64 {
 	if p[0]+p[1] <= 0 {
 		return x
@@ -135,7 +140,7 @@ func (c *curve) busy(p [3]float64, x float64) float64 {
 	return n
 }
 
-// descend looks for the least squares from several starts, or from near alone.
+// descend finds the least squares from several starts, or from near alone.
 func (c *curve) descend(y, near []float64, coherency bool) [3]float64 {
 	if near != nil {
 		p, _ := c.slide(y, [3]float64(near), coherency, roughly, fewSteps)
@@ -151,8 +156,8 @@ func (c *curve) descend(y, near []float64, coherency bool) [3]float64 {
 	return best
 }
 
-// starts returns places to look from: the best law by the reciprocals, which are linear, and some that rise, bend and
-// fall in the tested range.
+// starts returns starting points of the search: the best law by the reciprocals, which are linear,
+// and some laws that rise, bend and fall in the tested range.
 func (c *curve) starts(y []float64, coherency bool) [][3]float64 {
 	top := 0.0
 	for _, v := range y {
@@ -179,7 +184,7 @@ func (c *curve) starts(y []float64, coherency bool) [][3]float64 {
 	return all
 }
 
-// reciprocal fits x/y = A + S x + G x (x-1), which is linear; points without yield do not count.
+// reciprocal fits x/y = A + S x + G x (x-1), which is linear; points without yield are ignored.
 func (c *curve) reciprocal(y []float64, coherency bool) ([3]float64, bool) {
 	var s system
 	for i, x := range c.x {
@@ -197,7 +202,8 @@ func (c *curve) reciprocal(y []float64, coherency bool) ([3]float64, bool) {
 	return p, ok && p[0]+p[1] > 0
 }
 
-// slide is the method of Levenberg and Marquardt with bounds: a parameter at 0 that wants to be less stays there.
+// slide is the method of Levenberg and Marquardt with bounds: a parameter at 0 whose gradient
+// points below 0 stays at 0.
 func (c *curve) slide(y []float64, p [3]float64, coherency bool, tolerance float64, steps int) ([3]float64, float64) {
 	s, left := c.linearized(y, p)
 	damping := 1e-3
@@ -232,8 +238,8 @@ func (c *curve) slide(y []float64, p [3]float64, coherency bool, tolerance float
 	return p, left
 }
 
-// linearized returns the normal equations of one step from p, and the squares that p leaves, infinite where the law
-// has a pole among the points.
+// linearized returns the normal equations of one step from p, and the sum of squares at p, which is
+// infinite if the law has a pole among the points.
 func (c *curve) linearized(y []float64, p [3]float64) (system, float64) {
 	var s system
 	left := 0.0

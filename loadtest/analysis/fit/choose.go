@@ -11,20 +11,22 @@ import (
 
 // Rules of choice.
 const (
-	// clearly is by how much the AICc of the polynomial, which says nothing of scaling, must be below all others to
-	// be the best: a weight of 20 to 1 (Burnham and Anderson, Model Selection and Multimodel Inference, Springer
-	// 2002, section 2.6, call 4 to 7 considerably less support).
+	// clearly is the difference by which the AICc of the polynomial, which does not describe
+	// scaling, must be below all others to be chosen: a weight of 20 to 1 (Burnham and Anderson,
+	// Model Selection and Multimodel Inference, Springer 2002, section 2.6, call 4 to 7
+	// considerably less support).
 	clearly = 6
-	// surely is the share of resamples that must have the maximum inside, and chance the share of flat curves whose
-	// noise looks as much like one.
+	// surely is the minimum share of resamples with the maximum inside the range. chance is the
+	// maximum share of flat curves whose noise turns as much as the points.
 	surely = 0.975
 	chance = 0.025
-	// leastDrop is by how much a curve must be lower at both ends of the tested range than at its maximum, as a share
-	// of that.
+	// leastDrop is the minimum drop from the maximum to both ends of the tested range, as a share
+	// of the maximum.
 	leastDrop = 0.01
 )
 
-// counted is the number of parameters in a model's AICc: where the size of the noise is not known it is one of them.
+// counted returns the number of parameters in a model's AICc. The size of the noise is one of them
+// if it is unknown.
 func (c *curve) counted(m *model) int {
 	if c.se == nil {
 		return len(m.names) + 1
@@ -35,7 +37,7 @@ func (c *curve) counted(m *model) int {
 // judge computes AICc and Akaike weights.
 func (c *curve) judge(all []*candidate) {
 	n := float64(len(c.x))
-	excess := math.Inf(1) // variance beyond what the steps' spread explains
+	excess := math.Inf(1) // variance beyond the spread of the steps
 	for _, a := range all {
 		excess = min(excess, a.left/float64(a.free))
 	}
@@ -58,7 +60,7 @@ func (c *curve) judge(all []*candidate) {
 	}
 }
 
-// best is the model with the least AICc; the polynomial only if it is so clearly.
+// best returns the model with the least AICc. The polynomial needs a clear advantage.
 func best(all []*candidate) *candidate {
 	var found *candidate
 	for _, a := range all {
@@ -74,7 +76,7 @@ func best(all []*candidate) *candidate {
 	return found
 }
 
-// conclude turns candidates into what is reported.
+// conclude fills in fits from the candidates.
 func (c *curve) conclude(fits *Fits, all []*candidate) {
 	models := map[string]**Fit{Line: &fits.Line, Plateau: &fits.Plateau, Amdahl: &fits.Amdahl, USL: &fits.USL, Decline: &fits.Decline,
 		Poly4: &fits.Poly4}
@@ -89,10 +91,10 @@ func (c *curve) conclude(fits *Fits, all []*candidate) {
 	fits.Detail = strings.Join(fact.Texts(fits.Facts), ": ")
 }
 
-// places is into how many parts a curve is cut for Drawn.
+// places is the number of parts into which a curve is cut for Drawn.
 const places = 60
 
-// draw fills in Drawn: places of the same distance, or of the same ratio where the range is wide.
+// draw fills in Drawn: places at equal distances, or at equal ratios if the range is wide.
 func (f *Fit) draw() {
 	for i := range places + 1 {
 		x := f.From + (f.To-f.From)*float64(i)/places
@@ -103,10 +105,10 @@ func (f *Fit) draw() {
 	}
 }
 
-// leastBand is the number of resamples from which an interval is stated.
+// leastBand is the minimum number of resamples for an interval.
 const leastBand = 50
 
-// band fills in Band, if enough resamples tell it.
+// band fills in Band if there are enough resamples.
 func (f *Fit) band() {
 	n := len(f.Resampled)
 	if n < leastBand {
@@ -122,8 +124,8 @@ func (f *Fit) band() {
 	}
 }
 
-// certain reports whether chance is no explanation of a turn: 0, that points come down at the end, or 1, that they rise
-// at the start.
+// certain reports whether chance does not explain a turn: turn 0 is the fall of the points at the
+// end, turn 1 the rise at the start.
 func (a *candidate) certain(turn int) bool {
 	return float64(a.byChance[turn]+1) <= chance*float64(len(a.drawn[0])+1)
 }
@@ -159,9 +161,9 @@ func (c *curve) report(a *candidate) *Fit {
 	return f
 }
 
-// refuses returns the reason for which a fitted curve has no maximum, "" if it has one: the curve must be highest
-// inside the tested range, in nearly all resamples, and clearly higher there than at both ends; and the points must
-// show it without any model.
+// refuses returns the reason why a fitted curve has no maximum, or "" if it has one: the curve must
+// be highest inside the tested range, in nearly all resamples, and clearly higher there than at
+// both ends; and the points must show the maximum without any model.
 func (c *curve) refuses(a *candidate) string {
 	if !a.canFall {
 		return fact.New("verdict.fit.rising").Text
@@ -191,7 +193,7 @@ func (c *curve) refuses(a *candidate) string {
 	return ""
 }
 
-// facts report how well the best model describes the curve, and its maximum.
+// facts returns facts about the fit of the best model, and its maximum.
 func (f *Fits) facts(a *candidate) []fact.Fact {
 	m := f.Named(a.name)
 	explained := max(0, m.R2)

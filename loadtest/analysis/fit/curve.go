@@ -9,26 +9,27 @@ import (
 	"weir/internal/stats"
 )
 
-// Limits of what is taken for a curve.
+// Limits of valid points and curves.
 const (
 	mostPoints = 10000
 	largest    = 1e30
 	smallest   = 1e-30
-	// leastError is the floor of a point's standard error, as a share of the points' median one: batches that happen
-	// to be equal, or few that are close, must not make one point outweigh all others.
+	// leastError is the minimum of a point's standard error, as a share of the median of all
+	// points: batches that happen to be equal, or few batches that are close, must not make one
+	// point outweigh all others.
 	leastError = 0.5
 	// leastThink is the share of all clients that must pause for the think time to matter.
 	leastThink = 0.02
-	exact      = 1e-9 // of the largest yield: what rounding may leave of a residual
+	exact      = 1e-9 // of the largest yield: residuals below it are rounding errors
 )
 
-// A curve is the points as the models see them: sorted by clients, both axes scaled to at most 1, so that sums of
-// high powers stay in range.
+// A curve holds the points for the models: sorted by clients, both axes scaled to at most 1, so
+// that sums of high powers stay in range.
 type curve struct {
 	x, y, w      []float64 // w is 1/variance if spreads are known, else 1
 	se           []float64 // scaled standard errors; nil: not known
 	deviations   [][]float64
-	order        []int // place of each in the points that came in
+	order        []int // index of each point in the input
 	xUnit, yUnit float64
 	think        float64 // clients that pause per yield, both scaled
 	distinct     int     // different numbers of clients
@@ -71,7 +72,7 @@ func newCurve(points []Point, o Options) (*curve, error) {
 	return c, nil
 }
 
-// check refuses points that can not have been measured.
+// check returns an error for points that cannot be measurements.
 func check(points []Point, o Options) error {
 	if len(points) == 0 {
 		return fmt.Errorf("no points: there is nothing to fit")
@@ -103,8 +104,8 @@ func check(points []Point, o Options) error {
 	return nil
 }
 
-// weigh sets the weights. Points without a spread, or with one of 0, get the median one of the others; if none has
-// any, all weigh the same.
+// weigh sets the weights. Points without a spread, or with a spread of 0, get the median spread of
+// the others; if no point has a spread, all points have the same weight.
 func (c *curve) weigh(points []Point) {
 	n := len(c.x)
 	c.w, c.deviations = make([]float64, n), make([][]float64, n)
@@ -133,8 +134,9 @@ func (c *curve) weigh(points []Point) {
 	c.se = se
 }
 
-// spread returns the standard error of a point and its batches' deviations from their mean, so scaled that a resample
-// of them, summed, has variance 1; none where there are too few or they are all equal.
+// spread returns the standard error of a point and its batches' deviations from their mean, scaled
+// so that the sum of a resample of them has variance 1. It returns no deviations if there are too
+// few batches or all are equal.
 func spread(p Point) (se float64, deviations []float64) {
 	n := float64(len(p.Batches))
 	if n < stats.LeastBatches {
@@ -160,8 +162,8 @@ func spread(p Point) (se float64, deviations []float64) {
 	return se, deviations
 }
 
-// pauses returns how many clients pause per unit of yield, both scaled, by Little's law from the points that know how
-// many were busy.
+// pauses returns the number of clients that pause per unit of yield, both scaled, by Little's law
+// from the points with a known number of busy clients.
 func (c *curve) pauses(points []Point) float64 {
 	var all, paused, yield float64
 	for _, p := range points {

@@ -2,11 +2,13 @@ package fit
 
 import "math"
 
-// mostKinks is at how many points at most the kinks of a decline are looked for: all pairs of them are tried.
+// mostKinks is the maximum number of points that are tried as kinks of a decline: all pairs are
+// tried.
 const mostKinks = 40
 
-// decline is a plateau that ends: growth in proportion up to the load K = P/a, a constant, and from the load M on a
-// fall in proportion. Inside it is P, K, M and the slope d of the fall.
+// decline is a plateau that ends: growth in proportion up to the load K = P/a, a constant, and from
+// the load M on a fall in proportion. Internally its parameters are P, K, M and the slope d of the
+// fall.
 func (c *curve) decline() *model {
 	places := c.places()
 	return &model{
@@ -27,7 +29,7 @@ func (c *curve) decline() *model {
 	}
 }
 
-// places returns how many points may lie left of a kink.
+// places returns the possible numbers of points to the left of a kink.
 func (c *curve) places() []int {
 	var all []int
 	for i := range c.x {
@@ -52,12 +54,13 @@ func (a sums) less(b sums) sums {
 	return sums{a.w - b.w, a.x - b.x, a.y - b.y, a.xx - b.xx, a.xy - b.xy, a.yy - b.yy}
 }
 
-// A bend is a decline with given kinks, where it is best, and what it leaves.
+// A bend is the best decline with given kinks. left is its sum of squares.
 type bend struct{ p, k, m, d, left float64 }
 
-// twoKinks returns the decline with the least squares. The points left of the first kink, between the kinks and right
-// of the second each have a straight line; for each division of the points the kinks are where the best lines meet,
-// if that lies in the gap where they were supposed to, or at the last point of a part.
+// twoKinks returns the decline with the least squares. The points left of the first kink, between
+// the kinks and right of the second kink each have a straight line. For each division of the
+// points, the kinks lie at the intersections of the best lines if these are in the gaps between the
+// parts, or at the last point of a part.
 func (c *curve) twoKinks(y []float64, places []int) []float64 {
 	until := make([]sums, len(y)+1)
 	for i, x := range c.x {
@@ -74,7 +77,7 @@ func (c *curve) twoKinks(y []float64, places []int) []float64 {
 	for at, i := range places {
 		for _, j := range places[at:] {
 			if j == n {
-				break // no load tells the fall
+				break // no load beyond the kink determines the fall
 			}
 			left, middle, right := until[i], until[j].less(until[i]), until[n].less(until[j])
 			k, m := c.x[i-1], c.x[j-1]
@@ -106,8 +109,8 @@ func bent(left, middle, right sums, k, m float64) bend {
 	return b
 }
 
-// meet tries the declines whose kinks, one or both, are where the best lines of the parts meet: i points are left of
-// the first gap, j left of the second.
+// meet tries the declines with one or both kinks at the intersections of the best lines of the
+// parts: i points are left of the first gap, j points left of the second gap.
 func (c *curve) meet(left, middle, right sums, i, j int, keep func(bend)) {
 	const before, after = 0, 1
 	k := [2]float64{c.x[i-1], c.x[i]}
@@ -125,7 +128,7 @@ func (c *curve) meet(left, middle, right sums, i, j int, keep func(bend)) {
 		}
 	}
 	if spread <= 1e-12*right.xx {
-		return // a single load says nothing of the slope
+		return // a single load does not determine the slope
 	}
 	d := -(right.xy - right.x*right.y/right.w) / spread
 	if d <= 0 {

@@ -133,7 +133,7 @@ func TestTooFewPointsAreCounted(t *testing.T) {
 	}
 }
 
-// Whatever comes, figures are finite and intervals hold their value.
+// For any points, figures are finite and intervals contain their value.
 func TestOddCurves(t *testing.T) {
 	one := func(x float64) Point { return Point{Clients: x, Yield: 1} }
 	odd := map[string][]Point{
@@ -161,7 +161,7 @@ func TestOddCurves(t *testing.T) {
 	}
 }
 
-// sane checks that all figures can be printed and believed in form.
+// sane checks that all figures can be printed and are plausible.
 func sane(t *testing.T, name string, f *Fits) {
 	t.Helper()
 	sum := 0.0

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// No points make it panic or hang, and what comes out can be printed.
+// FuzzOf checks that no points cause a panic or an endless loop, and that the results can be
+// printed.
 func FuzzOf(f *testing.F) {
 	pack := func(values ...float64) []byte {
 		var b []byte

@@ -2,22 +2,23 @@ package fit
 
 import "math"
 
-// A model is a family of curves, made for one set of points. Parameters are in the curve's scaled units everywhere
-// but in what natural returns.
+// A model is a family of curves for one set of points. Parameters are in the curve's scaled units,
+// except in the result of natural.
 type model struct {
 	name, formula string
 	names         []string // of the parameters
-	physical      bool     // says something of scaling, and can be believed between points
+	physical      bool     // describes scaling, and is valid between points
 	canFall       bool     // has curves that come down again
 
-	// solve returns the parameters with the least weighted squares for other yields at the same points; near is where
-	// to look, nil if nothing is known.
+	// solve returns the parameters with the least weighted squares for other yields at the same
+	// points. near is the start of the search, or nil if no parameters are known.
 	solve func(y, near []float64) []float64
 	value func(p []float64, x float64) float64
-	// peak is where it is highest, from one load to another if it is flat there; nil unless canFall.
+	// peak returns the highest place of the curve, a range of loads if it is flat there; nil unless
+	// canFall.
 	peak    func(p []float64) (from, to float64)
 	natural func(p []float64) []float64
-	// open tells that the points do not bound the i-th parameter from above.
+	// open reports whether the points do not bound the i-th parameter from above.
 	open func(p []float64, i int) bool
 }
 
@@ -30,7 +31,7 @@ func (c *curve) models() []*model {
 func (c *curve) last() float64  { return c.x[len(c.x)-1] }
 func (c *curve) first() float64 { return c.x[0] }
 
-// line is proportional growth: no client is in another's way.
+// line is proportional growth: clients do not affect each other.
 func (c *curve) line() *model {
 	down := 0.0
 	for i, x := range c.x {
@@ -50,8 +51,9 @@ func (c *curve) line() *model {
 	}
 }
 
-// plateau is the two asymptotes of a queueing system (Denning and Buzen, ACM Computing Surveys 10, 1978): growth in
-// proportion, then a constant. Inside it is the height P and the load K = P/a at which it is reached.
+// plateau is the two asymptotes of a queueing system (Denning and Buzen, ACM Computing Surveys 10,
+// 1978): growth in proportion, then a constant. Internally its parameters are the height P and the
+// load K = P/a at which it is reached.
 func (c *curve) plateau() *model {
 	return &model{
 		name: Plateau, formula: "Y = min(a N, P)", names: []string{"a", "P"}, physical: true,
@@ -69,8 +71,9 @@ func (c *curve) plateau() *model {
 	}
 }
 
-// kinked returns the plateau with the least squares, exactly: for each place of the kink among the points both parts
-// are linear, so it is either the best two lines, where these meet in that gap, or bends at a point.
+// kinked returns the plateau with the least squares, exactly: for each place of the kink among the
+// points both parts are linear, so the result is either the best two lines, if they intersect in
+// that gap, or a bend at a point.
 func (c *curve) kinked(y []float64) (height, kink float64) {
 	var all, xx, xy, w0, wy float64 // w0 and wy of the points to the right
 	for i := range c.x {
@@ -92,7 +95,7 @@ func (c *curve) kinked(y []float64) (height, kink float64) {
 			continue
 		}
 		if i == len(c.x)-1 {
-			w0, wy = 0, 0 // and not what rounding left
+			w0, wy = 0, 0 // without rounding errors
 		}
 		up, down := xy/x+wy, xx/x/x+w0
 		keep(all-up*up/down, up/down, x)

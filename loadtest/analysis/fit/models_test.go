@@ -21,8 +21,8 @@ func scattered(r *rand.Rand) []Point {
 	return all
 }
 
-// Each model leaves as few squares as the best of a great many parameters that
-// are tried near and far.
+// Each model leaves as small a sum of squares as the best of a great many parameters that are tried
+// near and far.
 func TestNothingFitsBetter(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for trial := range 60 {
@@ -60,8 +60,8 @@ func TestNothingFitsBetter(t *testing.T) {
 	}
 }
 
-// declines reports whether parameters are those of a decline: a load was tested
-// on its plateau, and one beyond that.
+// declines reports whether the parameters describe a decline: a load was tested on its plateau, and
+// another load beyond the plateau.
 func (c *curve) declines(p []float64) bool {
 	on := false
 	for _, x := range c.x {
@@ -119,7 +119,7 @@ func TestWeights(t *testing.T) {
 	near(t, "the plateau", f.Plateau.Parameters[1].Value, 500, 0.005)
 }
 
-// AICc is what the page says it is.
+// AICc agrees with the formula in docs/methods.md.
 func TestAICc(t *testing.T) {
 	points := table(func(n float64) float64 { return n }, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 	for i := range points {

@@ -4,10 +4,10 @@ import "math"
 
 const terms = 5 // of the fourth-order polynomial
 
-// quartic is the polynomial 1, x, ..., x^4, as Mathematica's Fit[data, {1, x, x^2, x^3, x^4}, x] lays it when all
-// points weigh the same. Inside it is one of t, which runs from -1 to 1 over the tested range: with 5000 clients x^4
-// alone would be 6e14 and the equations close to singular. It means nothing: it is kept because people compare with
-// it.
+// quartic is the polynomial 1, x, ..., x^4, as Mathematica's Fit[data, {1, x, x^2, x^3, x^4}, x]
+// fits it if all points have the same weight. Internally it is a polynomial of t, which runs from
+// -1 to 1 over the tested range: with 5000 clients x^4 alone would be 6e14 and the equations close
+// to singular. It does not model anything: it is included because people compare with it.
 func (c *curve) quartic() *model {
 	middle, half := (c.first()+c.last())/2, (c.last()-c.first())/2
 	m := &model{
@@ -43,9 +43,10 @@ func horner(p []float64, t float64) float64 {
 	return v
 }
 
-// solution returns the matrix that makes coefficients of yields: R^-1 Q' with the powers of t, weighted, made
-// orthonormal by Gram and Schmidt's method, twice, which is as exact as Householder's (Giraud and others, Numerische
-// Mathematik 101, 2005). Powers that the points do not tell apart are left out.
+// solution returns the matrix that converts yields to coefficients: R^-1 Q' with the powers of t,
+// weighted, made orthonormal by Gram and Schmidt's method, twice, which is as exact as
+// Householder's (Giraud and others, Numerische Mathematik 101, 2005). Powers that the points do not
+// distinguish are left out.
 func (c *curve) solution(middle, half float64) [terms][]float64 {
 	n := len(c.x)
 	var q, hat [terms][]float64
@@ -94,7 +95,7 @@ func dot(a, b []float64) float64 {
 	return sum
 }
 
-// expand returns the coefficients of powers of N for those of (N-middle)/half.
+// expand converts coefficients of powers of (N-middle)/half to coefficients of powers of N.
 func (c *curve) expand(p []float64, middle, half float64) []float64 {
 	out := make([]float64, terms)
 	for k := terms - 1; k >= 0; k-- { // out = out * (N-middle)/half + p[k]
@@ -109,8 +110,9 @@ func (c *curve) expand(p []float64, middle, half float64) []float64 {
 	return out
 }
 
-// highest returns where in [-1, 1] the polynomial is highest. Its derivative is monotone between the two places where
-// its own derivative is 0, so a bisection finds each place where it changes sign.
+// highest returns the place in [-1, 1] where the polynomial is highest. Its derivative is monotone
+// between the two places where its own derivative is 0, so a bisection finds each place where it
+// changes sign.
 func highest(p []float64) float64 {
 	d := [4]float64{p[1], 2 * p[2], 3 * p[3], 4 * p[4]}
 	ends := []float64{-1}

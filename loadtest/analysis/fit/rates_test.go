@@ -12,8 +12,8 @@ import (
 	"weir/internal/tier"
 )
 
-// On curves that only saturate no maximum is claimed: random stations of three
-// kinds, measured with noise of several kinds and at 6 to 20 loads.
+// On curves that only saturate no maximum is reported: random stations of three kinds, measured
+// with noise of several kinds and at 6 to 20 loads.
 func TestNoMaximumIsMadeUp(t *testing.T) {
 	tier.Slow(t, "fits many curves")
 	r := rand.New(rand.NewPCG(1, 2))
@@ -46,7 +46,7 @@ func TestNoMaximumIsMadeUp(t *testing.T) {
 	}
 }
 
-// documented checks that docs/methods.md prints what a test has computed.
+// documented checks that docs/methods.md contains the results of a test.
 func documented(t *testing.T, text string) {
 	t.Helper()
 	page := require.File(t, "../../../docs/methods.md")
@@ -69,8 +69,8 @@ func saturating(r *rand.Rand, most int) (think float64, serve func(int) float64)
 	return float64(most) / float64(m) * r.Float64(), servers(m)
 }
 
-// On curves by the Universal Scalability Law that clearly turn in the tested
-// range, the maximum is found, and its interval has the true one in it.
+// On curves by the Universal Scalability Law that clearly turn in the tested range, the maximum is
+// found, and its interval contains the true maximum.
 func TestTheMaximumIsInItsInterval(t *testing.T) {
 	tier.Slow(t, "fits many curves")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -92,7 +92,7 @@ func TestTheMaximumIsInItsInterval(t *testing.T) {
 	documented(t, fmt.Sprintf("7 loads, spreads not known | %d | %d |", few.found, few.there))
 }
 
-// A tally counts curves, maxima found, and those in their intervals.
+// A tally counts curves, maxima found, and found maxima within their intervals.
 type tally struct{ runs, found, there, high int }
 
 func turning(t *testing.T, r *rand.Rand, noise trial, least, most int) (a tally) {
@@ -122,7 +122,7 @@ func turning(t *testing.T, r *rand.Rand, noise trial, least, most int) (a tally)
 	return a
 }
 
-// Where a plateau ends and falls, the decline finds its height; the other
+// If a plateau ends and the curve falls, the decline model finds the plateau's height; the other
 // models, which round it off, would not.
 func TestThePlateausHeight(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))

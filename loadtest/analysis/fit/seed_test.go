@@ -8,8 +8,8 @@ import (
 	"weir/internal/require"
 )
 
-// seed is the table that a report of 2017 printed, clients and Gbit/s: four
-// subintervals each of batches of 1000 to 5000 jobs.
+// seed returns the table that a report of 2017 printed, clients and Gbit/s: four subintervals each
+// of batches of 1000 to 5000 jobs.
 func seed() []Point {
 	var all []Point
 	for _, p := range [][2]float64{
@@ -22,8 +22,8 @@ func seed() []Point {
 	return all
 }
 
-// The report says: "the maximum average total throughput was found to be
-// approximately 29 Gbit/s occurring when there were 2161 active jobs".
+// The report of 2017 states: "the maximum average total throughput was found to be approximately 29
+// Gbit/s occurring when there were 2161 active jobs".
 func TestPolynomialFindsThePublishedMaximum(t *testing.T) {
 	f, err := Of(seed(), Options{})
 	require.NoError(t, err)

@@ -5,10 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// closed returns the exact throughput and the mean number of busy clients of a
-// closed system: n clients, pauses with mean think, and one station that serves
-// at serve(k) while k are there, all exponential. It is a birth and death chain:
-// p(k+1)/p(k) = (n-k)/think / serve(k+1).
+// closed returns the exact throughput and the mean number of busy clients of a closed system: n
+// clients, pauses with mean think, and one station that serves k clients at the rate serve(k), all
+// exponential. It is a birth and death chain: p(k+1)/p(k) = (n-k)/think / serve(k+1).
 func closed(n int, think float64, serve func(k int) float64) (yield, busy float64) {
 	if think == 0 {
 		return serve(n), float64(n)
@@ -31,7 +30,7 @@ func closed(n int, think float64, serve func(k int) float64) (yield, busy float6
 	return yield / sum, busy / sum
 }
 
-// scalable serves by the Universal Scalability Law.
+// scalable returns the service rate by the Universal Scalability Law.
 func scalable(lambda, sigma, kappa float64) func(int) float64 {
 	return func(k int) float64 {
 		n := float64(k)
@@ -39,7 +38,7 @@ func scalable(lambda, sigma, kappa float64) func(int) float64 {
 	}
 }
 
-// servers serves with some equal servers, one operation a second each.
+// servers returns the service rate of m equal servers, one operation a second each.
 func servers(m int) func(int) float64 {
 	return func(k int) float64 { return float64(min(k, m)) }
 }
@@ -62,8 +61,8 @@ func ladder(r *rand.Rand, points, most int) []int {
 	return all
 }
 
-// A trial is a curve measured with noise: within is the relative noise of a
-// batch mean, between what differs from step to step.
+// A trial is a curve measured with noise: within is the relative noise of a batch mean, between is
+// the relative noise between steps.
 type trial struct {
 	within, between float64
 	batches         int

@@ -9,10 +9,9 @@ import (
 	"weir/internal/require"
 )
 
-// A station that serves by the Universal Scalability Law, and clients that
-// pause, computed exactly: with the number of busy clients known, or the think
-// time, the law finds the number of clients with the highest throughput; as if
-// there were no pauses it does not.
+// This test has a station that serves by the Universal Scalability Law, and clients that pause,
+// computed exactly. If the number of busy clients or the think time is known, the law finds the
+// number of clients with the highest throughput; without the pauses it does not.
 func TestThinkTime(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	noise := trial{0.001, 0, 20}

@@ -2,10 +2,11 @@ package fit
 
 import "math"
 
-// turns says, without any model, by how much points speak for a curve that turns: how much worse a curve that never
-// falls (first) and one that never rises (second) describe them than one that may rise and then fall. Each is the
-// best of its kind, by pooling adjacent violators (Barlow and others, Statistical Inference under Order Restrictions,
-// Wiley 1972), and the measure is the difference of weighted sums of squares.
+// turns measures, without any model, the evidence of the points for a curve that turns: how much
+// worse a curve that never falls (first) and a curve that never rises (second) describe them than a
+// curve that may rise and then fall. Each curve is the best of its kind, by pooling adjacent
+// violators (Barlow and others, Statistical Inference under Order Restrictions, Wiley 1972), and
+// the measure is the difference of weighted sums of squares.
 func (c *curve) turns(y []float64) [2]float64 {
 	means, weights := c.pooled(y)
 	n := len(means)
@@ -37,8 +38,8 @@ func (c *curve) pooled(y []float64) (means, weights []float64) {
 	return means, weights
 }
 
-// stepwise returns for each number of leading values the weighted squares that the best curve through them leaves
-// that never falls.
+// stepwise returns, for each number of leading values, the weighted sum of squares of the best
+// curve through them that never falls.
 func stepwise(means, weights []float64) []float64 {
 	type block struct{ mean, weight float64 }
 	blocks := make([]block, 0, len(means))

@@ -6,23 +6,24 @@ import (
 	"weir/internal/stats"
 )
 
-// Values of Fits.Unfit: why even the best model does not describe the points.
+// Values of Fits.Unfit: the reason why even the best model does not describe the points.
 const (
 	NoBetter = "constant" // it is no better than a constant by more than chance
 	Scatter  = "scatter"  // it explains less than half of the variance
 	Misfit   = "misfit"   // it misses the points by more than their spread explains
 )
 
-// What a model that describes the points keeps to.
+// Limits of a model that describes the points.
 const (
 	leastR2   = 0.5
 	level     = 0.01 // of both tests
-	leastMiss = 0.05 // root mean square of the residuals, as a share of the highest yield, from which on a misfit matters
+	leastMiss = 0.05 // root mean square of the residuals, as a share of the highest yield, from which a misfit matters
 )
 
-// unfit says why a model does not describe the points, "" if it does. With S the weighted squares that the model
-// leaves at n points with p parameters, S0 those of a constant, and d degrees of freedom of the spread within the
-// points, whose mean square is 1 by the choice of the weights:
+// unfit returns the reason why a model does not describe the points, or "" if it does. With S the
+// weighted sum of squares of the model at n points with p parameters, S0 the sum of a constant, and
+// d degrees of freedom of the spread within the points, whose mean square is 1 by the choice of the
+// weights:
 //
 //	against a constant:  F = (S0-S)/max(p-1,1) / E,  E = (S+d)/(n-p+d), or S/(n-p) if that is certainly more than 1
 //	lack of fit:         F = S/(n-p), with n-p and d degrees of freedom
@@ -50,7 +51,8 @@ func (c *curve) unfit(a *candidate) string {
 	return ""
 }
 
-// pure is how many degrees of freedom the spread within the points has; 0: it is not known.
+// pure returns the number of degrees of freedom of the spread within the points, or 0 if the spread
+// is unknown.
 func (c *curve) pure() float64 {
 	if c.se == nil {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"weir/internal/unit"
 )
 
-// The code computes intervals of few samples as docs/methods.md describes.
+// Intervals of few samples are computed as docs/methods.md describes.
 func TestDocumentedSpread(t *testing.T) {
 	page := string(require.File(t, "../../../docs/methods.md"))
 	for _, text := range []string{"deviation of " + unit.Percent(usualDeviation), fmt.Sprintf("as if %d samples", usualSamples)} {

@@ -9,8 +9,8 @@ import (
 	"weir/monitor"
 )
 
-// InMemory returns the figures of Watched for one step, with every sample in
-// memory and none of its indexes.
+// InMemory returns the figures of Watched for one step, computed with every sample in memory and
+// without its indexes.
 func InMemory(samples []*monitor.Sample, spans [][2]time.Time) []HostFigure {
 	sums := map[string]*hostSum{}
 	for _, s := range samples {

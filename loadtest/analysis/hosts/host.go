@@ -11,19 +11,19 @@ const (
 	Server = "server"
 )
 
-// A Host is a host in one step, with figures that the document leaves out.
+// A Host is a host in one step, with figures that the document does not contain.
 type Host struct {
 	HostFigure
-	Saturated      float64           // share of the time in which nearly no core was idle, seconds with few idle cores in part
+	Saturated      float64           // share of the time with nearly no idle core; seconds with few idle cores count in part
 	UserSystem     *float64          // share of all cores in user and system mode
-	Simulated      bool              // the service is a part of the clients' process
-	Local          bool              // the target is a folder: no process serves it but those that are named
-	unwatched      float64           // share of all cores of programs that were seen and not watched
+	Simulated      bool              // the service is part of the clients' process
+	Local          bool              // the target is a folder: only the named processes serve it
+	unwatched      float64           // share of all cores of programs that were seen but not watched
 	Kernel         float64           // share of all cores of threads of the kernel
 	SwapGrowth     int64             // from the first second to the last
 	IRQ            *float64          // share of all cores in interrupts
 	Groups         []GroupFigure     // of the service's processes
-	Scratch        *DiskFigure       // nil: no copies of files lie on its disks
+	Scratch        *DiskFigure       // nil: its disks hold no copies of files
 	spreads        map[string]Ranged // of shares, by resource; of the generator in cores
 	UnknownTraffic float64           // bytes per second of the busiest interface without a known speed, but loopback
 	UnknownName    string
@@ -33,13 +33,13 @@ type Host struct {
 type GroupFigure struct {
 	Name               string
 	Cores              Ranged
-	Threads, Processes int // most seen
-	Measured           int // threads whose CPU time was measured, most seen; 0: none
+	Threads, Processes int // maximum
+	Measured           int // maximum number of threads with measured CPU time
 	Busiest, Other     Ranged
-	Allowed            int // cores on which they may run; 0: not known
+	Allowed            int // cores on which they may run; 0: unknown
 }
 
-// keep notes the interval of a resource's share; what was noted before is dropped.
+// keep stores the interval of a resource's share and replaces an earlier interval.
 func (h *Host) keep(resource string, s *spread) {
 	delete(h.spreads, resource)
 	if v, ok := s.interval(); ok {
@@ -47,7 +47,8 @@ func (h *Host) keep(resource string, s *spread) {
 	}
 }
 
-// Share returns a resource's share with its interval: mean itself, without an interval, where there are no samples.
+// Share returns a resource's share with its interval. If there are no samples, it returns mean
+// without an interval.
 func (h *Host) Share(resource string, mean float64) Ranged {
 	if v, ok := h.spreads[resource]; ok {
 		return v
@@ -73,7 +74,7 @@ func (h *Host) Side() string {
 // Serves reports whether the service runs on h, judging by its role.
 func (h *Host) Serves() bool { return h.Side() == Server || h.Side() == "both" }
 
-// CoreSide guesses whose core it is.
+// CoreSide guesses the side that uses the busiest core.
 func (h *Host) CoreSide() string {
 	if h.Side() != "both" || h.ServerCores == nil || h.ClientCores == nil {
 		return h.Side()
@@ -87,7 +88,7 @@ func (h *Host) CoreSide() string {
 	return "both"
 }
 
-// May returns how many cores the CPU quota of the clients leaves them.
+// May returns the number of cores that the CPU quota allows the clients to use.
 func (h *Host) May() float64 {
 	if h.Quota > 0 {
 		return min(h.Quota, float64(h.Cores))
@@ -95,10 +96,12 @@ func (h *Host) May() float64 {
 	return float64(h.Cores)
 }
 
-// Others returns the share of h's CPU that programs used which are no watched process; what threads of the kernel did, such as those of
-// encrypted disks and of NFS servers, they mostly did for the service. ok is false where the processes of a side that h
-// has were not watched. Of jobs that are programs these count among the clients' processes, as does a simulated service. A folder is
-// served by the clients' own system calls and the kernel: every program beside them is another one, unless hosts name it.
+// Others returns the share of h's CPU that programs other than the watched processes used. Threads
+// of the kernel, such as the threads of encrypted disks and of NFS servers, do not count: they
+// mostly work for the service. ok is false if h has a side whose processes were not watched.
+// External programs of jobs count as processes of the clients, and so does a simulated service. A
+// folder is served by the clients' own system calls and the kernel, so every other program there
+// counts, unless hosts names it.
 func (h *Host) Others(external float64) (share float64, ok bool) {
 	serves, loads := h.Role == Server || h.Role == "both", h.Role == Client || h.Role == "both"
 	unwatched := serves && h.ServerCores == nil && !h.Simulated && (!h.Local || !loads) || loads && h.ClientCores == nil
@@ -110,7 +113,8 @@ func (h *Host) Others(external float64) (share float64, ok bool) {
 	return max(0, *h.UserSystem-watched-programs-h.Kernel, h.unwatched-programs), true
 }
 
-// programs returns the cores that external client programs kept busy, which are no watched processes.
+// programs returns the number of cores that external client programs kept busy. These are not
+// watched processes.
 func (h *Host) programs(external float64) float64 {
 	if h.Role != Client && h.Role != "both" {
 		return 0
@@ -118,7 +122,7 @@ func (h *Host) programs(external float64) float64 {
 	return external
 }
 
-// Lost returns the share of h's CPU that others used while it was used up.
+// Lost returns the share of h's CPU that unwatched programs used while the CPU was used up.
 func (h *Host) Lost(external float64) float64 {
 	if h.Contended == nil {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"weir/monitor"
 )
 
-// A linkSum gathers one link's samples in one step.
+// A linkSum sums one link's samples in one step.
 type linkSum struct {
 	ways       [2]waySum // to and from the clients
 	down, cost Mean

@@ -10,22 +10,22 @@ import (
 	"weir/monitor"
 )
 
-// Loopback is the interface that carries a machine's traffic with itself. It counts every byte as sent and as
-// received.
+// Loopback is the interface for a machine's traffic with itself. It counts every byte as sent and
+// as received.
 const Loopback = "lo"
 
-// A Look has the figures of a host in one sample: hostSum averages them, tables and plots show them. Unknown figures are
-// NaN.
+// A Look has the figures of a host in one sample: hostSum averages them, tables and plots show
+// them. Unknown figures are NaN.
 type Look struct {
 	Cpu, Iowait, Steal, Core     float64 // shares
 	ServerCores, ClientCores     float64
-	others                       float64 // share of the CPU that programs used which were seen and not watched
-	kernel                       float64 // that threads of the kernel used
+	others                       float64 // share of the CPU that programs used that were seen but not watched
+	kernel                       float64 // share of the CPU that threads of the kernel used
 	ServerRSS, ClientRSS         int64
 	Available                    int64
 	DiskBusy                     float64 // of the busiest
 	DiskRead, DiskWrite          float64 // per second
-	Received, Sent, Looped, Back float64 // per second; the latter two through loopback: sent and received
+	Received, Sent, Looped, Back float64 // per second; the latter two: sent and received through loopback
 	Retransmits                  float64 // per second
 }
 
@@ -46,7 +46,7 @@ func LookAt(s *monitor.Sample) Look {
 		k.Retransmits = stats.Ratio(float64(s.TCP.Retransmits), s.Seconds)
 	}
 	cores := float64(max(1, s.Cores))
-	k.others = min(stats.Ratio(s.Others/cores, s.Seconds), k.Cpu) // a process that begins to work is seen late, with all it used
+	k.others = min(stats.Ratio(s.Others/cores, s.Seconds), k.Cpu) // a new process is seen late, with all its CPU time
 	k.kernel = min(stats.Ratio(s.Kernel/cores, s.Seconds), k.Cpu)
 	k.ServerCores, k.ServerRSS = Processes(s, Server)
 	k.ClientCores, k.ClientRSS = Processes(s, Client)
@@ -56,7 +56,8 @@ func LookAt(s *monitor.Sample) Look {
 	return k
 }
 
-// Processes sums the processes of one role; cores is NaN if there are none.
+// Processes returns the sums of the processes of one role; cores is NaN if there are no such
+// processes.
 func Processes(s *monitor.Sample, role monitor.Role) (cores float64, resident int64) {
 	found := false
 	for p := range basics.Each(s.Procs) {

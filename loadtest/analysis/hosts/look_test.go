@@ -12,7 +12,7 @@ import (
 	"weir/monitor"
 )
 
-// A look and the sums of a whole step must say the same of one sample.
+// A Look and the sums of a whole step must have the same figures for one sample.
 func TestLookIsASumOfOneSample(t *testing.T) {
 	seen := 0
 	samples := []*monitor.Sample{

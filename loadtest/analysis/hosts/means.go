@@ -10,7 +10,8 @@ import (
 	"weir/monitor"
 )
 
-// throttledShare returns the share of periods in which the clients' CPU quota was used up, nil if they have none.
+// throttledShare returns the share of periods in which the clients' CPU quota was used up, or nil
+// if there is no quota.
 func (h *hostSum) throttledShare() *float64 {
 	if h.Quota <= 0 {
 		return nil
@@ -70,11 +71,11 @@ func (h *hostSum) figure() Host {
 	return f
 }
 
-// leastShare is the part of the busiest disk's traffic that a disk in use has at least.
+// leastShare is the minimum traffic of a disk in use, as a share of the busiest disk's traffic.
 const leastShare = 0.1
 
-// fillDisks describes the disks that share the busiest one's work: those of its kind (loop devices repeat what lies
-// below them) with a part of its traffic that matters.
+// fillDisks describes the disks that share the busiest disk's work: disks of the same kind (loop
+// devices repeat the traffic of the disks below them) with a significant part of its traffic.
 func (h *hostSum) fillDisks(f *Host) {
 	busiest := h.disks[f.Disk]
 	if busiest == nil {
@@ -82,7 +83,7 @@ func (h *hostSum) fillDisks(f *Host) {
 	}
 	var mean Mean
 	full, used := 0, 0
-	for _, name := range slices.Sorted(maps.Keys(h.disks)) { // the same sum each time
+	for _, name := range slices.Sorted(maps.Keys(h.disks)) { // a fixed order of summation
 		d := h.disks[name]
 		kind := (&monitor.Disk{Name: name}).Repeats() == (&monitor.Disk{Name: f.Disk}).Repeats()
 		if kind && !h.aside[name] && d.busy.Or0() >= 0.01 && d.read.Or0()+d.write.Or0() >= leastShare*(busiest.read.Or0()+busiest.write.Or0()) {
@@ -98,7 +99,7 @@ func (h *hostSum) fillDisks(f *Host) {
 	}
 }
 
-// fillNets picks the interface that is nearest to its speed.
+// fillNets selects the interface whose traffic is closest to its speed.
 func (h *hostSum) fillNets(f *Host) {
 	most := -1.0
 	for name, n := range h.nets {
@@ -122,7 +123,8 @@ func (h *hostSum) fillNets(f *Host) {
 	}
 }
 
-// scratch returns the disk that jobs' copies of files lie on, nil if it is none of the host's disks.
+// scratch returns the disk that holds the copies of files of jobs, or nil if it is not a disk of
+// this host.
 func (h *hostSum) scratch() *DiskFigure {
 	for _, name := range slices.Sorted(maps.Keys(h.disks)) {
 		if d := h.disks[name]; h.device != "" && liesOn(h.device, name) {
@@ -133,7 +135,8 @@ func (h *hostSum) scratch() *DiskFigure {
 	return nil
 }
 
-// liesOn reports whether a device is the disk of that name, or a partition of it: sda1 of sda, nvme0n1p2 of nvme0n1.
+// liesOn reports whether a device is the disk of that name, or a partition of it: sda1 of sda,
+// nvme0n1p2 of nvme0n1.
 func liesOn(device, disk string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(device, "/dev/"), disk)
 	if !ok || disk == "" {

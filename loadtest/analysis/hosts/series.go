@@ -9,45 +9,45 @@ import (
 	"weir/monitor"
 )
 
-// A HostSeries is one host against time.
+// A HostSeries is the time series of one host.
 type HostSeries struct {
 	Host   string
 	Role   monitor.Role
-	Link   bool // it is an emulated link: it sends to the clients, and receives from them
+	Link   bool // an emulated link: it sends to the clients and receives from them
 	Cores  int
-	Memory int64 // bytes that it has; 0: not known
+	Memory int64 // bytes of memory; 0: unknown
 	Points []HostPoint
 
-	width float64 // seconds that are joined to one point; 0: each sample is one
-	last  float64 // seconds from the begin to the last sample
+	width float64 // seconds that are joined to one point; 0: each sample is a point
+	last  float64 // seconds from the start of the run to the last sample
 }
 
-// A HostPoint is one sample of a host, or the mean of a few that follow each other where a run is long. Shares are of
-// all cores; Cores are numbers of busy cores; negative values are unknown.
+// A HostPoint is one sample of a host, or the mean of several consecutive samples in a long run.
+// Shares are of all cores; Cores are numbers of busy cores; negative values are unknown.
 type HostPoint struct {
 	At      float64 // seconds from Series.Start to the end of the sample
-	Seconds float64 // that it represents
+	Seconds float64 // duration that it represents
 
-	CPU, User, System, IOWait float64 // shares; CPU is all that is busy, interrupts and steal among it
+	CPU, User, System, IOWait float64 // shares; CPU includes interrupts and steal
 	ServerCores, ClientCores  float64
 	DiskBusy                  float64 // of the busiest disk
 	DiskRead, DiskWrite       float64 // bytes per second
-	Received, Sent            float64 // bytes per second, through loopback if that is more
+	Received, Sent            float64 // bytes per second, through loopback if that is larger
 	MemoryUsed                float64 // bytes
 	ServerRSS, ClientRSS      float64 // bytes
 }
 
-// mostHostPoints is how many points a host's series has at most; when there would be more, those that follow each
-// other are joined.
+// mostHostPoints is the maximum number of points of a host's series; beyond that, consecutive
+// points are joined.
 const mostHostPoints = 1200
 
-// figures lists the fields that are means.
+// figures lists the fields that join averages.
 func (p *HostPoint) figures() [15]*float64 {
 	return [15]*float64{&p.At, &p.CPU, &p.User, &p.System, &p.IOWait, &p.ServerCores, &p.ClientCores, &p.DiskBusy, &p.DiskRead, &p.DiskWrite,
 		&p.Received, &p.Sent, &p.MemoryUsed, &p.ServerRSS, &p.ClientRSS}
 }
 
-// join makes p the mean of itself and o. What one of them does not know, the other tells.
+// join sets p to the mean of itself and o. A value that only one of them has is kept.
 func (p *HostPoint) join(o *HostPoint) {
 	own := 0.5
 	if sum := p.Seconds + o.Seconds; sum > 0 {
@@ -77,7 +77,7 @@ func (h *HostSeries) add(p HostPoint) {
 	}
 }
 
-// widen joins the points that lie in the same of stretches twice as long.
+// widen doubles the width of a point, and joins the points that then lie in the same interval.
 func (h *HostSeries) widen() {
 	h.sort()
 	h.width = max(2*h.width, 2)
@@ -96,7 +96,7 @@ func (h *HostSeries) sort() {
 	slices.SortStableFunc(h.Points, func(a, b HostPoint) int { return cmp.Compare(a.At, b.At) })
 }
 
-// NewHostPoint returns the point of s in the Series of a run that began at start.
+// NewHostPoint returns the point of s in the series of a run that began at start.
 func NewHostPoint(s *monitor.Sample, start time.Time) HostPoint {
 	k := LookAt(s)
 	known := func(x float64) float64 {
@@ -119,5 +119,5 @@ func NewHostPoint(s *monitor.Sample, start time.Time) HostPoint {
 	return p
 }
 
-// A Program is what a server says that it runs.
+// A Program is the program that a server reports.
 type Program struct{ Server, Kind, Name, Version string }

@@ -8,7 +8,7 @@ import (
 	"weir/monitor"
 )
 
-// A long series of a host keeps its mean, whatever is joined.
+// A long series of a host keeps its mean when points are joined.
 func TestHostSeriesIsJoined(t *testing.T) {
 	h := &HostSeries{}
 	sum, known := 0.0, 0.0

@@ -5,8 +5,8 @@ import (
 	"weir/monitor"
 )
 
-// A serverSum gathers the samples of one server in one step. What they count is taken by the part of their span that
-// lies in the measurement time.
+// A serverSum sums the samples of one server in one step. Counters are weighted by the part of
+// their span that lies in the measurement time.
 type serverSum struct {
 	seconds, cpu, received, sent, operations float64
 	logins, refused, redirects, errors       float64
@@ -53,7 +53,7 @@ func (t *serverSum) figure() *ServerFigure {
 	return f
 }
 
-// ShareServers fills in which part of the servers' CPU time each used.
+// ShareServers fills in the share of each server in the CPU time of all servers.
 func ShareServers(hosts []HostFigure) {
 	all := 0.0
 	for i := range hosts {

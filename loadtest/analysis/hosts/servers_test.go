@@ -6,8 +6,8 @@ import (
 	"weir/monitor"
 )
 
-// TestServerFigures: each server's share, rates by the part of a sample that
-// lies in the measurement time, and no figure where it would be counted late.
+// TestServerFigures checks each server's share, the rates by the part of a sample that lies in the
+// measurement time, and that a figure is missing if it would be counted late.
 func TestServerFigures(t *testing.T) {
 	of := func(v monitor.Service) HostFigure {
 		h := &hostSum{}

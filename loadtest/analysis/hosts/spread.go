@@ -9,7 +9,7 @@ import (
 // A Mean is an average weighted by time. The zero value is empty.
 type Mean struct{ Sum, Weight float64 }
 
-// Add leaves out NaN, an unknown value.
+// Add adds a value with a weight. It ignores NaN, an unknown value.
 func (m *Mean) Add(x, weight float64) {
 	if !math.IsNaN(x) {
 		m.Sum += x * weight
@@ -17,10 +17,10 @@ func (m *Mean) Add(x, weight float64) {
 	}
 }
 
-// Or0 returns the average, 0 if nothing was added.
+// Or0 returns the average, or 0 if nothing was added.
 func (m *Mean) Or0() float64 { return stats.Ratio(m.Sum, m.Weight) }
 
-// Value returns the average, nil if nothing was added.
+// Value returns the average, or nil if nothing was added.
 func (m *Mean) Value() *float64 {
 	if m.Weight <= 0 {
 		return nil
@@ -28,24 +28,27 @@ func (m *Mean) Value() *float64 {
 	return new(m.Or0())
 }
 
-// What is known of a share before its first sample: samples of machines that other programs use as well deviate by
-// about this, as sure as if so many samples more had said so. It keeps two samples that happen to agree from being
-// taken for certainty.
+// The prior of a share's deviation: samples of machines that other programs use as well deviate by
+// about usualDeviation. The prior counts as usualSamples additional samples. It prevents two
+// samples that happen to agree from having a certain mean.
 const (
 	usualDeviation = 0.02
 	usualSamples   = 4
-	perSample      = 0.5 // of an independent one that a sample counts for: a second is like the one before it
-	leastWhole     = 0.3 // share of the time that samples inside of the hold must cover to represent it
+	perSample      = 0.5 // independent samples per sample: consecutive seconds are similar
+	leastWhole     = 0.3 // minimum share of the time for samples within the hold to represent it
 )
 
-// A spread gathers the samples of a share in one step. Those that lie inside of the hold count; those that its edges
-// cut count where there are no others, since a part of them is not of the hold. The zero value is empty.
+// A spread sums the samples of a share in one step. Samples within the hold count; samples that
+// overlap its edges count only if there are no others, since a part of them lies outside the hold.
+// The zero value is empty.
 type spread struct{ whole, cut spreadSum }
 
-// A spreadSum holds what mean and variance follow from, in any order of the samples.
+// A spreadSum holds the sums for the mean and the variance, independent of the order of the
+// samples.
 type spreadSum struct{ weight, weights2, sum, squares float64 }
 
-// add counts a sample of x whose span shares weight seconds with the hold; whole reports whether that is all of it.
+// add counts a sample of x whose span shares weight seconds with the hold; whole reports whether
+// the sample lies within the hold.
 func (s *spread) add(x, weight float64, whole bool) {
 	if math.IsNaN(x) || weight <= 0 {
 		return
@@ -72,7 +75,7 @@ func (s *spread) represents() *spreadSum {
 	return &s.whole
 }
 
-// mean is the mean of interval, which costs much less.
+// mean returns the mean of interval at a much lower cost.
 func (s *spread) mean() (mean float64, ok bool) {
 	of := s.represents()
 	return of.sum / of.weight, of.weight > 0
@@ -86,7 +89,7 @@ func (s *spread) interval() (v Ranged, ok bool) {
 	}
 	mean := of.sum / of.weight
 	variance := max(0, of.squares/of.weight-mean*mean)
-	n := max(1, perSample*of.weight*of.weight/of.weights2) // independent samples of equal weight that tell as much
+	n := max(1, perSample*of.weight*of.weight/of.weights2) // equivalent independent samples of equal weight
 	degrees := usualSamples + n - 1
 	size := math.Sqrt((usualSamples*usualDeviation*usualDeviation + n*variance) / degrees / n)
 	return Ranged{mean, stats.Student(degrees) * size}, true

@@ -8,8 +8,8 @@ import (
 	"weir/monitor"
 )
 
-// A hostSum gathers one host's samples in one step. The zero value is empty; largest and smallest values are kept in
-// its HostFigure.
+// A hostSum sums one host's samples in one step. The zero value is empty; maxima and minima are
+// stored in its HostFigure.
 type hostSum struct {
 	HostFigure
 	cpu, iowait, steal, core, serverCPU, clientCPU  Mean
@@ -17,7 +17,7 @@ type hostSum struct {
 	retransmits, drops, connections                 Mean
 	UserSystem, interrupts, others, kernel          Mean
 	contended, busy, waits                          Mean
-	periods, throttled                              Mean     // of the quota, a second
+	periods, throttled                              Mean     // of the quota, per second
 	cores                                           []spread // of each core
 	allCores, clients                               spread   // share of all cores; cores that clients used
 	disks                                           map[string]*diskSum
@@ -26,19 +26,20 @@ type hostSum struct {
 	nets                                            map[string]*netSum
 	services                                        map[string]*groupSum // of the service's processes, by name
 	firstSwap, lastSwap                             int64
-	first, last                                     time.Time  // of the samples that these are of
-	server                                          *serverSum // nil: no server's report was seen
-	link                                            *linkSum   // nil: it is no emulated link
-	device                                          string     // that jobs' copies of files lie on, if they may be here
+	first, last                                     time.Time  // of firstSwap and lastSwap
+	server                                          *serverSum // nil: no report of a server
+	link                                            *linkSum   // nil: not an emulated link
+	device                                          string     // of jobs' copies of files, if they may be here
 }
 
 type diskSum struct {
 	busy, read, write, queue Mean
 	spread                   spread // of busy
-	looks                    int    // samples that it has counted
+	looks                    int    // number of samples that it has counted
 }
 
-// A diskLook is a sample of a host's disks: the time that it shares with the hold, and whether that is all of it.
+// A diskLook is a sample of a host's disks: its overlap with the hold in seconds, and whether it
+// lies within the hold.
 type diskLook struct {
 	weight float64
 	whole  bool
@@ -53,7 +54,8 @@ func (d *diskSum) add(disk *monitor.Disk, weight float64, whole bool) {
 	d.looks++
 }
 
-// idle counts the samples that do not name the disk: a loop device that did nothing, or a disk that was not there.
+// idle counts the samples that do not contain the disk: a loop device was idle, or a disk was
+// absent.
 func (d *diskSum) idle(looks []diskLook) {
 	for _, l := range looks[d.looks:] {
 		d.add(&monitor.Disk{}, l.weight, l.whole)
@@ -68,10 +70,10 @@ type netSum struct {
 
 type groupSum struct {
 	GroupFigure
-	used, top, rest spread // cores; of its busiest thread; that any other thread used at most
+	used, top, rest spread // cores: all; busiest thread; maximum of any other thread
 }
 
-// add counts s with the weight of the time it shares with the hold.
+// add counts s with the weight of the time that it shares with the hold.
 func (h *hostSum) add(s *monitor.Sample, weight float64) {
 	k, whole := LookAt(s), weight >= Inside*s.Seconds
 	h.Cores = max(h.Cores, s.Cores)
@@ -104,7 +106,7 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 		h.link.add(s, weight)
 	}
 	h.addProcs(s, weight, whole)
-	if s.Service != nil { // its host is another sample's
+	if s.Service != nil { // another sample describes its host
 		if h.server == nil {
 			h.server = &serverSum{}
 		}
@@ -120,14 +122,14 @@ func (h *hostSum) add(s *monitor.Sample, weight float64) {
 	h.loSent.Add(k.Looped, weight)
 }
 
-// Shares of a machine's CPU that is used up.
+// Limits of the CPU of a machine.
 const (
-	saturated  = 0.9 // share of a machine's CPU that is busy where more load must wait for it
-	almostFull = 0.8 // the same where some of it begins to wait
+	saturated  = 0.9 // share of a machine's CPU that is busy from which more load must wait
+	almostFull = 0.8 // the same from which some load begins to wait
 )
 
-// contend adds what processes used that were not watched, as far as s found the CPU used up: from almostFull on in
-// part, from saturated on as a whole.
+// contend adds the CPU use of unwatched processes while s has the CPU used up: from almostFull on
+// in part, from saturated on as a whole.
 func (h *hostSum) contend(s *monitor.Sample, k *Look, weight float64) {
 	h.others.Add(k.others, weight)
 	h.kernel.Add(k.kernel, weight)
@@ -142,7 +144,7 @@ func (h *hostSum) contend(s *monitor.Sample, k *Look, weight float64) {
 	h.contended.Add(full*max(s.CPU.User+s.CPU.System-stats.Ratio(watched, float64(s.Cores))-k.kernel, k.others, 0), weight)
 }
 
-// addProcs adds what the watched processes used.
+// addProcs adds the CPU use, files and memory of the watched processes.
 func (h *hostSum) addProcs(s *monitor.Sample, weight float64, whole bool) {
 	clientFiles, serverFiles, clients, seen := 0, 0, 0.0, false
 	for p := range basics.Each(s.Procs) {
@@ -171,7 +173,7 @@ func (g *groupSum) add(p *monitor.Proc, seconds, weight float64, whole bool) {
 	}
 }
 
-// addDevices adds what cores, disks, interfaces and memory went through.
+// addDevices adds the samples of cores, disks, interfaces and memory.
 func (h *hostSum) addDevices(s *monitor.Sample, weight float64, whole bool) {
 	for i, busy := range s.Core {
 		if i >= len(h.cores) {
@@ -188,7 +190,7 @@ func (h *hostSum) addDevices(s *monitor.Sample, weight float64, whole bool) {
 		d.idle(h.looks)
 		d.add(disk, weight, whole)
 	}
-	for _, name := range s.LeftOutDisks() { // it may have been busy
+	for _, name := range s.LeftOutDisks() { // its load is unknown
 		d := basics.EntryOf(&h.disks, name)
 		d.idle(h.looks)
 		d.looks++

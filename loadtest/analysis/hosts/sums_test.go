@@ -6,7 +6,7 @@ import (
 	"weir/monitor"
 )
 
-// Loop devices are in no sample while they do nothing.
+// Samples do not contain loop devices while these are idle.
 func TestDisksThatAreSeldomInSamples(t *testing.T) {
 	h := &hostSum{HostFigure: HostFigure{Host: "store"}}
 	for i := range 10 {
@@ -26,7 +26,7 @@ func TestDisksThatAreSeldomInSamples(t *testing.T) {
 	}
 }
 
-// What a sample leaves out is unknown, not zero, and is counted.
+// Values that a sample leaves out are unknown, not zero, and are counted.
 func TestLeftOutIsUnknown(t *testing.T) {
 	h := &hostSum{HostFigure: HostFigure{Host: "store"}}
 	for i := range 10 {

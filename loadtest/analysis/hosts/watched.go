@@ -1,6 +1,7 @@
-// Package hosts sums the samples of hosts, of their processes, of servers and of emulated links by step. It is the bottom of the
-// analysis: of the run it needs only the times at which load was held. A HostFigure is in findings.json; a Host has in addition the
-// values by which other packages judge it.
+// Package hosts sums the samples of hosts, of their processes, of servers and of emulated links by
+// step. It is the lowest layer of the analysis: of the run it needs only the times at which load
+// was held. A HostFigure is part of findings.json; a Host has in addition the values that other
+// packages need to interpret it.
 package hosts
 
 import (
@@ -14,9 +15,9 @@ import (
 	"weir/monitor"
 )
 
-// Watched sums the samples of the hosts. They are taken one by one in the order of their file, and only
-// after all intervals, which say when load was held and so to which step a sample belongs. None of them is kept: an
-// hour of fifty hosts would not fit into memory.
+// Watched sums the samples of the hosts. The samples are read one by one in the order of their
+// file, and only after all intervals, which determine when load was held and so the step of a
+// sample. Samples are not stored: an hour of fifty hosts would not fit into memory.
 type Watched struct {
 	Holds     Holds
 	steps     map[int]map[string]*hostSum // by step and host
@@ -24,16 +25,16 @@ type Watched struct {
 	byProgram map[Program]bool
 	begin     time.Time // of the series
 
-	scratch string // device that jobs' copies of files lie on, in runs whose samples do not say so
+	scratch string // device of the copies of files of jobs, if samples do not contain it
 	Count   int
 	Broken  int
-	LeftOut map[string]int // seconds that are left out, by counter and host
+	LeftOut map[string]int // seconds that are missing, by counter and host
 	Cost    float64        // seconds of CPU
 	Span    float64        // seconds, summed over samples
 }
 
-// SetDisksAside has the disks of a host that are full at all loads, as a backup fills one, not count as its busiest where others become
-// full with the load.
+// SetDisksAside excludes disks of a host that are full at all loads, such as a disk with a running
+// backup, from its busiest disks if other disks become full with the load.
 func (w *Watched) SetDisksAside() {
 	hosts := map[string][]*hostSum{}
 	for _, step := range w.steps {
@@ -42,7 +43,7 @@ func (w *Watched) SetDisksAside() {
 		}
 	}
 	for _, sums := range hosts {
-		full := map[string]int{} // steps in which a disk is
+		full := map[string]int{} // number of steps in which a disk is full
 		for _, h := range sums {
 			for name, d := range h.disks {
 				if d.idle(h.looks); d.busy.Or0() >= diskFull {
@@ -80,7 +81,7 @@ func (w *Watched) host(step int, s *monitor.Sample) *hostSum {
 // Point appends s to its host's series.
 func (w *Watched) Point(s *monitor.Sample) {
 	if s.Service != nil && len(s.Procs) == 0 {
-		return // its process is among those of the host it runs on
+		return // the samples of its host include its process
 	}
 	h := basics.EntryOf(&w.hosts, s.Host)
 	if h.Host == "" {
@@ -93,7 +94,7 @@ func (w *Watched) Point(s *monitor.Sample) {
 	h.add(NewHostPoint(s, w.begin))
 }
 
-// HostSeries lists the hosts by role and name, each in order of time.
+// HostSeries returns the series of the hosts by role and name, each in order of time.
 func (w *Watched) HostSeries() []HostSeries {
 	var all []HostSeries
 	for _, h := range w.hosts {
@@ -106,7 +107,8 @@ func (w *Watched) HostSeries() []HostSeries {
 	return all
 }
 
-// mostPrograms is how many are kept: a server that keeps changing its version must not fill memory.
+// mostPrograms is the maximum number of programs that are stored: a server that keeps changing its
+// version must not fill memory.
 const mostPrograms = 4096
 
 // Program records the server's program of a sample.
@@ -120,7 +122,7 @@ func (w *Watched) Program(s *monitor.Sample) {
 	}
 }
 
-// Programs lists them by server.
+// Programs returns the recorded programs by server.
 func (w *Watched) Programs() []Program {
 	return slices.SortedFunc(maps.Keys(w.byProgram), func(a, b Program) int {
 		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version),
@@ -128,14 +130,15 @@ func (w *Watched) Programs() []Program {
 	})
 }
 
-// NewWatched returns watched for a run whose load was held at these times; begin is the start of its series, and scratch the device
-// of jobs' copies of files where samples do not name it.
+// NewWatched returns a Watched for a run whose load was held at the given times. begin is the start
+// of its series. scratch is the device of the copies of files of jobs, for samples that do not
+// contain it.
 func NewWatched(held Holds, begin time.Time, scratch string) *Watched {
 	return &Watched{Holds: held, steps: map[int]map[string]*hostSum{}, hosts: map[string]*HostSeries{}, byProgram: map[Program]bool{},
 		begin: begin, scratch: scratch}
 }
 
-// Counted counts a sample, its cost, and the seconds that it leaves out.
+// Counted counts a sample, its cost, and the seconds that are missing in it.
 func (w *Watched) Counted(s *monitor.Sample) {
 	w.Count++
 	w.Cost += s.Cost
@@ -151,7 +154,8 @@ func (w *Watched) Counted(s *monitor.Sample) {
 	}
 }
 
-// Add adds a sample to the sums of its host in all steps that were held since from. held is how many of its seconds they were.
+// Add adds a sample to the sums of its host in all steps that were held since from. held is the
+// number of seconds of the sample in these steps.
 func (w *Watched) Add(s *monitor.Sample, from time.Time) (held float64) {
 	w.Holds.During(from, s.Time, func(step int, weight float64) {
 		w.host(step, s).add(s, weight)
@@ -172,18 +176,18 @@ func (w *Watched) Figures(step int) []Host {
 	return all
 }
 
-// A Hold is one contiguous stretch of a step's measurement time.
+// A Hold is one contiguous part of a step's measurement time.
 type Hold struct {
 	From, To time.Time
 	Step     int
-	Last     time.Time // the latest end of this one and all before it
+	Last     time.Time // the latest end of this hold and all earlier holds
 }
 
-// Holds are all measurement times of a run by their begin.
+// Holds are all measurement times of a run in order of their start.
 type Holds []Hold
 
-// During calls f with the steps that were held between two moments, in order of time, and for how many seconds each
-// was.
+// During calls f for each step that was held between two times, in order of time, with the number
+// of seconds.
 func (h Holds) During(from, to time.Time, f func(step int, seconds float64)) {
 	step, sum := 0, 0.0
 	tell := func() {
@@ -207,23 +211,24 @@ func (h Holds) During(from, to time.Time, f func(step int, seconds float64)) {
 // Bounds of samples.
 const (
 	Inside    = 0.99 // share of a sample that must lie in one step's measurement time
-	LeastSeen = 1e6  // bytes; less is lost among everything else that a machine does
-	diskFull  = 0.90 // share of the time from which on a disk counts as full
+	LeastSeen = 1e6  // bytes; a machine's other activity hides smaller amounts
+	diskFull  = 0.90 // share of the time from which a disk counts as full
 )
 
-// MostLateLook is by how many seconds a look at a host is late at most.
+// MostLateLook is the maximum delay of a sample of a host, in seconds.
 const MostLateLook = 0.5
 
-// Bounds from which a host that was watched counts as lost: so many seconds, and such a part of the run.
+// A watched host counts as lost after this number of seconds and this share of the run without
+// samples.
 const (
 	leastSilent = 10.0
 	partSilent  = 0.05
 )
 
-// Silent returns the host whose last sample lies the longest before the end of the run, which is last seconds after its begin, and how
-// many seconds; 0 if none was lost.
+// Silent returns the host whose samples end the longest before the end of the run, which is at last
+// seconds, and the duration without samples; 0 if no host was lost.
 func (w *Watched) Silent(last float64) (host string, seconds float64) {
-	for _, h := range w.HostSeries() { // by name, so that the same one is named each time
+	for _, h := range w.HostSeries() { // sorted by name, so that the result is always the same
 		if len(h.Points) > 0 {
 			if gone := last - h.last; gone > max(seconds, leastSilent, partSilent*last) {
 				host, seconds = h.Host, gone

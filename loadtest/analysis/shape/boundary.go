@@ -8,13 +8,13 @@ import (
 	"weir/internal/stats"
 )
 
-// A Limit is what a value has to stay under, or above.
+// A Limit is an upper or lower bound of a value.
 type Limit struct {
 	Sign  string // < <= > >=
 	Value float64
 }
 
-// Holds reports whether v is within the limit; not a number never is.
+// Holds reports whether v keeps the limit; NaN never does.
 func (l Limit) Holds(v float64) bool {
 	switch l.Sign {
 	case "<":
@@ -29,23 +29,23 @@ func (l Limit) Holds(v float64) bool {
 	return false
 }
 
-// below reports whether small values are the good ones.
+// below reports whether the limit is an upper bound.
 func (l Limit) below() bool { return l.Sign == "<" || l.Sign == "<=" }
 
-// A Range is the loads at which a limit is kept.
+// A Range is the range of loads at which a limit is kept.
 type Range struct {
-	From     *float64 // lightest and heaviest load of the first stretch of tested loads
-	To       *float64 // at all of which the limit is kept; nil: at none
-	Broken   *float64 // the first tested load beyond it; nil: none is, or at none is it kept
-	Crossing *float64 // where the straight line between To and Broken meets the limit
-	Lightest bool     // it is kept at the lightest load
-	Again    *float64 // a load beyond Broken at which it is kept again; nil: none
+	From     *float64 // lightest load of the first tested loads that keep it; nil: no load does
+	To       *float64 // heaviest of these loads; nil: no load keeps the limit
+	Broken   *float64 // the first tested load beyond To; nil: there is no such load
+	Crossing *float64 // intersection of the limit with the straight line from To to Broken
+	Lightest bool     // the lightest load keeps the limit
+	Again    *float64 // a load beyond Broken that keeps the limit again; nil: no load does
 }
 
-// Within returns the range of loads in which values keep the limit l. Loads without a value (not a number, or
-// infinite) are left out; of several values at one load, the worst counts. Between two tested loads a value is taken
-// to change in a straight line: for the latency of a closed system beyond its saturation that is the asymptote
-// itself, R = N/X - Z. Nothing is said beyond the tested loads.
+// Within returns the range of loads in which values keep the limit l. Loads without a value (NaN or
+// infinite) are ignored; of several values at one load, the worst counts. Values between two tested
+// loads are interpolated linearly: for the latency of a closed system beyond its saturation that
+// line is the asymptote itself, R = N/X - Z. The result does not extend beyond the tested loads.
 func Within(loads, values []float64, l Limit) Range {
 	x, y := worstByLoad(loads, values, l)
 	r := Range{}

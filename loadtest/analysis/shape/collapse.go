@@ -2,25 +2,26 @@ package shape
 
 import "math"
 
-// A Breakdown is a load beyond the best one under which the yield broke down.
+// A Breakdown is a load beyond the best load at which the yield broke down.
 type Breakdown struct {
-	Point     int     // the lightest such load's place
-	Left      float64 // of the best yield
-	Stalled   bool    // next to nothing was left, below 1%
-	Certain   bool    // the intervals say so; false: there are none, the means do
-	Recovered int     // the place of a heavier load that did not; -1: none
+	Point     int     // index of the lightest such load
+	Left      float64 // share of the best yield
+	Stalled   bool    // the yield was below 1% of the best yield
+	Certain   bool    // by confidence intervals; false: by means, without intervals
+	Recovered int     // index of a heavier load without a breakdown; -1: no such load
 }
 
-// What a breakdown is: less than half of the best yield is left. A service that is only overloaded declines; one that
-// falls by half does its work twice, swaps, or has lost servers or threads.
+// Limits of a breakdown: less than half of the best yield is left. The yield of a service that is
+// merely overloaded declines; a service whose yield falls by half does its work twice, swaps, or
+// has lost servers or threads.
 const (
 	brokenDown = 0.5
 	stalled    = 0.01
 )
 
-// Collapse returns the lightest load beyond the best one at which the yield was below half of the best, by the 95%
-// interval of the difference; nil if there is none. Of points that went up and came down again, only the way up
-// counts.
+// Collapse returns the lightest load beyond the best load at which the yield was below half of the
+// best yield, by the 95% interval of the difference, or nil if there is no such load. If the loads
+// of points rise and then fall, only the rising part counts.
 func Collapse(points []Point, best int) *Breakdown {
 	if best < 0 {
 		return nil
@@ -59,20 +60,21 @@ func broken(best, p *Point) (below, certain bool) {
 	return difference > half, ok
 }
 
-// A Return is a load that was held on the way up and again on the way down, or again at any time.
+// A Return is a load that was held on the way up and again on the way down, or twice at any time.
 type Return struct {
 	Load    float64
-	Up      int // places of the points, the earlier one first
+	Up      int // indexes of the points, the earlier point first
 	Down    int
-	Change  float64 // of the yield, from the earlier to the later one
-	Certain bool    // 5% or more, and the 95% interval of the difference leaves out 0
+	Change  float64 // of the yield, from the earlier to the later point
+	Certain bool    // 5% or more, and the 95% interval of the difference excludes 0
 }
 
-// leastChange is the change from which a load is said to give something else on the way down.
+// leastChange is the minimum change of a yield on the way down that is reported.
 const leastChange = 0.05
 
-// Hysteresis compares points of one load before and after the heaviest one. points are in the order of time; if their
-// loads do not rise to the heaviest and fall after it, there is nothing to compare.
+// Hysteresis compares points of the same load before and after the heaviest load. points are in the
+// order of time; if their loads do not rise to the heaviest load and fall after it, the result is
+// empty.
 func Hysteresis(points []Point) []Return {
 	peak, ok := upAndDown(points)
 	if !ok {
@@ -98,8 +100,8 @@ func Hysteresis(points []Point) []Return {
 	return out
 }
 
-// Repeated compares, of each load that was held more than once, the two points that differ most. A difference is certain
-// by the 99% interval of the differences of all such pairs.
+// Repeated compares, for each load that was held more than once, the two points with the largest
+// difference. A difference is certain by the 99% interval of the differences of all such pairs.
 func Repeated(points []Point) []Return {
 	var out []Return
 	place, pairs := map[float64]int{}, 0
@@ -128,7 +130,8 @@ func Repeated(points []Point) []Return {
 	return out
 }
 
-// Rise returns how many of points are the way up, all of them if loads do not rise and then fall.
+// Rise returns the number of points on the way up, or the number of all points if loads do not rise
+// and then fall.
 func Rise(points []Point) int {
 	if peak, ok := upAndDown(points); ok {
 		return peak + 1
@@ -136,8 +139,8 @@ func Rise(points []Point) int {
 	return len(points)
 }
 
-// upAndDown returns the place of the last of the heaviest loads; ok is false if loads do not rise to it, or if none
-// comes after it, or they rise again.
+// upAndDown returns the index of the last of the heaviest loads. ok is false if loads do not rise
+// to it, if no load comes after it, or if they rise again.
 func upAndDown(points []Point) (peak int, ok bool) {
 	for i := range points {
 		if points[i].Load >= points[peak].Load {

@@ -8,32 +8,33 @@ import (
 	"weir/internal/stats"
 )
 
-// A Curve gives the yield at a load.
+// A Curve returns the yield at a load.
 type Curve func(load float64) float64
 
-// A Knee is where a curve bends most: where it is farthest above the straight way from its lightest load to its best
-// one, both axes taken from 0 to 1.
+// A Knee is the strongest bend of a curve: the point farthest above the straight line from its
+// lightest load to its best load, with both axes scaled to 0 to 1.
 type Knee struct {
 	Load  float64
-	Low   *float64 // 95% interval of Load; nil: none
+	Low   *float64 // 95% interval of Load; nil: unknown
 	High  *float64
 	Yield float64
-	Bend  float64 // how far above the straight way, as a share of the whole rise
+	Bend  float64 // distance above the straight line, as a share of the whole rise
 }
 
-// LeastLoads is how many tested loads a knee takes: a bend between three could be any.
+// LeastLoads is the minimum number of tested loads for a knee: with three loads a bend could be
+// chance.
 const LeastLoads = 4
 
-// What else a knee takes.
+// Further conditions of a knee.
 const (
-	leastBend  = 0.1 // below that the curve is called straight
-	grid       = 400 // loads at which a curve is looked at, and once more between two of them
-	mostOfEach = 0.9 // share of the resampled curves that must have a knee for an interval
+	leastBend  = 0.1 // below that the curve counts as straight
+	grid       = 400 // number of loads at which a curve is sampled, and again between two of them
+	mostOfEach = 0.9 // minimum share of resampled curves with a knee for an interval
 )
 
-// KneeOf finds the knee of a fitted curve over the tested range of loads, up to the curve's best load in it, with the
-// interval that the knees of the resampled curves have. why tells why there is none. tested counts the loads that the
-// curve was fitted to.
+// KneeOf returns the knee of a fitted curve over the tested range of loads, up to the curve's best
+// load in it, with the interval of the knees of the resampled curves. why is the reason if there is
+// no knee. tested is the number of loads that the curve was fitted to.
 func KneeOf(f Curve, from, to float64, tested int, resampled []Curve) (k *Knee, why string) {
 	if tested < LeastLoads {
 		return nil, fmt.Sprintf("%d loads were tested: a knee needs %d", tested, LeastLoads)
@@ -71,7 +72,7 @@ func kneeOf(f Curve, from, to float64) (k *Knee, why string) {
 	if at, bend := bendOf(x[:end+1], y[:end+1]); at > 0 && bend >= leastBend {
 		return refine(f, x, at, end), ""
 	}
-	// a rise that is straight up to a peak inside of the range has its bend there
+	// a straight rise up to a peak within the range bends at the peak
 	if left := 1 - (x[end]-from)/(to-from); left >= leastBend {
 		return &Knee{Load: x[end], Yield: y[end], Bend: left}, ""
 	}
@@ -86,7 +87,8 @@ func sampled(f Curve, from, to float64) (x, y []float64) {
 	return x, y
 }
 
-// riseEnd returns where a curve is highest, the last such place of a plateau; 0 if it never rises above its begin.
+// riseEnd returns the index of the maximum of a curve, the last index of a plateau; 0 if the curve
+// never rises above its start.
 func riseEnd(y []float64) int {
 	top := slices.Max(y)
 	small := 1e-9 * math.Abs(top)
@@ -100,8 +102,8 @@ func riseEnd(y []float64) int {
 	}
 }
 
-// bendOf returns where Kneedle finds the curve farthest above its straight way, and how far that is; at is -1 if
-// nowhere.
+// bendOf returns the point that Kneedle finds farthest above the straight line of the curve, and
+// its distance from the line; at is -1 if there is no such point.
 func bendOf(x, y []float64) (at int, bend float64) {
 	xs, ys := unitSquare(x), unitSquare(y)
 	at = -1
@@ -113,7 +115,7 @@ func bendOf(x, y []float64) (at int, bend float64) {
 	return at, bend
 }
 
-// refine looks closer between the neighbors of the place at.
+// refine searches at a higher resolution between the neighbors of the index at.
 func refine(f Curve, x []float64, at, end int) *Knee {
 	first, top := f(x[0]), f(x[end])
 	slope := (top - first) / (x[end] - x[0])
@@ -128,9 +130,10 @@ func refine(f Curve, x []float64, at, end int) *Knee {
 	return &Knee{Load: best, Yield: f(best), Bend: above(best) / (top - first)}
 }
 
-// KneeAmong finds the knee among tested points where no curve could be fitted: Kneedle with a sensitivity of 1 on the
-// points up to the heaviest one that is as good as the best. The lightest load has to give certainly less than the
-// best one, and the knee has to stand out of the noise of the points; why tells why there is none.
+// KneeAmong finds the knee among tested points if no curve could be fitted. It applies Kneedle with
+// a sensitivity of 1 to the points up to the heaviest load that is as good as the best. The
+// lightest load must yield certainly less than the best load, and the knee must exceed the noise of
+// the points. why is the reason if there is no knee.
 func KneeAmong(points []Point) (k *Knee, why string) {
 	loads := byLoad(points)
 	if len(loads) < LeastLoads {
@@ -155,8 +158,9 @@ func KneeAmong(points []Point) (k *Knee, why string) {
 	return nil, "the points do not bend by more than their spread in the tested range"
 }
 
-// stands reports whether a point is above the straight way from the first to the end by more than the 95% interval of
-// that distance, which is wide enough for all points that may be the knee; without intervals it does.
+// stands reports whether a point is above the straight line from the first point to the end by more
+// than the 95% interval of that distance, which is wide enough for all points that may be the knee.
+// Without intervals it returns true.
 func stands(loads []Point, at, end int) bool {
 	share := (loads[at].Load - loads[0].Load) / (loads[end].Load - loads[0].Load)
 	height := loads[at].Yield - (1-share)*loads[0].Yield - share*loads[end].Yield

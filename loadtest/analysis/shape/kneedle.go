@@ -7,21 +7,23 @@ import (
 	"weir/internal/stats"
 )
 
-// A Kneedle finds the knees of a curve given by points: Satopaa, Albrecht, Irwin, Raghavan, "Finding a Kneedle in a
-// haystack", 31st International Conference on Distributed Computing Systems Workshops, 2011. Its zero value is that
-// of a concave, increasing curve with the least sensitivity to noise of all: a sensitivity of 0, at which every local
-// maximum of the difference curve is a knee. The paper advises 1.
+// A Kneedle finds the knees of a curve given by points: Satopaa, Albrecht, Irwin, Raghavan,
+// "Finding a Kneedle in a haystack", 31st International Conference on Distributed Computing Systems
+// Workshops, 2011. The zero value is for a concave, increasing curve and a sensitivity of 0, the
+// lowest tolerance of noise: every local maximum of the difference curve is a knee. The paper
+// advises 1.
 type Kneedle struct {
-	// Sensitivity is how many mean distances of points the difference curve has to fall below a local maximum for
-	// that to be a knee.
+	// Sensitivity is the distance, in mean distances of points, by which the difference curve must
+	// fall below a local maximum for the maximum to be a knee.
 	Sensitivity float64
-	Convex      bool // the curve is bent upward: its elbow is sought
+	Convex      bool // the curve bends upward: its elbow is searched
 	Decreasing  bool // the curve falls
 }
 
-// Find returns the places of the knees of y over x in the order in which the algorithm declares them: the first is
-// what the offline algorithm returns, the last what the online one holds at the end. x must increase strictly and
-// both must be finite and of one length; else, and below three points or where all of y are equal, there is none.
+// Find returns the indexes of the knees of y over x in the order in which the algorithm declares
+// them: the first index is the result of the offline algorithm, the last index the final result of
+// the online algorithm. x must increase strictly, and x and y must be finite and of equal length.
+// Otherwise, or with fewer than three points or if all values of y are equal, there are no knees.
 func (k Kneedle) Find(x, y []float64) []int {
 	if len(x) != len(y) || len(x) < 3 || !increasing(x) || !stats.Finite(y...) {
 		return nil
@@ -36,7 +38,7 @@ func (k Kneedle) Find(x, y []float64) []int {
 			ys[i] = 1 - ys[i]
 		}
 	}
-	if mirrored { // what falls from the left rises from the right
+	if mirrored { // a curve that falls from the left rises from the right
 		slices.Reverse(ys)
 		slices.Reverse(xs)
 		for i := range xs {
@@ -56,8 +58,9 @@ func (k Kneedle) Find(x, y []float64) []int {
 	return places
 }
 
-// traverse goes along the difference curve. Each local maximum sets a threshold below itself; the maximum is a knee
-// once the curve falls under that before it turns upward again. mean is the mean distance of points.
+// traverse follows the difference curve. Each local maximum sets a threshold below itself; the
+// maximum is a knee as soon as the curve falls below the threshold before it turns upward again.
+// mean is the mean distance of points.
 func (k Kneedle) traverse(above []float64, mean float64) (knees []int) {
 	at, threshold := -1, 0.0
 	for i := range len(above) - 1 {
@@ -74,7 +77,7 @@ func (k Kneedle) traverse(above []float64, mean float64) (knees []int) {
 	return knees
 }
 
-// isPeak reports whether no neighbor is higher; at the ends there is one only.
+// isPeak reports whether no neighbor is higher; the ends have only one neighbor.
 func isPeak(y []float64, i int) bool {
 	return (i == 0 || y[i] >= y[i-1]) && (i == len(y)-1 || y[i] >= y[i+1])
 }
@@ -83,7 +86,8 @@ func isValley(y []float64, i int) bool {
 	return (i == 0 || y[i] <= y[i-1]) && (i == len(y)-1 || y[i] <= y[i+1])
 }
 
-// unitSquare scales y to 0 to 1; nil if all are equal, or too far apart for a number.
+// unitSquare scales y to 0 to 1. It returns nil if all values are equal, or if their range is not
+// finite.
 func unitSquare(y []float64) []float64 {
 	low, high := slices.Min(y), slices.Max(y)
 	if !(high-low > 0) || math.IsInf(high-low, 0) {

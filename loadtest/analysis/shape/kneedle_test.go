@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The curves and the knees of them are those that the reference implementation
-// publishes in its tests: github.com/arvkevi/kneed, tests/test_sample.py and
-// kneed/data_generator.py, version 0.8.6. Its names of the tests are kept.
+// The curves and their knees are from the tests of the reference implementation:
+// github.com/arvkevi/kneed, tests/test_sample.py and kneed/data_generator.py, version 0.8.6. The
+// names of its tests are kept.
 
 func numbers(n int) []float64 {
 	x := make([]float64, n)
@@ -131,7 +131,7 @@ func TestKneedleReference(t *testing.T) {
 	}
 }
 
-// test_y: the height of the knee of figure 2, as it is and in the unit square.
+// test_y: the height of the knee of figure 2, both unscaled and in the unit square.
 func TestKneedleHeight(t *testing.T) {
 	x, y := figure2()
 	at := Kneedle{Sensitivity: 1}.Find(x, y)[0]
@@ -169,9 +169,8 @@ func TestKneedleNone(t *testing.T) {
 	}
 }
 
-// A twister is the Mersenne Twister MT19937 (Matsumoto and Nishimura, ACM
-// Transactions on Modeling and Computer Simulation 8, 1998): the reference's
-// random curves follow from its numbers.
+// A twister is the Mersenne Twister MT19937 (Matsumoto and Nishimura, ACM Transactions on Modeling
+// and Computer Simulation 8, 1998), which generates the random curves of the reference.
 type twister struct {
 	state [624]uint32
 	at    int
@@ -203,13 +202,13 @@ func (w *twister) next() uint32 {
 	return y ^ y>>18
 }
 
-// uniform has 53 random bits.
+// uniform returns a number with 53 random bits.
 func (w *twister) uniform() float64 {
 	high, low := w.next()>>5, w.next()>>6
 	return (float64(high)*(1<<26) + float64(low)) / (1 << 53)
 }
 
-// normal is Marsaglia's polar method.
+// normal uses Marsaglia's polar method.
 func (w *twister) normal() float64 {
 	if w.spare != nil {
 		x := *w.spare
@@ -227,7 +226,7 @@ func (w *twister) normal() float64 {
 	}
 }
 
-// gamma is the method of Ahrens and Dieter (Computing 12, 1974) for shapes below 1.
+// gamma uses the method of Ahrens and Dieter (Computing 12, 1974) for shapes below 1.
 func (w *twister) gamma(shape float64) float64 {
 	for {
 		u, v := w.uniform(), -math.Log(1-w.uniform())
@@ -260,9 +259,9 @@ func TestKneedleNoisyGaussian(t *testing.T) {
 	}
 }
 
-// test_gamma_online_offline and test_sensitivity. The list in the latter begins
-// with 43, but its assertion compares nothing; run, the reference finds 22 (as
-// in the former) and the rest of the list.
+// test_gamma_online_offline and test_sensitivity. The list in test_sensitivity begins with 43, but
+// its assertion compares nothing; when run, the reference finds 22 (as in
+// test_gamma_online_offline) and the rest of the list.
 func TestKneedleSensitivity(t *testing.T) {
 	w := newTwister(23)
 	var y []float64

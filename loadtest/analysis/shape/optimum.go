@@ -8,48 +8,50 @@ import (
 	"weir/internal/stats"
 )
 
-// An Optimum is the load that gives most, as far as points tell it. Its numbers are places in the points that
-// OptimumOf was given.
+// An Optimum is the load with the highest yield, as far as points determine it. Its numbers are
+// indexes of the points passed to OptimumOf.
 type Optimum struct {
 	Best   int     // the largest yield
-	Least  int     // the lightest load that is enough: it leads
-	Equals []int   // points whose load cannot be distinguished from the best one, by load; Best and Least are among them
+	Least  int     // the lightest sufficient load: the recommended load
+	Equals []int   // loads that cannot be distinguished from the best load, in order of load, including Best and Least
 	Level  float64 // mean yield of the equal loads, weighted by their intervals
-	Inside bool    // the heaviest load certainly gives less
+	Inside bool    // the heaviest load certainly yields less
 }
 
-// Low returns the place of the lightest of the equal loads.
+// Low returns the index of the lightest of the equal loads.
 func (o *Optimum) Low() int { return o.Equals[0] }
 
-// High returns the place of the heaviest of the equal loads.
+// High returns the index of the heaviest of the equal loads.
 func (o *Optimum) High() int { return o.Equals[len(o.Equals)-1] }
 
-// What counts as the same yield.
+// Limits for yields that count as equal.
 const (
-	fewErrors = 0.05 // share of failed operations up to which a point is chosen
-	// MostErrors is the share of failed operations from which a point does not count at all: what it gave is not the
-	// service's yield.
+	fewErrors = 0.05 // maximum share of failed operations of a point that is chosen
+	// MostErrors is the share of failed operations from which a point is ignored: its yield is not
+	// the yield of the service.
 	MostErrors = 0.9
-	// NearBest is the share of the best that a mean must reach where there is no interval.
+	// NearBest is the share of the best yield that a mean must reach if there is no interval.
 	NearBest   = 0.95
-	enough     = 0.97 // of the equals' level, and of the lower end of the best one's interval
-	negligible = 0.01 // of the best, whatever the intervals say
-	surely     = 5    // times as many comparisons: a maximum in the tested range is claimed with 99% intervals
-	collapsed  = 0.8  // of the best: where an interval is of fewer batches than the next figure, only less than that is certainly less
+	enough     = 0.97 // of the equal loads' level, and of the low end of the best interval
+	negligible = 0.01 // of the best yield, regardless of the intervals
+	surely     = 5    // factor of the number of comparisons: a maximum in the tested range needs 99% intervals
+	collapsed  = 0.8  // of the best yield: with fewer batches than manyBatches, only a yield below this share is certainly less
 
-	// manyBatches is from how many batches an interval is taken for what it says: three or four can lie close
-	// together by chance.
+	// manyBatches is the number of batches from which an interval is reliable: three or four can be
+	// close together by chance.
 	manyBatches = 5
 )
 
-// OptimumOf returns the optimum among the points with few errors; ok is false if nothing went well at any.
+// OptimumOf returns the optimum among the points with few errors; ok is false if no point had a
+// successful operation.
 //
-// A load is less if any other load gives more by at least 1% and by more than the 95% interval of their difference,
-// which is wide enough for the comparisons of one load with all others (Bonferroni). So the truly best load is called
-// less in at most 2.5% of cases, whichever point happens to be highest: Gupta's subset selection (Technometrics 7,
-// 1965) with Welch's intervals of moderated errors. Where a yield has no interval, a load is less below 95% of
-// another. All loads that are not less are equal. Of these the lightest is enough whose mean reaches 97% of their
-// level and of the lower end of the best one's interval.
+// A load is less if any other load yields more by at least 1% and by more than the 95% interval of
+// their difference, which is wide enough for the comparisons of one load with all others
+// (Bonferroni). So the truly best load is called less in at most 2.5% of cases, whichever point
+// happens to be highest: Gupta's subset selection (Technometrics 7, 1965) with Welch's intervals of
+// moderated errors. If a yield has no interval, a load is less if its yield is below 95% of another
+// yield. All loads that are not less are equal. The sufficient load is the lightest of these whose
+// mean reaches 97% of their level and of the lower end of the best load's interval.
 func OptimumOf(points []Point) (o Optimum, ok bool) {
 	loads := byLoad(points)
 	chosen := candidates(loads)
@@ -87,7 +89,7 @@ func OptimumOf(points []Point) (o Optimum, ok bool) {
 	return o, true
 }
 
-// A rival is a load with the standard error of its yield; known is false if there is none.
+// A rival is a load with the standard error of its yield; known is false if the error is unknown.
 type rival struct {
 	*Point
 	error stats.Error
@@ -100,22 +102,23 @@ func newRival(p *Point) *rival {
 	return r
 }
 
-// batches returns how many batches p's interval comes from, 0 where there is none, infinite where it is known
-// exactly.
+// batches returns the number of batches of p's interval, 0 if p has no interval, infinity if its
+// yield is known exactly.
 func (p *rival) batches() float64 {
 	if !p.known {
 		return 0
 	}
-	e, _ := p.deviation() // before it was moderated
+	e, _ := p.deviation() // before moderation
 	return e.Degrees + 1
 }
 
-// prior is as how many degrees of freedom what all loads show of the noise counts for each of them.
+// prior is the weight, in degrees of freedom, of the noise of all loads in the error of each load.
 const prior = 4
 
-// moderate makes the standard errors less a matter of the few batches of one load: the relative variance of each
-// becomes the mean of its own and of the median one, weighted by their degrees of freedom (Smyth, Statistical
-// Applications in Genetics and Molecular Biology 3, 2004, with a fixed prior).
+// moderate makes the standard errors depend less on the few batches of one load: the relative
+// variance of each load becomes the mean of its own and of the median relative variance, weighted
+// by their degrees of freedom (Smyth, Statistical Applications in Genetics and Molecular Biology 3,
+// 2004, with a fixed prior).
 func moderate(all []*rival) {
 	var relative []float64
 	for _, p := range all {
@@ -136,8 +139,9 @@ func moderate(all []*rival) {
 	}
 }
 
-// FewErrors returns the share of failed operations up to which a point is chosen: 5%, or twice that of the point with the
-// fewest. Where one operation in twenty fails whatever the load, no load is left out because it is just above.
+// FewErrors returns the maximum share of failed operations of a point that is chosen: 5%, or twice
+// the share of the point with the fewest failures. If one operation in twenty fails at every load,
+// no load is excluded because it is slightly above that.
 func FewErrors(points []Point) float64 {
 	least := 1.0
 	for i := range points {
@@ -148,7 +152,7 @@ func FewErrors(points []Point) float64 {
 	return max(fewErrors, 2*least)
 }
 
-// candidates are the loads that may be the best: those with few errors, and any success.
+// candidates returns the loads that may be the best: loads with few errors and any success.
 func candidates(loads []Point) (all []*rival) {
 	few := FewErrors(loads)
 	for i := range loads {
@@ -159,7 +163,8 @@ func candidates(loads []Point) (all []*rival) {
 	return all
 }
 
-// lessThan reports whether p certainly yields less than other, if p is compared with so many.
+// lessThan reports whether p certainly yields less than other, if p is compared with pairs other
+// loads.
 func (p *rival) lessThan(other *rival, pairs int) bool {
 	difference := other.Yield - p.Yield
 	if difference <= negligible*other.Yield {
@@ -168,12 +173,13 @@ func (p *rival) lessThan(other *rival, pairs int) bool {
 	if !p.known || !other.known {
 		return p.Yield < NearBest*other.Yield
 	}
-	// no interval is narrower than that of errors that are known exactly
+	// no interval is narrower than with exactly known errors
 	return difference > 1.9*math.Hypot(p.error.Size, other.error.Size) && difference > stats.Welch(p.error, other.error, pairs)
 }
 
-// level is the mean yield of points, weighted by their intervals. It is a better figure than the highest of them,
-// which is the highest by chance as well. Without intervals it is the highest.
+// level returns the mean yield of points, weighted by their intervals. It is a better estimate than
+// the highest yield, which is the highest partly by chance. Without intervals it returns the
+// highest yield.
 func level(points []*rival) float64 {
 	errors := make([]float64, len(points))
 	most := 0.0
@@ -183,7 +189,7 @@ func level(points []*rival) float64 {
 			errors[i] = math.NaN()
 		}
 	}
-	// errors from few batches are not known well: none counts as less than half the median
+	// errors from few batches are uncertain: each counts as at least half the median
 	floor := leastCut * slices.Sorted(slices.Values(errors))[len(errors)/2]
 	if !(floor > 0) || slices.ContainsFunc(errors, math.IsNaN) {
 		return most
@@ -196,22 +202,22 @@ func level(points []*rival) float64 {
 	return sum / weights
 }
 
-// place returns the place of the point of p's load that is nearest to p's mean.
+// place returns the index of the point of p's load that is nearest to p's mean.
 func (p *Point) place(points []Point) int {
 	return slices.MinFunc(p.places, func(a, b int) int {
 		return cmp.Compare(math.Abs(points[a].Yield-p.Yield), math.Abs(points[b].Yield-p.Yield))
 	})
 }
 
-// Points of one load are taken to differ by the first figure, as a share, as if so many points had shown it, until
-// they themselves show more or less.
+// The prior of the relative deviation between points of one load: guessed, with the weight of
+// guesses points.
 const (
 	guessed = 0.01
 	guesses = 2
 )
 
-// scatter is the variance from point to point of the same load, as a share of the squared yield, beyond what the
-// points' own errors explain; 0 where no load was held twice.
+// scatter returns the variance between points of the same load beyond the points' own errors, as a
+// share of the squared yield; 0 if no load was held twice.
 func scatter(groups [][]Point) float64 {
 	var squares, own, degrees float64
 	for _, group := range groups {

@@ -55,8 +55,8 @@ func TestOptimumOfPoints(t *testing.T) {
 	}
 }
 
-// Among equal loads the truly best is one of those that are told, though the
-// highest of many is the highest by chance; and loads that give 20% less are not.
+// The equal loads contain the truly best load, though the highest of many is the highest by chance;
+// loads that yield 20% less are not among them.
 func TestEqualsHoldTheBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	const runs = 2000
@@ -95,7 +95,7 @@ func TestEqualsHoldTheBest(t *testing.T) {
 	}
 }
 
-// drawn is what a step with a true yield gives in so many batches.
+// drawn returns the random measurement of a step with a true yield and a number of batches.
 func drawn(r *rand.Rand, load, yield, noise float64, batches int) Point {
 	x := make([]float64, batches)
 	for i := range x {

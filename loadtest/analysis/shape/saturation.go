@@ -7,16 +7,16 @@ import (
 	"weir/internal/stats"
 )
 
-// What tells how a single client fares.
+// Limits for the estimate of the cycle of a single client.
 const (
-	light    = 0.85 // of the saturation: up to there clients hardly meet, or meet more and more
-	certain  = 2    // standard errors that the growth of the cycle must have to be believed
-	leastCut = 0.5  // of the median: no point's relative error counts as less
+	light    = 0.85 // of the saturation: below it clients compete little, or gradually more
+	certain  = 2    // minimum growth of the cycle, in standard errors, that counts as certain
+	leastCut = 0.5  // of the median: minimum of the relative error of a point
 )
 
-// Saturation returns the load at which two asymptotes cross: the line from zero along which a client that is alone
-// would go on, and the yield top (Denning and Buzen, ACM Computing Surveys 10, 1978). It is 0 where the lightest
-// point yields nothing.
+// Saturation returns the load at which two asymptotes cross: the line through zero that a client
+// without competition would follow, and the yield top (Denning and Buzen, ACM Computing Surveys 10,
+// 1978). It returns 0 if the lightest point yields nothing.
 func Saturation(points []Point, top float64) float64 {
 	loads := byLoad(points)
 	if len(loads) == 0 || !(loads[0].Yield > 0) {
@@ -28,17 +28,19 @@ func Saturation(points []Point, top float64) float64 {
 	return 0
 }
 
-// alone returns the load per yield, the mean time of a client's cycle, that a client would have alone. The lightest
-// point says it, and it is one point with its noise; so all light ones are taken, those below the saturation. Their
-// mean is, if the cycle does not grow among them by more than noise; else it is where a line through them comes to at
-// one client. Points without intervals cannot tell noise from growth; then it is the lightest point's.
+// alone returns the load per yield, which is the mean time of a client's cycle, that a client would
+// have alone. The lightest point estimates it, but it is a single point with noise. Therefore all
+// light points, below the saturation, are used: the result is their mean if the cycle does not grow
+// among them by more than noise, else the value at one client of a line through them. Points
+// without intervals do not distinguish noise from growth; the result is then the cycle of the
+// lightest point.
 func alone(loads []Point, top float64) float64 {
 	cycle := loads[0].Load / loads[0].Yield
 	errors := relativeErrors(loads)
 	if errors == nil {
 		return cycle
 	}
-	for range 2 { // the second time with a better idea of which ones are light
+	for range 2 { // the second time with a better estimate of the light loads
 		n := 1
 		for n < len(loads) && loads[n].Yield > 0 && loads[n].Load <= light*top*cycle {
 			n++
@@ -48,7 +50,8 @@ func alone(loads []Point, top float64) float64 {
 	return cycle
 }
 
-// relativeErrors returns the standard errors of the yields as shares of them; nil if any is not known.
+// relativeErrors returns the standard errors of the yields as shares of them, or nil if an error is
+// unknown.
 func relativeErrors(loads []Point) []float64 {
 	out := make([]float64, len(loads))
 	for i := range loads {
@@ -68,7 +71,8 @@ func relativeErrors(loads []Point) []float64 {
 	return out
 }
 
-// atOne returns the cycle of one client, by a weighted line through the cycles of the points, which may only grow.
+// atOne returns the cycle of one client from a weighted line through the cycles of the points. The
+// line may only grow.
 func atOne(loads []Point, errors []float64) float64 {
 	var w, x, y, xx, xy float64
 	at := func(i int) (weight, more, cycle float64) {

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// noisy measures a station of k servers, S = 1, clients without pauses, at
-// loads from 1 to 3k, with a relative standard error that is larger at light
-// loads, where less ends in the same time.
+// noisy measures a station of k servers, S = 1, clients without pauses, at loads from 1 to 3k. The
+// relative standard error is larger at light loads, where fewer operations end in the same time.
 func noisy(r *rand.Rand, k int, ops float64) []Point {
 	var points []Point
 	for n := 1; n <= 3*k; n += max(1, k/6) {
@@ -21,7 +20,8 @@ func noisy(r *rand.Rand, k int, ops float64) []Point {
 	return points
 }
 
-// The lightest step alone is off by its noise; what all light ones say is not.
+// The estimate from the lightest step alone is off by its noise; the estimate from all light steps
+// is not.
 func TestSaturationTakesAllLightSteps(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const runs = 300
@@ -43,7 +43,7 @@ func TestSaturationTakesAllLightSteps(t *testing.T) {
 	}
 }
 
-// Where the cycle grows from the first client on, it is drawn back to one.
+// If the cycle grows from the first client on, it is extrapolated to one client.
 func TestSaturationIsDrawnBackToOneClient(t *testing.T) {
 	const lambda, sigma, kappa = 100, 0.05, 0.001
 	var points []Point

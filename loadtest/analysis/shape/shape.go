@@ -1,6 +1,6 @@
-// Package shape says what the shape of a curve means: where it bends, which load is enough, where it breaks down, and
-// in which range of loads a condition holds. All functions are pure and work on plain points; what a formula assumes
-// is described in docs/methods.md.
+// Package shape interprets the shape of a curve: it finds the bend, the sufficient load, the load
+// at which the yield breaks down, and the range of loads in which a condition holds. All functions
+// are pure and work on plain points; docs/methods.md describes the assumptions of the formulas.
 package shape
 
 import (
@@ -11,17 +11,17 @@ import (
 	"weir/internal/stats"
 )
 
-// A Point is what one load gave. Several points may have the same load.
+// A Point is the measurement of one load. Several points may have the same load.
 type Point struct {
 	Load    float64  // clients, or arrivals per second
 	Yield   float64  // bytes or operations per second
-	Low     *float64 // 95% interval of the yield; nil: none
+	Low     *float64 // 95% interval of the yield; nil: unknown
 	High    *float64
-	Batches int     // independent means that the interval stands on; 0: unknown, taken as many
+	Batches int     // independent means behind the interval; 0: unknown, assumed to be many
 	Latency float64 // mean, seconds; 0: unknown
 	Errors  float64 // share of the operations that failed, 0 to 1
 
-	places []int // of the points that a mean was made of
+	places []int // indexes of the points whose mean it is
 }
 
 // usable reports whether a point can be compared.
@@ -29,7 +29,8 @@ func (p *Point) usable() bool {
 	return stats.Finite(p.Load, p.Yield) && p.Load >= 0 && p.Yield >= 0
 }
 
-// deviation returns the standard error of the yield, calculated back from the interval; ok is false without one.
+// deviation returns the standard error of the yield, computed from the interval; ok is false
+// without an interval.
 func (p *Point) deviation() (e stats.Error, ok bool) {
 	if p.Low == nil || p.High == nil || !stats.Finite(*p.Low, *p.High) {
 		return e, false
@@ -38,13 +39,13 @@ func (p *Point) deviation() (e stats.Error, ok bool) {
 	if p.Batches > 1 {
 		e.Degrees = float64(p.Batches - 1)
 	}
-	// an interval is cut at zero, so its upper half is the whole one
+	// an interval is cut at zero, so its upper half has the full width
 	e.Size = max(0, *p.High-p.Yield) / stats.Student(e.Degrees)
 	return e, true
 }
 
-// apart returns the difference of share*a and b in their yields with half of its 95% interval, wide enough for so
-// many pairs that are compared at once. ok is false if one of them has no interval.
+// apart returns the difference of share*a and b in their yields with half of its 95% interval, wide
+// enough for so many pairs that are compared at once. ok is false if a point has no interval.
 func apart(a *Point, share float64, b *Point, pairs int) (difference, half float64, ok bool) {
 	difference = share*a.Yield - b.Yield
 	x, hasA := a.deviation()
@@ -56,9 +57,10 @@ func apart(a *Point, share float64, b *Point, pairs int) (difference, half float
 	return difference, stats.Welch(x, y, pairs), true
 }
 
-// Power returns the place of the point with the largest yield over mean latency (Kleinrock, "Power and deterministic
-// rules of thumb for probabilistic problems in computer communications", International Conference on Communications,
-// 1979), among those with few errors; -1 if fewer than two points have a latency.
+// Power returns the index of the point with the largest yield over mean latency (Kleinrock, "Power
+// and deterministic rules of thumb for probabilistic problems in computer communications",
+// International Conference on Communications, 1979), among the points with few errors; -1 if fewer
+// than two points have a latency.
 func Power(points []Point) int {
 	best, known, few := -1, 0, FewErrors(points)
 	for i := range points {
@@ -77,8 +79,9 @@ func Power(points []Point) int {
 	return best
 }
 
-// byLoad returns the usable points in the order of their loads, those of one load joined to their mean. If points of
-// one load differ by more than their intervals explain, all intervals become as much wider.
+// byLoad returns the usable points in the order of their loads, with the points of the same load
+// joined to their mean. If points of the same load differ by more than their intervals explain, all
+// intervals are widened accordingly.
 func byLoad(points []Point) []Point {
 	var sorted []Point
 	for i, p := range points {
@@ -105,7 +108,8 @@ func byLoad(points []Point) []Point {
 	return out
 }
 
-// join returns the mean of points of one load, which scatter with this relative variance beside their own errors.
+// join returns the mean of points of one load. between is their relative variance beyond their own
+// errors.
 func join(points []Point, between float64) Point {
 	if len(points) == 1 && between == 0 {
 		return points[0]

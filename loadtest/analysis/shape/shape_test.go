@@ -12,7 +12,7 @@ import (
 	"weir/internal/require"
 )
 
-// with gives a point the 95% interval +-half of its yield.
+// with returns a point with the 95% interval +-half of its yield.
 func with(load, yield, half float64) Point {
 	low, high := yield-half, yield+half
 	return Point{Load: load, Yield: yield, Low: &low, High: &high, Batches: 20}
@@ -39,16 +39,17 @@ func TestKneeOfCurves(t *testing.T) {
 		name     string
 		f        Curve
 		from, to float64
-		want     float64 // 0: none
+		want     float64 // 0: no knee
 		why      string
 	}{
 		{"plateau", func(n float64) float64 { return math.Min(10*n, 640) }, 1, 256, 64, ""},
 		{"plateau that declines", func(n float64) float64 { return math.Min(10*n, 640) - math.Max(0, n-64) }, 1, 256, 64, ""},
 		{"plateau on a long ladder", func(n float64) float64 { return math.Min(10*n, 320) }, 1, 4096, 32, ""},
-		// y = x/(c+x) from 0 to b: the slope is that of the chord at sqrt(c(c+b)) - c
+		// y = x/(c+x) from 0 to b: the slope equals the slope of the chord at sqrt(c(c+b)) - c
 		{"hyperbola", func(n float64) float64 { return n / (10 + n) }, 0, 100, math.Sqrt(10*110) - 10, ""},
-		// this law is highest at sqrt((1-sigma)/kappa) = 98.995 clients with 2519; its slope is that of the way
-		// there, (2519-100)/97.995, where 100 (1-sigma-kappa n^2) = slope * (1+sigma(n-1)+kappa n(n-1))^2
+		// this law is highest at sqrt((1-sigma)/kappa) = 98.995 clients with 2519; its slope equals
+		// the slope of the chord, (2519-100)/97.995, where 100 (1-sigma-kappa n^2) = slope *
+		// (1+sigma(n-1)+kappa n(n-1))^2
 		{"universal scalability law", usl, 1, 400, 36.856, ""},
 		{"straight", func(n float64) float64 { return 10 * n }, 1, 256, 0, "straight"},
 		{"nearly straight", func(n float64) float64 { return n / (1 + 0.001*n) }, 1, 256, 0, "straight"},
@@ -80,8 +81,8 @@ func TestKneeOfCurves(t *testing.T) {
 	}
 }
 
-// The least bend, 0.1, is that of N/(1+sN) where the efficiency of the heaviest
-// load is two thirds: s = 1/2 there, in units of that load.
+// The least bend, 0.1, is the bend of N/(1+sN) with an efficiency of two thirds at the heaviest
+// load: s = 1/2 there, in units of that load.
 func TestLeastBend(t *testing.T) {
 	for efficiency, want := range map[float64]bool{0.66: true, 0.67: false} {
 		s := 1/efficiency - 1
@@ -103,7 +104,7 @@ func TestKneeInterval(t *testing.T) {
 		t.Fatalf("interval %v to %v, want 60.2 to 67.8", k.Low, k.High)
 	}
 	for i := range 40 {
-		resampled[i] = func(n float64) float64 { return n } // a fifth of them has none
+		resampled[i] = func(n float64) float64 { return n } // a fifth of the curves has no knee
 	}
 	if k, _ = KneeOf(plateau(640), 1, 256, 8, resampled); k.Low != nil {
 		t.Errorf("interval %v to %v although a fifth of the curves has no knee", *k.Low, *k.High)
@@ -142,8 +143,8 @@ func TestKneeAmongPoints(t *testing.T) {
 	}
 }
 
-// On straight curves with noise a knee is claimed rarely: 200 of them, seven
-// steps each, 3% noise in means of 20 batches.
+// On straight curves with noise a knee is rarely found: 200 curves, seven steps each, 3% noise in
+// means of 20 batches.
 func TestNoKneeInNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	claimed := 0
@@ -163,9 +164,9 @@ func TestNoKneeInNoise(t *testing.T) {
 	}
 }
 
-// Of a station with one server, service time S, and a closed load without pause
-// X/R is largest where X just reaches 1/S: at one client. With think time Z the
-// asymptotes cross at (S+Z)/S clients (Denning and Buzen, 1978).
+// For a station with one server, service time S, and a closed load without pauses, X/R is largest
+// at the load at which X just reaches 1/S: at one client. With think time Z the asymptotes cross at
+// (S+Z)/S clients (Denning and Buzen, 1978).
 func TestPowerAndSaturation(t *testing.T) {
 	const s, z = 0.1, 0.9
 	var points []Point
@@ -254,7 +255,7 @@ func TestWithin(t *testing.T) {
 		name          string
 		loads, values []float64
 		limit         Limit
-		from, to      float64 // not a number: none
+		from, to      float64 // NaN: no such load
 		broken, cross float64
 		lightest      bool
 		again         float64
@@ -290,7 +291,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// Whatever the points are, nothing panics and every place that is returned is one.
+// For any points, nothing panics and every returned index is valid.
 func FuzzShape(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.NaN())))

@@ -2,12 +2,11 @@ package shape
 
 import "weir/internal/stats"
 
-// Smooth returns the values at x of the polynomial of some degree that is
-// nearest to y by least squares. It builds the polynomials that are orthogonal
-// over x by their recurrence (Forsythe, Journal of the Society for Industrial
-// and Applied Mathematics 5, 1957), so that it stays exact at degrees at which
-// powers of x would have lost all digits. x must increase strictly; nil if it
-// does not, or if there are no more points than the degree.
+// Smooth returns the values at x of the polynomial of the given degree that is nearest to y by
+// least squares. It builds the polynomials that are orthogonal over x by their recurrence
+// (Forsythe, Journal of the Society for Industrial and Applied Mathematics 5, 1957), so that it
+// stays exact at degrees at which powers of x would have lost all digits. x must increase strictly;
+// it returns nil if x does not, or if there are no more points than the degree.
 func Smooth(x, y []float64, degree int) []float64 {
 	if len(x) != len(y) || degree < 0 || len(x) <= degree || !increasing(x) || !stats.Finite(y...) {
 		return nil

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A cell is one text of a line, and where it begins: the column is counted in characters, as editors do.
+// A cell is one text of a line with its position: the column is counted in characters, as editors
+// do.
 type cell struct {
 	text   string
 	column int
@@ -17,7 +18,7 @@ type line struct {
 	cells  []cell
 }
 
-// split cuts a text into lines of equally many cells.
+// split splits a text into lines with the same number of cells.
 func (t *Table) split(raw []byte) ([]line, error) {
 	texts, err := t.texts(raw)
 	if err != nil {
@@ -106,7 +107,7 @@ func (t *Table) texts(raw []byte) ([]textLine, error) {
 	return out, nil
 }
 
-// cells cuts a line. Cells may be in double quotes, which double inside of them.
+// cells splits a line. Cells may be in double quotes, which are doubled inside of them.
 func (t *Table) cells(text textLine, separator rune) (out []cell, err error) {
 	rest, column := []rune(text.text), 1
 	for {
@@ -135,7 +136,7 @@ func (t *Table) cells(text textLine, separator rune) (out []cell, err error) {
 	}
 }
 
-// next returns the first cell and how many characters it takes.
+// next returns the first cell and its length in characters.
 func next(rest []rune, separator rune) (content string, used int, ok bool) {
 	ends := func(r rune) bool { return r == separator || separator == ' ' && blank(r) }
 	if len(rest) == 0 || rest[0] != '"' {
@@ -167,8 +168,9 @@ func next(rest []rune, separator rune) (content string, used int, ok bool) {
 
 func blank(r rune) bool { return r == ' ' || r == '\t' || r == '\u00a0' }
 
-// sniff returns the separator that cuts the first lines into equally many cells, at least two; where none does, the
-// one that cuts the first line into most.
+// sniff returns the separator that splits the first lines into the same number of cells, at least
+// two. If no separator does, it returns the separator that splits the first line into the most
+// cells.
 func sniff(texts []textLine) rune {
 	best, most := ',', 0
 	t := &Table{}

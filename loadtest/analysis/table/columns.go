@@ -6,12 +6,12 @@ import (
 	"unicode"
 )
 
-// words cuts the name of a column into lower-case words.
+// words splits the name of a column into lower-case words.
 func words(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '%' })
 }
 
-// recognize finds the columns that were not chosen by their names.
+// recognize finds the columns that were not chosen by the options, from their names.
 func (t *Table) recognize(header line, places map[Kind]int, taken map[int]Kind) error {
 	candidates := map[Kind][]int{}
 	for i, c := range header.cells {
@@ -32,7 +32,7 @@ func (t *Table) recognize(header line, places map[Kind]int, taken map[int]Kind) 
 			}
 			continue
 		}
-		if len(all) > 1 { // the name that weir itself gives to it goes before all others
+		if len(all) > 1 { // the name that weir itself writes has priority
 			own := slices.IndexFunc(all, func(i int) bool { return ownName(k, header.cells[i].text) })
 			if own < 0 {
 				c := header.cells[all[1]]
@@ -52,7 +52,8 @@ func (t *Table) recognize(header line, places map[Kind]int, taken map[int]Kind) 
 	return nil
 }
 
-// ownName reports whether a column has the name that curve.csv gives to the kind, or the plainest there is.
+// ownName reports whether a column has the name that curve.csv uses for the kind, or the plainest
+// possible name.
 func ownName(k Kind, name string) bool {
 	own := map[Kind][]string{
 		Clients: {"active_clients", "clients"}, Throughput: {"throughput_bytes_per_second", "throughput"},
@@ -63,7 +64,7 @@ func ownName(k Kind, name string) bool {
 	return slices.Contains(own, strings.ToLower(name))
 }
 
-// unbracketed is a name without what stands in brackets: there, min is a minute.
+// unbracketed returns a name without its part in brackets: there, min means minute.
 func unbracketed(name string) string {
 	if i := strings.IndexAny(name, "(["); i >= 0 {
 		return name[:i]
@@ -71,8 +72,8 @@ func unbracketed(name string) string {
 	return name
 }
 
-// kindOf tells what a column is from its name; ok is false if that says nothing, or if the column is a part, an
-// extreme or a quotient of what is wanted.
+// kindOf determines the kind of a column from its name. ok is false if the name is unknown, or if
+// the column is a part, an extreme or a quotient of the kind's value.
 func kindOf(name string) (k Kind, ok bool) {
 	all := words(name)
 	has := func(some ...string) bool {

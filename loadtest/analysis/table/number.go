@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// missing reports whether a cell says that there is no value.
+// missing reports whether a cell stands for a missing value.
 func missing(text string) bool {
 	switch strings.ToLower(text) {
 	case "", "-", "--", "na", "n/a", "null", "none":
@@ -54,7 +54,8 @@ func parse(text string, comma bool) (float64, error) {
 	return 0, errNumber
 }
 
-// grouped reports whether a text is a number with its thousands apart: 1,000 or 1'000 or 1.000,5.
+// grouped reports whether a text is a number with separators of thousands: 1,000 or 1'000 or
+// 1.000,5.
 func grouped(text string) bool {
 	digits := 0
 	for _, r := range text {
@@ -68,7 +69,7 @@ func grouped(text string) bool {
 	return digits > 3
 }
 
-// read reads the number of a cell in base units, and says what would be right.
+// read returns the number of a cell in base units, or an error that states the correction.
 func (t *Table) read(k Kind, c cell, row int, comma bool, factor float64) (x float64, err error) {
 	at := position{row, c.column}
 	text, percent := c.text, false
@@ -89,12 +90,12 @@ func (t *Table) read(k Kind, c cell, row int, comma bool, factor float64) (x flo
 		return 0, t.wrong(at, "%s: %s must not be negative", quote(c.text), t.Names[k])
 	}
 	if percent {
-		return x / 100, nil // also if the header says so as well
+		return x / 100, nil // also if the header has a percent sign
 	}
 	return x * factor, nil
 }
 
-// numbers reads a column. Cells of clients and of what they got can not be empty.
+// numbers reads a column. Cells of clients and of their throughput must not be empty.
 func (t *Table) numbers(k Kind, rows []line, place int, comma bool, factor float64) ([]Value, error) {
 	out := make([]Value, 0, len(rows))
 	for _, l := range rows {
@@ -121,7 +122,7 @@ func (t *Table) numbers(k Kind, rows []line, place int, comma bool, factor float
 	return out, t.known(k, rows, place, out)
 }
 
-// known asks that what the clients got is known in every row.
+// known returns an error unless the throughput is known in every row.
 func (t *Table) known(k Kind, rows []line, place int, values []Value) error {
 	for i, v := range values {
 		if k == Throughput && !v.Known {
@@ -131,7 +132,7 @@ func (t *Table) known(k Kind, rows []line, place int, values []Value) error {
 	return nil
 }
 
-// times reads numbers, or moments such as 2017-01-18T03:53:57Z.
+// times reads numbers, or times such as 2017-01-18T03:53:57Z.
 func (t *Table) times(k Kind, rows []line, place int, comma bool, factor float64) ([]Value, error) {
 	out := make([]Value, 0, len(rows))
 	for _, l := range rows {
@@ -149,7 +150,7 @@ func (t *Table) times(k Kind, rows []line, place int, comma bool, factor float64
 	return out, nil
 }
 
-// moment returns seconds since 1970.
+// moment returns a time in seconds since 1970.
 func moment(text string) (float64, bool) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04"} {
 		if m, err := time.Parse(layout, text); err == nil {
@@ -159,7 +160,7 @@ func moment(text string) (float64, bool) {
 	return 0, false
 }
 
-// steps numbers the names of steps in the order in which they come.
+// steps numbers the names of steps in the order of their first row.
 func (t *Table) steps(_ Kind, rows []line, place int, _ bool, _ float64) ([]Value, error) {
 	numbers := map[string]int{}
 	var out []Value
@@ -176,8 +177,8 @@ func (t *Table) steps(_ Kind, rows []line, place int, _ bool, _ float64) ([]Valu
 	return out, nil
 }
 
-// decimalComma reports whether the columns use a comma for the decimal point, as tables do whose cells are apart by
-// semicolons. Both in one table is refused.
+// decimalComma reports whether the columns use a comma as the decimal point, as tables with
+// semicolons between cells do. A table with both notations is an error.
 func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
 	var commas, points *position
 	for _, l := range rows {
@@ -185,7 +186,7 @@ func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
 			c := l.cells[places[k]]
 			hasComma, hasPoint := strings.Contains(c.text, ","), strings.Contains(c.text, ".")
 			if k == Time || k == Step || hasComma && hasPoint {
-				continue // what has both is refused where it is read
+				continue // cells with a comma and a point are rejected when they are read
 			}
 			if hasComma && commas == nil {
 				commas = &position{l.number, c.column}
@@ -219,8 +220,9 @@ func (t *Table) decimalComma(rows []line, places map[Kind]int) (bool, error) {
 	return true, nil
 }
 
-// surelyDecimal reports whether a number has a comma that is no mark between thousands: it begins with 0, or other than
-// three digits follow. Who writes one number so writes all of them so.
+// surelyDecimal reports whether a number has a comma that does not separate thousands: the number
+// begins with 0, or the comma is not followed by three digits. All numbers of the table are then
+// assumed to use the same notation.
 func surelyDecimal(rows []line, places map[Kind]int) bool {
 	for _, l := range rows {
 		for k, place := range places {

@@ -1,7 +1,7 @@
-// Package table reads tables of measurements that other programs or people have made: one line for each load, or for
-// each moment, with columns for the number of clients, the throughput and what else there is. It finds out what each
-// column is from its name, turns values into base units, and says for everything it can not read where that stands
-// and what would be right.
+// Package table reads tables of measurements from other programs or people: one line for each load,
+// or for each time, with columns for the number of clients, the throughput and other values. It
+// determines the kind of each column from its name, converts values to base units, and reports the
+// position and the correction of everything that it cannot read.
 package table
 
 import (
@@ -15,7 +15,7 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// A Kind is what a column tells.
+// A Kind is the kind of values in a column.
 type Kind int
 
 // Kinds of columns, and the base units of their values.
@@ -27,43 +27,44 @@ const (
 	Errors                 // number of failed operations
 	ErrorRatio             // 0 to 1
 	Done                   // number of operations that ended well
-	Time                   // seconds, from any moment
-	Step                   // numbers or names of what belongs together
+	Time                   // seconds, from any start
+	Step                   // numbers or names of groups of rows
 	kinds
 )
 
-// String returns the word for the kind in messages, which is the name of the option that chooses its column as well.
+// String returns the word for the kind in messages, which is also the name of the option that
+// selects its column.
 func (k Kind) String() string {
 	return [...]string{"clients", "throughput", "rate", "latency", "errors", "error-ratio", "done", "time", "step"}[k]
 }
 
-// Options say how a table is to be read. The zero value finds out by itself.
+// Options control how a table is read. The zero value detects everything.
 type Options struct {
-	Separator rune            // between cells; 0: comma, semicolon, tab or blanks, whatever fits; ' ' is any blanks
-	Unit      string          // of the throughput, such as Gbit/s; "": as its header says
+	Separator rune            // between cells; 0: detects comma, semicolon, tab or blanks; ' ' means any blanks
+	Unit      string          // of the throughput, such as Gbit/s; "": as in its header
 	Columns   map[Kind]string // the name of a column, or its number from 1
 }
 
-// A Table is what was read: columns of equal length.
+// A Table holds the content of a table in columns of equal length.
 type Table struct {
 	Name  string           // as given to Read
 	Lines []int            // the line of each row
-	Names map[Kind]string  // the header of each column that was found
+	Names map[Kind]string  // the header of each recognized column
 	Found map[Kind][]Value // its values
-	Notes []fact.Fact      // what was assumed
+	Notes []fact.Fact      // assumptions made while reading
 	Spare []string         // headers of columns that are not used
 	Steps []string         // the names of steps, in their order; nil without such a column
 
 	separator rune
 }
 
-// A Value is a number in base units; not known where the cell is empty.
+// A Value is a number in base units; it is unknown if the cell is empty.
 type Value struct {
 	X     float64
 	Known bool
 }
 
-// Bounds of what is read, so that no file takes all memory.
+// Limits of a table, which bound the use of memory.
 const (
 	mostBytes = 64 << 20
 	mostRows  = 1_000_000
@@ -72,10 +73,10 @@ const (
 	mostLine  = 1 << 16   // bytes
 )
 
-// An Error tells what is wrong with a table, and where.
+// An Error describes a mistake in a table and its position.
 type Error struct {
 	Name         string
-	Line, Column int // from 1; 0: of the whole table
+	Line, Column int // from 1; 0: the whole table
 	Text         string
 }
 
@@ -92,8 +93,8 @@ func (e *Error) Error() string {
 
 type position struct{ line, column int }
 
-// Read reads a table of at most 64 MiB, a million rows and four million cells. Lines that are empty or begin with #
-// are left out. name stands in errors, which are *Error where the table is at fault.
+// Read reads a table of at most 64 MiB, a million rows and four million cells. Lines that are empty
+// or begin with # are ignored. name is used in errors, which are *Error if the table has a mistake.
 func Read(name string, r io.Reader, o Options) (*Table, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
 	if err != nil {
@@ -124,7 +125,7 @@ func (t *Table) Len() int { return len(t.Lines) }
 // Has reports whether the table has a column of kind k.
 func (t *Table) Has(k Kind) bool { return t.Found[k] != nil }
 
-// Value returns a column's value in row i; not known without such a column.
+// Value returns a column's value in row i; the value is unknown if the column does not exist.
 func (t *Table) Value(k Kind, i int) Value {
 	if t.Found[k] == nil {
 		return Value{X: math.NaN()}
@@ -140,7 +141,8 @@ func (t *Table) wrong(at position, format string, args ...any) error {
 	return &Error{Name: t.Name, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
 }
 
-// header tells the names of the columns from the rows below them. A first line of numbers only is a row.
+// header separates the line with the names of the columns from the rows below it. A first line with
+// only numbers is a row.
 func (t *Table) header(lines []line) (header line, rows []line) {
 	for _, c := range lines[0].cells {
 		if _, err := parse(c.text, true); err != nil && !missing(c.text) {
@@ -186,7 +188,7 @@ func (t *Table) choose(header line, rows []line, o Options) error {
 	return t.ordered()
 }
 
-// places tells in which column each kind is.
+// places returns the column of each kind.
 func (t *Table) places(header line, rows []line, o Options) (map[Kind]int, error) {
 	width := len(rows[0].cells)
 	places := map[Kind]int{}
@@ -215,7 +217,7 @@ func (t *Table) places(header line, rows []line, o Options) (map[Kind]int, error
 	return places, t.complete(header, places)
 }
 
-// complete asks for the columns without which there is no curve.
+// complete returns an error if a column is missing without which there is no curve.
 func (t *Table) complete(header line, places map[Kind]int) error {
 	all := names(header)
 	if _, ok := places[Clients]; !ok {
@@ -263,7 +265,7 @@ func names(header line) string {
 	return strings.Join(all, ", ")
 }
 
-// ordered asks that time goes forward, within each step if there are steps.
+// ordered returns an error unless time increases, within each step if there are steps.
 func (t *Table) ordered() error {
 	if !t.Has(Time) {
 		return nil
@@ -293,7 +295,8 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// ParseSeparator reads the name of a separator, or the separator itself; 0 for "", which has it detected.
+// ParseSeparator parses the name of a separator, or the separator itself. It returns 0 for "",
+// which means detection.
 func ParseSeparator(text string) (rune, error) {
 	names := map[string]rune{"": 0, "comma": ',', "semicolon": ';', "tab": '\t', `\t`: '\t', "blank": ' ', "space": ' '}
 	if r, ok := names[text]; ok {

@@ -100,7 +100,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// Each mistake is named with its place and what would be right.
+// Each mistake is reported with its position and its correction.
 func TestMistakes(t *testing.T) {
 	const head = "clients,throughput (Gbit/s)\n"
 	tests := []struct{ name, text, want string }{
@@ -172,7 +172,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// A file that is too large is refused before it takes all memory.
+// A file that is too large is rejected before it takes all memory.
 func TestHuge(t *testing.T) {
 	if _, err := Read("t.csv", io.LimitReader(endless{}, 1<<40), Options{}); err == nil ||
 		!strings.Contains(err.Error(), "larger than 64 MiB") {
@@ -214,8 +214,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// Whatever the text is, it is read or refused with a sentence; what was read has
-// columns of equal length and finite values.
+// Any text is either read or rejected with a message; a table that was read has columns of equal
+// length and finite values.
 func FuzzRead(f *testing.F) {
 	f.Add("clients,throughput (Gbit/s)\n1,2\n3,4\n", 0)
 	f.Add("Jobs;Throughput [Gbit/s]\n1,0;1,0\n", int(';'))

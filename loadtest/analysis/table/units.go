@@ -7,8 +7,8 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// conversion returns what values of a column are multiplied with to be in base units, by the unit in its header or
-// the one that was chosen.
+// conversion returns the factor that converts values of a column to base units, by the unit in its
+// header or the unit that was chosen.
 func (t *Table) conversion(k Kind, header line, place int, o Options) (factor float64, err error) {
 	name, at := "", position{}
 	if header.cells != nil {
@@ -74,8 +74,8 @@ func speedIn(name string) (factor float64, ok bool) {
 	return 0, false
 }
 
-// speedOf reads a unit of throughput in its usual spellings: a prefix, bits or bytes, and per second. Mbps is always
-// meant in bits; mb/s may be either.
+// speedOf parses a unit of throughput in its usual spellings: a prefix, bits or bytes, and per
+// second. Mbps always means bits; mb/s may be either.
 func speedOf(text string) (factor float64, ok bool) {
 	for _, end := range []string{"/second", "/sec", "/s", "ps"} {
 		if n := len(text) - len(end); n > 0 && strings.EqualFold(text[n:], end) {
@@ -116,7 +116,7 @@ type prefix struct {
 	factor float64
 }
 
-// prefixes returns the longer ones first.
+// prefixes returns the prefixes of units, the longer names first.
 func prefixes() []prefix {
 	return []prefix{
 		{"kibi", 1 << 10}, {"mebi", 1 << 20}, {"gibi", 1 << 30}, {"kilo", 1e3}, {"mega", 1e6}, {"giga", 1e9}, {"tera", 1e12},

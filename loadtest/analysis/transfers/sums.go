@@ -16,11 +16,11 @@ import (
 	"weir/monitor"
 )
 
-// Sums are those of transfers.jsonl and the samples.
+// Sums are the sums of the records in transfers.jsonl and of the samples.
 type Sums struct {
 	figures TransferFigures
 	tries   map[string]int // by step and file
-	list    []change       // of copies that run
+	list    []change       // of running copies
 	ends    map[siteCase]*endSum
 }
 
@@ -37,19 +37,20 @@ type change struct {
 	by   int
 }
 
-// An endSum gathers one site in one case.
+// An endSum sums one site in one case.
 type endSum struct {
 	TransferEnd
 	cpu, max, span float64
 	door           int64
-	byDoor         int64 // that others tell to have moved through its endpoint
+	byDoor         int64 // bytes through its endpoint according to other sites
 	from, to       time.Time
-	covered        float64 // seconds of that time which samples report on
+	covered        float64 // seconds of that time covered by samples
 	total          int64   // memory of the machine
 	sampled        bool
 }
 
-// Load reads transfers.jsonl, if there is one; nil if not. d is the run, whose intervals have been read.
+// Load reads transfers.jsonl. It returns nil if the file does not exist. d is the run, whose
+// intervals have been read.
 func Load(run *results.Run, d *steps.Run) (s *Sums, err error) {
 	for t, err := range run.Transfers() {
 		if err != nil {
@@ -120,7 +121,8 @@ func (s *Sums) add(t *results.Transfer) {
 	}
 }
 
-// arrived notes when a file had arrived: Begin and End keep the first and the last of these moments until finish.
+// arrived records the arrival of a file: until finish, Begin and End hold the first and the last
+// arrival.
 func (s *Sums) arrived(c *TransferCase, at time.Time) {
 	if c.Begin.IsZero() || at.Before(c.Begin) {
 		c.Begin = at
@@ -139,7 +141,7 @@ func (s *Sums) step(t *results.Transfer) *TransferCase {
 	return &(*all)[len(*all)-1]
 }
 
-// move notes what went through which site.
+// move adds the bytes of a transfer to its source and its destination.
 func (s *Sums) move(t *results.Transfer) {
 	for i, site := range []string{t.Source, t.Dest} {
 		if site == "" {
@@ -164,7 +166,7 @@ func (s *Sums) move(t *results.Transfer) {
 	}
 }
 
-// finish knows all attempts, and when the steps were.
+// finish computes the figures that need all attempts and the times of the steps.
 func (s *Sums) finish(d *steps.Run) {
 	slices.SortFunc(s.list, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.step, b.step), a.at.Compare(b.at), cmp.Compare(a.by, b.by))
@@ -189,7 +191,7 @@ func (s *Sums) finish(d *steps.Run) {
 	}
 }
 
-// Watch adds a sample of the host of a site to the case with the largest share of it.
+// Watch adds a sample of the host of a site to the case that has the largest part of its span.
 func (s *Sums) Watch(m *monitor.Sample, from time.Time, holds hosts.Holds) {
 	step, most := 0, 0.0
 	holds.During(from, m.Time, func(n int, seconds float64) {
@@ -255,8 +257,9 @@ func (e *endSum) figure(seconds float64) TransferEnd {
 	return f
 }
 
-// Agreement compares the movers' counts with those of the endpoints at the other ends, where their samples cover the time. silent is how
-// many ends are not compared, because their samples do not.
+// Agreement compares the byte counts of the movers with the counts of the endpoints at the other
+// ends, if samples of the endpoints cover the time. silent is the number of ends that are not
+// compared because samples are missing.
 func (s *Sums) Agreement() (moved, there int64, silent int) {
 	for _, e := range s.ends {
 		switch {

@@ -10,8 +10,8 @@ import (
 	"weir/loadtest/results"
 )
 
-// Files that had been at their destination were looked at: they arrived, but nothing
-// was brought, so that they make nothing fast.
+// Files that already existed at their destination were only checked: they arrived, but no data was
+// transferred, so they do not increase the throughput.
 func TestFilesThatHadBeenThere(t *testing.T) {
 	s := Sums{tries: map[string]int{}, ends: map[siteCase]*endSum{}}
 	begin := time.Now()

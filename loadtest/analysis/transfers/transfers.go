@@ -1,4 +1,5 @@
-// Package transfers sums up records of transfers: their cases, their files, and the sites at both ends.
+// Package transfers summarizes records of transfers: their cases, their files, and the sites at
+// both ends.
 package transfers
 
 import (
@@ -9,54 +10,56 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// mostFiles is how many files findings list one by one, and mostReasons how many of those that have not arrived.
+// mostFiles and mostReasons are the maximum numbers of files that findings list: files that ended,
+// and files that have not arrived.
 const (
 	mostFiles   = 1000
 	mostReasons = 200
 )
 
-// longEnough is for how much of a second a case must have gone on for that second to tell how busy an agent was.
+// longEnough is the minimum part of a second in which a case must be active for that second to
+// count in the load of an agent.
 const longEnough = 0.25
 
-// TransferFigures is what a record of transfers shows beside the curve.
+// TransferFigures summarizes a record of transfers in addition to the curve.
 type TransferFigures struct {
-	Cases   []TransferCase `json:"cases"`             // one a step
+	Cases   []TransferCase `json:"cases"`             // one per step
 	Files   []TransferFile `json:"files"`             // the first thousand that ended
-	Left    int            `json:"files_left_out"`    // of that list
+	Left    int            `json:"files_left_out"`    // out of that list
 	Missing []TransferFile `json:"files_not_arrived"` // the first two hundred
 }
 
-// A TransferCase is what one step of a record of transfers gave.
+// A TransferCase summarizes one step of a record of transfers.
 type TransferCase struct {
 	Step       int           `json:"step"`
 	Case       string        `json:"case"` // in words
 	Files      int           `json:"files"`
 	Arrived    int           `json:"arrived"`
-	There      int           `json:"had_been_there"` // of these: they were looked at only
+	There      int           `json:"had_been_there"` // of these: they were only checked
 	Smallest   int64         `json:"smallest_bytes"`
 	Largest    int64         `json:"largest_bytes"`
 	Bytes      int64         `json:"arrived_bytes"`
 	Attempts   int           `json:"attempts"`
 	Failures   int           `json:"failed_attempts"`
-	AtOnce     int           `json:"at_once"` // copies, at most
+	AtOnce     int           `json:"at_once"` // maximum number of simultaneous copies
 	Begin      time.Time     `json:"begin"`   // from the first submission
 	End        time.Time     `json:"end"`     // to the last end
 	Seconds    float64       `json:"duration_seconds"`
-	Throughput float64       `json:"throughput_bytes_per_second"`   // of what was brought
+	Throughput float64       `json:"throughput_bytes_per_second"`   // of the transferred data
 	SumOfFiles float64       `json:"sum_of_files_bytes_per_second"` // of each file's own throughput
 	Spread     float64       `json:"spread_seconds"`                // from the first file's arrival to the last one's
 	Ends       []TransferEnd `json:"ends"`
 
-	brought int64 // of Bytes, what had not been there
+	brought int64 // the part of Bytes that was transferred
 }
 
-// A TransferEnd is one site in a case. Shares of CPU are of one core, so that they may exceed 1; nil: its host reported
-// nothing.
+// A TransferEnd is one site in a case. Shares of CPU refer to one core, so they may exceed 1; nil:
+// its host did not report.
 type TransferEnd struct {
 	Site     string   `json:"site"`
-	Role     string   `json:"role"`           // source, destination or both
-	Moved    int64    `json:"moved_bytes"`    // that it gave and took
-	Endpoint *int64   `json:"endpoint_bytes"` // of these through its endpoint, as that counts them
+	Role     string   `json:"role"`           // source, destination, or both of them
+	Moved    int64    `json:"moved_bytes"`    // sent and received
+	Endpoint *int64   `json:"endpoint_bytes"` // of these through its endpoint, by its count
 	CPUMax   *float64 `json:"cpu_max"`        // of its agent, busiest second
 	CPUMean  *float64 `json:"cpu_mean"`       // over the case
 	CPU      *float64 `json:"cpu_seconds"`    // of its agent
@@ -74,7 +77,7 @@ type TransferFile struct {
 	Mode       string    `json:"mode,omitempty"`
 	Tries      int       `json:"tries"`
 	Done       bool      `json:"done"`
-	Begin      time.Time `json:"begin,omitzero"` // of the attempt that decided
+	Begin      time.Time `json:"begin,omitzero"` // of the deciding attempt
 	End        time.Time `json:"end"`
 	Seconds    float64   `json:"duration_seconds"`
 	Throughput float64   `json:"throughput_bytes_per_second"` // of that attempt
@@ -82,7 +85,7 @@ type TransferFile struct {
 	Reason     string    `json:"reason,omitempty"`
 }
 
-// Text describes the files that arrived and those that did not.
+// Text describes the numbers of files that arrived and that did not arrive.
 func (t *TransferFigures) Text() string { return strings.Join(fact.Texts(t.facts()), " ") }
 
 func (t *TransferFigures) facts() (found []fact.Fact) {
