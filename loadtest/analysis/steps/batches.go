@@ -4,19 +4,20 @@ import (
 	"weir/internal/stats"
 )
 
-// Bounds of batching: pieces shorter than leastPiece join their neighbor; no more than mostBatches means are kept.
+// Limits of batching: pieces shorter than LeastPiece join their neighbor; at most MostBatches means
+// are kept.
 const (
 	LeastPiece  = 0.5
 	MostBatches = 20
 )
 
-// movedIn and doneIn are what is counted in a second.
+// movedIn and doneIn return the counts of one second.
 func movedIn(x *Second) float64 { return float64(x.Moved) }
 
 func doneIn(x *Second) float64 { return float64(x.Done) }
 
-// batches joins the seconds of a step to at most mostBatches mean rates over about the same time. value is what is
-// counted in a second.
+// batches joins the seconds of a step to at most MostBatches mean rates over periods of similar
+// length. value returns the count of one second.
 func batches(seconds []Second, value func(*Second) float64) []stats.Point {
 	series := make([]stats.Point, len(seconds))
 	for i := range seconds {
@@ -25,8 +26,8 @@ func batches(seconds []Second, value func(*Second) float64) []stats.Point {
 	return stats.Batch(series, MostBatches, LeastPiece)
 }
 
-// interval returns the 95% confidence interval of a mean rate, which is never below zero; nil below
-// stats.LeastBatches.
+// interval returns the 95% confidence interval of a mean rate, with a lower end of at least zero,
+// or nil for fewer than stats.LeastBatches batches.
 func interval(batches []stats.Point) (low, high *float64) {
 	_, v, ok := stats.BatchInterval(batches)
 	if !ok {
@@ -36,8 +37,9 @@ func interval(batches []stats.Point) (low, high *float64) {
 	return &v.Low, &v.High
 }
 
-// persistent is the correlation of neighboring batches from which on a drift is no chance, whatever the test of its
-// slope says, for which such batches are too few: a stair, or waves longer than the hold.
+// persistent is the correlation of neighboring batches from which a drift is more than chance,
+// regardless of the test of its slope, which needs more such batches: a stair, or waves longer than
+// the hold.
 const persistent = 0.6
 
 // certain reports whether a trend is more than chance at the 5% level.
@@ -45,15 +47,15 @@ func certain(t stats.Trend) bool { return t.Certain() || t.Correlation >= persis
 
 // A Minimum is the data that the best step of a run must have for the result to be valid.
 type Minimum struct {
-	Operations int64   // that ended while it was held
-	EachClient float64 // of these, for each active client of the closed model
-	Batches    int     // means of the throughput, or of the rate, that its interval is made of
-	HalfWidth  float64 // of that 95% interval, as a share of the mean: at most
+	Operations int64   // that ended during the hold
+	EachClient float64 // of these, per active client of the closed model
+	Batches    int     // means of the throughput, or of the rate, behind its interval
+	HalfWidth  float64 // maximum half-width of that 95% interval, as a share of the mean
 }
 
-// LeastData returns the minimum that checks are made with. Twenty operations are the fewest with which a 95% interval
-// of their median is not the whole range of them but for a few; with fewer than three for each client the operations
-// that the hold cuts at its ends weigh as much as the others.
+// LeastData returns the minimum that the checks use. With fewer than twenty operations, the 95%
+// interval of their median is nearly their whole range; with fewer than three for each client, the
+// operations that the start and the end of the hold cut weigh as much as the others.
 func LeastData() Minimum {
 	return Minimum{Operations: 20, EachClient: 3, Batches: stats.LeastBatches, HalfWidth: 0.25}
 }

@@ -8,7 +8,7 @@ import (
 	"weir/internal/stats"
 )
 
-// The interval must hold the true mean in about 95 of 100 cases.
+// The interval must contain the true mean in about 95 of 100 cases.
 func TestIntervalCovers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const runs = 2000

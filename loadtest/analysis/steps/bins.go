@@ -7,17 +7,17 @@ import (
 	"weir/loadtest/analysis/basics"
 )
 
-// TimeBins cuts time into stretches of equal width. From the first to the last that is used there are never more than
-// most: each time there would be, pairs of stretches are joined. Stretches begin at whole seconds of the wall clock,
-// as intervals do, and are numbered: joining halves the numbers and doubles width.
+// TimeBins divides time into bins of equal width. The range from the first to the last used bin has
+// at most most bins: beyond that, pairs of bins are joined. Bins begin at whole seconds of the wall
+// clock, as intervals do, and are numbered: joining halves the numbers and doubles the width.
 type TimeBins struct {
 	most   int64
-	Width  int64 // ns; 0: nothing was put in yet
+	Width  int64 // ns; 0: empty
 	Lo, hi int64
 }
 
-// place returns the number of the stretch that holds t, and how often the numbers that were returned before must be
-// halved now.
+// place returns the number of the bin that contains t, and the number of times that previously
+// returned numbers must be halved now.
 func (b *TimeBins) place(t time.Time) (number int64, halved int) {
 	if b.Width == 0 {
 		b.Width = int64(time.Second)
@@ -34,7 +34,7 @@ func (b *TimeBins) place(t time.Time) (number int64, halved int) {
 	return number, halved
 }
 
-// from returns when stretch number begins, in seconds from start.
+// from returns the start of bin number, in seconds from start.
 func (b *TimeBins) from(number int64, start time.Time) float64 {
 	return float64(number*b.Width-start.UnixNano()) / 1e9
 }
@@ -47,23 +47,25 @@ func Floor(x, by int64) int64 {
 	return x / by
 }
 
-// Binned keeps a V for each stretch of time and each key, in memory that does not grow with the length of the run.
+// Binned stores a V for each bin of time and each key, in memory that does not grow with the length
+// of the run.
 type Binned[K comparable, V any] struct {
 	TimeBins
 	Of   map[K]map[int64]*V
 	join func(into, from *V)
 
-	last   *V // of lastKey in stretch number
+	last   *V // of key in bin number
 	key    K
 	number int64
 }
 
-// NewBinned returns a Binned of at most so many stretches. join adds the value of a stretch to that of its neighbor.
+// NewBinned returns a Binned with at most the given number of bins. join adds the value of a bin to
+// the value of its neighbor.
 func NewBinned[K comparable, V any](most int64, join func(into, from *V)) Binned[K, V] {
 	return Binned[K, V]{TimeBins: TimeBins{most: most}, Of: map[K]map[int64]*V{}, join: join}
 }
 
-// At returns the value of key in the stretch that holds t.
+// At returns the value of key in the bin that contains t.
 func (b *Binned[K, V]) At(key K, t time.Time) *V {
 	number, halved := b.place(t)
 	if halved > 0 {
@@ -80,7 +82,7 @@ func (b *Binned[K, V]) At(key K, t time.Time) *V {
 	return b.last
 }
 
-// halve renumbers the values of m after pairs of stretches were joined so often.
+// halve renumbers the values of m after pairs of bins were joined the given number of times.
 func (b *Binned[K, V]) halve(m map[int64]*V, times int) map[int64]*V {
 	out := make(map[int64]*V, len(m)/2+1)
 	for number, v := range m {
@@ -93,7 +95,7 @@ func (b *Binned[K, V]) halve(m map[int64]*V, times int) map[int64]*V {
 	return out
 }
 
-// Covered returns how many seconds of each stretch were measured, and where their middle lies.
+// Covered returns the number of measured seconds of each bin, and the middle of these seconds.
 func (d *Run) Covered(b *TimeBins, start time.Time) (spans, middles []float64) {
 	spans = d.PerStretch(b, func(*Second, time.Time) float64 { return 1 })
 	middles = d.PerStretch(b, func(_ *Second, middle time.Time) float64 { return middle.Sub(start).Seconds() })
@@ -103,7 +105,7 @@ func (d *Run) Covered(b *TimeBins, start time.Time) (spans, middles []float64) {
 	return spans, middles
 }
 
-// PerStretch integrates of over the time that each stretch has.
+// PerStretch returns the integral of of over the measured time in each bin.
 func (d *Run) PerStretch(b *TimeBins, of func(x *Second, middle time.Time) float64) []float64 {
 	if b.Width == 0 {
 		return nil

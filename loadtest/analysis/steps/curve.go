@@ -10,18 +10,19 @@ import (
 	"weir/storage"
 )
 
-// A Curve is the steps of a run, or of a table, in order, and how they are compared.
+// A Curve has the steps of a run, or of a table, in order, and the quantity by which they are
+// compared.
 type Curve struct {
 	Steps   []*Working
 	Measure string // Throughput or Rate
 	Model   scenario.Model
-	Table   bool // of a table, whose loads need not be whole
+	Table   bool // from a table, whose loads need not be whole
 	Mixed   bool // its clients have several workloads
 
-	PageThreads int // of the built-in server, that serve pages that cost CPU time; 0: none do
+	PageThreads int // of the built-in server, for pages that cost CPU time; 0: no such pages
 }
 
-// CurveOf returns the curve of a document. Figures that the document leaves out are zero.
+// CurveOf returns the curve of a document. Figures that are missing in the document are zero.
 func CurveOf(figures []Figures, measure string, model scenario.Model, table bool) *Curve {
 	c := &Curve{Measure: measure, Model: model, Table: table}
 	for f := range basics.Each(figures) {
@@ -30,7 +31,7 @@ func CurveOf(figures []Figures, measure string, model scenario.Model, table bool
 	return c
 }
 
-// With returns c with these steps.
+// With returns a copy of c with the given steps.
 func (c *Curve) With(steps []*Working) *Curve {
 	out := *c
 	out.Steps = steps
@@ -64,7 +65,7 @@ func (c *Curve) Mean(s *Working) float64 {
 	return mean
 }
 
-// Bounds is yield's interval, the mean itself where there is none.
+// Bounds returns the interval of the yield, or the mean for both bounds if there is no interval.
 func (c *Curve) Bounds(s *Working) (low, high float64) {
 	mean, l, h := c.Yield(s)
 	if l == nil || h == nil {
@@ -84,7 +85,7 @@ func (c *Curve) LoadOf(s *Working) float64 {
 	return float64(s.Clients)
 }
 
-// Heaviest returns the place of the step with the largest load.
+// Heaviest returns the index of the step with the largest load.
 func (c *Curve) Heaviest() int {
 	at := 0
 	for i := range c.Steps {
@@ -95,7 +96,7 @@ func (c *Curve) Heaviest() int {
 	return at
 }
 
-// Lightest returns the place of the step with the smallest load.
+// Lightest returns the index of the step with the smallest load.
 func (c *Curve) Lightest() int {
 	at := 0
 	for i := range c.Steps {
@@ -111,7 +112,7 @@ func (c *Curve) OneLoad() bool {
 	return c.LoadOf(c.Steps[c.Lightest()]) == c.LoadOf(c.Steps[c.Heaviest()])
 }
 
-// IndexOf returns where in the curve the step of that number is, -1 if nowhere.
+// IndexOf returns the index of the step with the given number, or -1.
 func (c *Curve) IndexOf(number int) int {
 	return slices.IndexFunc(c.Steps, func(s *Working) bool { return s.Step == number })
 }
@@ -131,20 +132,21 @@ func (c *Curve) Excluded() (all []*Working) {
 	return all
 }
 
-// Counting returns the curve of the steps that count, or c itself if all do. It is empty if too few are left to show anything.
+// Counting returns the curve of the steps that count, or c itself if all do. It is empty if too few
+// steps are left for a result.
 func (c *Curve) Counting() *Curve {
 	if len(c.Excluded()) == 0 {
 		return c
 	}
 	left := slices.DeleteFunc(slices.Clone(c.Steps), func(s *Working) bool { return s.Excluded != "" })
 	if len(left) < 2 && len(c.Steps) > 1 {
-		left = nil // one step that is left shows no maximum and no limit
+		left = nil // a single step shows no maximum and no limit
 	}
 	return c.With(left)
 }
 
-// ClientsAt returns the number of clients that a step represents on a curve: the planned one, or that of a table, which need
-// not be whole.
+// ClientsAt returns the number of clients that a step represents on a curve: the planned number, or
+// the number in a table, which need not be whole.
 func (c *Curve) ClientsAt(s *Working) float64 {
 	if !c.Table && s.Clients > 0 && math.Abs(s.ActiveClients-float64(s.Clients)) < 0.5 {
 		return float64(s.Clients)
@@ -152,7 +154,7 @@ func (c *Curve) ClientsAt(s *Working) float64 {
 	return s.ActiveClients
 }
 
-// Points are the steps as package shape sees them.
+// Points returns the steps as points for package shape.
 func (c *Curve) Points() []shape.Point {
 	all := make([]shape.Point, len(c.Steps))
 	for i := range c.Steps {
@@ -166,7 +168,8 @@ func (c *Curve) Points() []shape.Point {
 	return all
 }
 
-// Counts returns how many operations of all steps were right, and how many failed or had a wrong payload, those also by class.
+// Counts returns the number of correct operations of all steps, and the number of operations that
+// failed or had a wrong payload, also by class.
 func (c *Curve) Counts() (right, bad int64, by map[storage.Class]int64) {
 	by = map[storage.Class]int64{}
 	for _, s := range c.Steps {

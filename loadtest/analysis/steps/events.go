@@ -9,7 +9,7 @@ import (
 	"weir/loadtest/measure"
 )
 
-// Ending returns the end of the run, nil if it goes on or was killed.
+// Ending returns the end of the run, or nil if the run continues or was killed.
 func (d *Run) Ending() *measure.Ending {
 	var end measure.EndTracker
 	for _, e := range d.Events {
@@ -18,7 +18,7 @@ func (d *Run) Ending() *measure.Ending {
 	return end.Ending()
 }
 
-// Announced returns the event with which a step began, nil if there is none that names its load.
+// Announced returns the event with which a step began, or nil if no event contains its load.
 func (d *Run) Announced(step int) *measure.Event {
 	for _, e := range d.Events {
 		if e.Kind == measure.EventStep && e.Step == step && e.Clients > 0 {
@@ -28,8 +28,8 @@ func (d *Run) Announced(step int) *measure.Event {
 	return nil
 }
 
-// Repeated reports whether a step was broken off and, after the run was resumed, another one was held: it is not a
-// point of the curve then.
+// Repeated reports whether a step was interrupted and, after the run was resumed, another step was
+// held: the interrupted step is then not a point of the curve.
 func (d *Run) Repeated(step int) bool {
 	later := false
 	for _, t := range d.Steps {
@@ -43,8 +43,8 @@ func (d *Run) Repeated(step int) bool {
 	return false
 }
 
-// Interrupted sums the times, in seconds, between the parts of a run that was resumed: from the last interval before
-// each resume to the first one after it.
+// Interrupted returns the sum of the times, in seconds, between the parts of a resumed run: from
+// the last interval before each resume to the first interval after it.
 func (d *Run) Interrupted() (seconds float64) {
 	for _, e := range d.Events {
 		if e.Kind != measure.EventResume {
@@ -61,7 +61,7 @@ func (d *Run) Interrupted() (seconds float64) {
 	return seconds
 }
 
-// Search returns the last decision of a search, "" if the run was none.
+// Search returns the last decision of a search, or "" if the run was not a search.
 func (d *Run) Search() string {
 	text := ""
 	for _, e := range d.Events {
@@ -72,7 +72,7 @@ func (d *Run) Search() string {
 	return text
 }
 
-// LoadBegan is when the first step began.
+// LoadBegan returns the time at which the first step began.
 func (d *Run) LoadBegan() time.Time {
 	for _, e := range d.Events {
 		if e.Kind == measure.EventStep {
@@ -82,7 +82,7 @@ func (d *Run) LoadBegan() time.Time {
 	return d.Begin()
 }
 
-// HoldEnds returns when the hold of each step ended.
+// HoldEnds returns the time at which the hold of each step ended.
 func (d *Run) HoldEnds() map[int]time.Time {
 	ends := map[int]time.Time{}
 	for s := range basics.Each(d.Seconds) {
@@ -93,7 +93,7 @@ func (d *Run) HoldEnds() map[int]time.Time {
 	return ends
 }
 
-// Processes returns the largest number of processes of one machine that the clients of a step were in.
+// Processes returns the largest number of processes that ran the clients of a step on one machine.
 func (d *Run) Processes() (most int) {
 	for _, e := range d.Events {
 		if e.Kind == measure.EventStep {
@@ -121,7 +121,7 @@ func (d *Run) HoldTimes() hosts.Holds {
 	return all
 }
 
-// Spans returns the contiguous stretches of a step's measurement time.
+// Spans returns the contiguous parts of a step's measurement time.
 func (t *Total) Spans() [][2]time.Time {
 	var all [][2]time.Time
 	for s := range basics.Each(t.Seconds) {

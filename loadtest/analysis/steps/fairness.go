@@ -6,17 +6,18 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// Bounds of the warning of clients that are served unequally.
+// Limits of the warning about clients that are served unequally.
 const (
 	leastEach = 20   // operations per client, on average
-	unequal   = 0.25 // squared coefficient of variation of the clients' operations: half of them get a third of what the others get
-	byChance  = 2    // what chance explains is taken so many times
+	unequal   = 0.25 // squared coefficient of variation of the clients' operations: half of them get a third of the others' number
+	byChance  = 2    // factor for the variation explained by chance
 )
 
-// fairness is Jain's index of the numbers x of operations that the clients completed, (sum x)^2 / (N sum x^2): 1 if all completed
-// equally many, k/N if k of N clients completed all of them (R. Jain, D. Chiu, W. Hawe, A quantitative measure of fairness, DEC-TR-301,
-// 1984). It is nil where clients differ by plan or do not ask again by themselves, where there are fewer than two, and in runs that did
-// not record it.
+// fairness is Jain's index of the numbers x of operations that the clients completed, (sum x)^2 /
+// (N sum x^2): 1 if all clients completed the same number, k/N if k of N clients completed all of
+// them (R. Jain, D. Chiu, W. Hawe, A quantitative measure of fairness, DEC-TR-301, 1984). It is nil
+// if clients differ by plan or do not start operations on their own, if there are fewer than two
+// clients, and for runs that did not record it.
 func (d *Run) fairness(s *Working, t *Total) *float64 {
 	if d.Plan.Model == scenario.OpenModel || s.Bounded || len(d.Plan.Populations) > 0 || len(t.sites) > 0 || d.Record ||
 		s.Done == 0 || t.DoneSquares < float64(s.Done) || s.ActiveClients < 1.5 {
@@ -29,8 +30,9 @@ func (d *Run) fairness(s *Working, t *Total) *float64 {
 	return &index
 }
 
-// variation is the squared coefficient of variation of durations: over the operations of a client, that of their number in a time if only
-// chance makes clients differ (D. R. Cox, Renewal Theory, 1962).
+// variation returns the squared coefficient of variation of durations: divided by the number of
+// operations of a client, it is the squared coefficient of variation of that number if only chance
+// makes clients differ (D. R. Cox, Renewal Theory, 1962).
 func variation(h *measure.Histogram) float64 {
 	squares := 0.0
 	h.Buckets(func(from, to float64, count int64) { squares += float64(count) * (from + to) / 2 * (from + to) / 2 })

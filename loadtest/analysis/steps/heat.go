@@ -8,9 +8,10 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A Heat is how many operations succeeded when, and how long they took. All cells together are all that succeeded, in
-// every phase of the run. Columns are a power of two of seconds wide (the first and the last end with the run); rows
-// are equally high on a logarithmic axis.
+// A Heat counts the successful operations by the time of their end and by their latency. The cells
+// contain all successful operations, in every phase of the run. The width of columns is a power of
+// two of seconds (the first and the last end with the run); rows have equal heights on a
+// logarithmic axis.
 type Heat struct {
 	At      []float64 // ascending edges of the columns, seconds from Series.Start
 	Latency []float64 // ascending edges of the rows, seconds, within 1%
@@ -22,10 +23,10 @@ const (
 	mostColumns = 240
 	mostRows    = 48
 	perOctave   = 16 // rows for each doubling of the latency, before they are joined
-	lookup      = 7  // bits below the first that decide which row a duration is in
+	lookup      = 7  // number of bits after the leading bit that determine the row of a duration
 )
 
-// A heatSum gathers a heat while intervals are read.
+// A heatSum counts the cells of a heat while intervals are read.
 type heatSum struct {
 	columns Binned[struct{}, heatColumn]
 	row     [1 << lookup]uint8 // row in its octave, by the leading bits of a duration
@@ -67,7 +68,8 @@ func (h *heatSum) rowOf(ns int64) int {
 	return octave*perOctave + int(h.row[lead])
 }
 
-// Heat returns the heat of a run that lasted from start for so many seconds; nil if no operation succeeded.
+// Heat returns the heat of a run that began at start and lasted the given number of seconds, or nil
+// if no operation succeeded.
 func (h *heatSum) Heat(start time.Time, seconds float64) *Heat {
 	bins, columns := &h.columns.TimeBins, h.columns.Of[struct{}{}]
 	lo, hi := math.MaxInt, -1
@@ -81,7 +83,7 @@ func (h *heatSum) Heat(start time.Time, seconds float64) *Heat {
 	if hi < 0 {
 		return nil
 	}
-	join := 1 // rows that become one
+	join := 1 // number of rows that are joined to one
 	for hi/join-lo/join >= mostRows {
 		join *= 2
 	}

@@ -11,8 +11,8 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// Every operation that ended well lies in one cell, in that of its time and of
-// its latency, however long the run is and in whatever order its lines are.
+// Every successful operation is counted in one cell, the cell of its time and latency, for any
+// length of the run and any order of its lines.
 func TestHeatCountsEachOperationOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, seconds := range map[string]int{"short": 30, "just enough": mostColumns, "long": 4000, "days": 300_000} {

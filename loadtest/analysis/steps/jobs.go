@@ -8,23 +8,23 @@ import (
 	"weir/loadtest/workload"
 )
 
-// JobFigures are what a step reports on jobs: tasks of many operations, or programs of the user's. Where there are none
-// it is zero.
+// JobFigures are the figures of the jobs of a step: tasks of many operations, or programs of the
+// user. It is zero if the run has no jobs.
 type JobFigures struct {
 	Jobs        *JobCounts `json:"jobs,omitempty"`         // nil: the run has no jobs
 	RunningJobs float64    `json:"running_jobs,omitempty"` // mean
-	JobSeconds  *Quantiles `json:"job_seconds"`            // wall clock time of jobs that came to their end; nil: none did
-	// JobSecondsEstimate stands in for the mean of JobSeconds where no job ended: the events of a job over the events
-	// per second of a running job.
+	JobSeconds  *Quantiles `json:"job_seconds"`            // wall clock time of jobs that completed; nil: no job did
+	// JobSecondsEstimate replaces the mean of JobSeconds if no job ended: the number of events of a
+	// job divided by the events per second of a running job.
 	JobSecondsEstimate *float64 `json:"job_seconds_estimate,omitempty"`
-	JobFailureRatio    *float64 `json:"job_failure_ratio,omitempty"` // failed ones of those that ended
-	CrashRatio         *float64 `json:"crash_ratio,omitempty"`       // crashed ones of those that ended
+	JobFailureRatio    *float64 `json:"job_failure_ratio,omitempty"` // failed jobs per ended job
+	CrashRatio         *float64 `json:"crash_ratio,omitempty"`       // crashed jobs per ended job
 
-	CPUEfficiency     *float64 `json:"cpu_efficiency"` // time that jobs computed over the time for which they ran; nil: nothing was computed
+	CPUEfficiency     *float64 `json:"cpu_efficiency"` // computing time of jobs as a share of their running time; nil: no computing
 	CPUEfficiencyLow  *float64 `json:"cpu_efficiency_low,omitempty"`
 	CPUEfficiencyHigh *float64 `json:"cpu_efficiency_high,omitempty"`
 
-	// ClusterThroughput is the running jobs times their CPU efficiency.
+	// ClusterThroughput is the number of running jobs times their CPU efficiency.
 	ClusterThroughput     *float64 `json:"cluster_throughput,omitempty"`
 	ClusterThroughputLow  *float64 `json:"cluster_throughput_low,omitempty"`
 	ClusterThroughputHigh *float64 `json:"cluster_throughput_high,omitempty"`
@@ -34,31 +34,32 @@ type JobFigures struct {
 	EventRateHigh *float64 `json:"events_high,omitempty"`
 
 	Staged        int64    `json:"staged_bytes,omitempty"`   // payload copied to scratch disks
-	Used          int64    `json:"used_bytes,omitempty"`     // payload that jobs worked on
+	Used          int64    `json:"used_bytes,omitempty"`     // payload that jobs processed
 	Outputs       int64    `json:"output_files,omitempty"`   // files that jobs wrote to the target
 	Output        int64    `json:"output_bytes,omitempty"`   // payload of these
-	OutputSeconds *float64 `json:"output_seconds,omitempty"` // mean wall clock time of writing one, with scratch disks; nil: none was written
-	OutputShare   *float64 `json:"writing_share,omitempty"`  // of the jobs' time, spent writing; nil: none was written
-	UsedRatio     *float64 `json:"used_ratio,omitempty"`     // of the payload that was read
+	OutputSeconds *float64 `json:"output_seconds,omitempty"` // mean wall clock time of writing a file, with scratch disks; nil: no output
+	OutputShare   *float64 `json:"writing_share,omitempty"`  // of the jobs' time, spent writing; nil: no files written
+	UsedRatio     *float64 `json:"used_ratio,omitempty"`     // share of the payload that was read
 	ProgramMemory int64    `json:"program_memory_bytes,omitempty"`
-	// Scratch is the busiest disk that copies lie on; nil: none was among those that were watched.
+	// Scratch is the busiest disk with copies of files, or nil if no such disk was monitored.
 	Scratch      *hosts.DiskFigure  `json:"scratch,omitempty"`
 	ScratchDisks []hosts.DiskFigure `json:"scratch_disks,omitempty"` // of each machine with copies, the busiest first
 }
 
-// JobCounts are jobs of the measurement time of a step. Those that the run broke off have begun and not ended.
+// JobCounts are the numbers of jobs in the measurement time of a step. Jobs that the end of the run
+// interrupted have begun and not ended.
 type JobCounts struct {
 	Begun   int64 `json:"begun"`
-	Done    int64 `json:"done"`    // that came to their end
-	Failed  int64 `json:"failed"`  // that another failure ended than a request without an answer
-	Crashed int64 `json:"crashed"` // that a request ended which was not answered in time
+	Done    int64 `json:"done"`    // completed
+	Failed  int64 `json:"failed"`  // ended by a failure other than a request without a response
+	Crashed int64 `json:"crashed"` // ended by a request without a response in time
 }
 
-// Ended returns how many jobs ended, however they did.
+// Ended returns the number of jobs that ended, regardless of the result.
 func (c *JobCounts) Ended() int64 { return c.Done + c.Failed + c.Crashed }
 
-// MeanJob returns the mean wall clock time of a job in seconds, measured or, where no job ended, estimated; ok is
-// false where nothing tells it.
+// MeanJob returns the mean wall clock time of a job in seconds, measured or, if no job ended,
+// estimated; ok is false if it is unknown.
 func (s *JobFigures) MeanJob() (seconds float64, estimated, ok bool) {
 	switch {
 	case s.JobSeconds != nil:
@@ -69,22 +70,22 @@ func (s *JobFigures) MeanJob() (seconds float64, estimated, ok bool) {
 	return 0, false, false
 }
 
-// LostJobs is the share of a step's jobs that did not complete.
+// LostJobs returns the share of a step's jobs that did not complete.
 func (s *JobFigures) LostJobs() float64 {
 	return basics.Value(s.JobFailureRatio) + basics.Value(s.CrashRatio)
 }
 
-// worked returns the time for which jobs and programs of an interval computed.
+// worked returns the computing time of the jobs and programs in an interval.
 func worked(iv *measure.Interval) float64 { return iv.Compute + iv.CPU }
 
-// What is counted in a second of jobs.
+// eventsIn, workIn and runningIn return the counts of one second of jobs.
 func eventsIn(x *Second) float64 { return float64(x.Events) }
 
 func workIn(x *Second) float64 { return x.Work }
 
 func runningIn(x *Second) float64 { return x.Running * x.Seconds }
 
-// jobs fills in what the sums report on jobs.
+// jobs fills in the figures of jobs that the sums determine.
 func (s *JobFigures) jobs(t *Total) {
 	j := &t.Jobs
 	if !j.Any() {
@@ -114,13 +115,14 @@ func (s *JobFigures) jobs(t *Total) {
 	}
 }
 
-// computed fills in what follows from the time for which jobs computed, of area job seconds: the efficiency, and by
-// it the cluster throughput, which is how many jobs computed at once on average.
+// computed fills in the figures that depend on the computing time of jobs, work, in area job
+// seconds: the efficiency, and the cluster throughput, which is the mean number of jobs that
+// computed at the same time.
 func (s *JobFigures) computed(t *Total, work, area float64) {
 	s.CPUEfficiency, s.ClusterThroughput = basics.Part(work, area), basics.Part(work, t.Span)
 	done, ran := batches(t.Seconds, workIn), batches(t.Seconds, runningIn)
 	s.ClusterThroughputLow, s.ClusterThroughputHigh = interval(done)
-	ratios := make([]stats.Point, 0, len(done)) // a ratio of means: each batch counts as much as jobs ran in it
+	ratios := make([]stats.Point, 0, len(done)) // a ratio of means: batches are weighted by the jobs in them
 	for i, p := range done {
 		if x := ran[i].Value * ran[i].Weight; x > 0 {
 			ratios = append(ratios, stats.Point{Value: p.Value * p.Weight / x, Weight: x})
@@ -129,10 +131,10 @@ func (s *JobFigures) computed(t *Total, work, area float64) {
 	s.CPUEfficiencyLow, s.CPUEfficiencyHigh = interval(ratios)
 }
 
-// complete fills in what follows from the plan, and from the other steps.
+// complete fills in the figures that depend on the plan and on other steps.
 func (d *Run) complete(s *JobFigures) {
 	if s.CPUEfficiency == nil && d.computed && s.RunningJobs > 0 {
-		zero := 0.0 // elsewhere jobs computed: here they only waited
+		zero := 0.0 // in other steps jobs computed: here they only waited
 		s.CPUEfficiency, s.ClusterThroughput = &zero, &zero
 	}
 	j := d.Plan.Work.Job
@@ -146,7 +148,7 @@ func (d *Run) complete(s *JobFigures) {
 	atMost(s.ClusterThroughputHigh, s.RunningJobs, s.ClusterThroughput)
 }
 
-// jobs fills in what only the plan reports on a step's jobs.
+// jobs fills in the figures of a step's jobs that need the plan.
 func (d *Run) jobs(s *Working) {
 	if s.Jobs == nil {
 		return
@@ -163,14 +165,15 @@ func (d *Run) jobs(s *Working) {
 	s.ComputeSeconds = t.Compute
 }
 
-// atMost lowers high, the upper end of x's interval, to what x can be.
+// atMost limits high, the upper end of x's interval, to the maximum of x.
 func atMost(high *float64, most float64, x *float64) {
 	if high != nil {
 		*high = min(*high, max(most, *x))
 	}
 }
 
-// bounded reports whether a step was to end with the last of so many jobs, rather than when its time was over.
+// bounded reports whether a step was planned to end after a number of jobs, instead of after a
+// duration.
 func (d *Run) bounded(step int) bool {
 	for _, p := range d.Plan.Steps {
 		if p.Number == step {

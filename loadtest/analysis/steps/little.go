@@ -7,20 +7,22 @@ import (
 	"weir/loadtest/workload"
 )
 
-// Bounds of Little's law.
+// Limits of Little's law.
 const (
-	LeastCycles  = 20 // operations a client that pauses: fewer, and the pauses cut at the edges of the measurement weigh too much
+	LeastCycles  = 20 // operations per client with pauses: with fewer, pauses cut at the edges of the measurement weigh too much
 	littleEnough = 1e-9
 )
 
-// little returns the share of the clients' time that recorded operations and pauses explain: N = X*(R+Z) with N the
-// mean number of active clients, X*R the operations in progress (and sessions being closed after them) and X*Z the
-// clients in pauses, which end late on a busy machine: how late is recorded, and the generator's check judges it.
-// It is nil where that says nothing: in the open model, with few pauses a client, and in runs of versions that did
-// not record the time of operations that a measurement cuts.
+// little returns the share of the clients' time that recorded operations and pauses explain: N =
+// X*(R+Z) with N the mean number of active clients, X*R the operations in progress (and sessions
+// being closed after them) and X*Z the clients in pauses. Pauses end late on a busy machine: the
+// delay is recorded, and the generator's check evaluates it. It returns nil if the result would be
+// meaningless: in the open model, with few pauses per client, and for runs of versions that did not
+// record the time of operations that the measurement cuts.
 //
-// Pauses, and the computing of jobs, count whole where they begin and end: in a steady state what the start of the
-// measurement cuts and what its end cuts cancel but for about one part in the operations a client.
+// Pauses, and the computing of jobs, count in full at the start and the end of the measurement: in
+// a steady state, the parts cut at the start and at the end cancel except for about one part in the
+// number of operations per client.
 func (d *Run) little(s *Working) *float64 {
 	if d.Plan.Model == scenario.OpenModel || s.ActiveClients < littleEnough {
 		return nil
@@ -40,9 +42,10 @@ func (d *Run) little(s *Working) *float64 {
 	return basics.Part(sum, s.Duration*s.ActiveClients)
 }
 
-// inRequests reports whether a job's time is the sum of what its requests took and what it computed. It is not where it
-// asks for the next events while it computes, reads from a copy, burns a CPU that it may have to share, or is a
-// program: of these jobs as a whole are held against the clients' time.
+// inRequests reports whether a job's time is the sum of the times of its requests and of its
+// computing. This is not the case if the job requests the next events while it computes, reads from
+// a copy, burns a CPU that it may have to share, or is a program: the total time of these jobs is
+// compared with the clients' time.
 func (d *Run) inRequests() bool {
 	j := d.Plan.Work.Job
 	return d.Plan.Work.Kind == workload.JobWork && j != nil && j.Access != "staged" && j.Ahead == 0 && !j.Burn

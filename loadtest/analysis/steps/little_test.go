@@ -15,7 +15,8 @@ func TestLittlesLawKnowsClosingSessions(t *testing.T) {
 	}
 }
 
-// What an operation takes counts while it takes it: few that last long are as good as many. Pauses count where they begin.
+// The time of an operation counts while it is in progress: few long operations are as good as many.
+// Pauses count at their start.
 func TestLittlesLawNeedsManyPauses(t *testing.T) {
 	d := &Run{Plan: &scenario.Plan{}}
 	for name, c := range map[string]struct {

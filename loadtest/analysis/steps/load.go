@@ -23,26 +23,26 @@ type Second struct {
 	Done     int64
 	Errors   int64
 	doneBy   [storage.Kinds]int64
-	Failed   [storage.Classes]int64 // without those that the end of the run canceled
+	Failed   [storage.Classes]int64 // without operations canceled by the end of the run
 	wrong    int64                  // operations of done whose payload a later check found wrong
-	p50, p99 float64                // latency, 0 if nothing ended
+	p50, p99 float64                // latency, 0 if no operation ended
 	ReadBack int64                  // bytes that checks read back
-	Summed   int64                  // bytes of files of which checks requested the checksums
+	Summed   int64                  // bytes of files whose checksums were requested by checks
 
-	FirstDone, LastDone time.Time // of its operations that ended well; zero in runs that do not record it
+	FirstDone, LastDone time.Time // of its successful operations; zero for runs that do not record it
 
 	Running               float64 // jobs, mean
-	Work                  float64 // seconds for which jobs computed
+	Work                  float64 // computing time of jobs in seconds
 	Events, ended, broken int64   // broken jobs failed or crashed
 
-	sites map[string]*Second // the jobs of each
+	sites map[string]*Second // the jobs of each site
 }
 
 // End returns the end of the second.
 func (s *Second) End() time.Time { return s.Start.Add(basics.Duration(s.Seconds)) }
 
-// A Total sums intervals of one step, one kind or one data server. Only those of steps have histograms other than
-// Latency, and what follows span.
+// A Total sums intervals of one step, one kind or one data server. Only totals of steps have
+// histograms other than Latency, and the fields after Span.
 type Total struct {
 	measure.Sum
 	name    string
@@ -54,7 +54,7 @@ type Total struct {
 	sites   map[string]*Total       // their seconds, Moved, CPU and Jobs
 }
 
-// key tells the lines of one second from those of others.
+// key identifies the lines of one second.
 type key struct {
 	start int64
 	step  int
@@ -104,7 +104,7 @@ func (d *Run) interval(iv *measure.Interval) {
 	d.count(iv)
 }
 
-// endSecond notes the latency of the second that the last line was of.
+// endSecond stores the latency of the second of the last line.
 func (d *Run) endSecond() {
 	if d.last >= 0 && d.latency.Count() > 0 {
 		d.Seconds[d.last].p50, d.Seconds[d.last].p99 = d.latency.Quantile(0.5), d.latency.Quantile(0.99)
@@ -178,8 +178,8 @@ func (d *Run) server(name string) *Total {
 	return t
 }
 
-// sumUp adds what was counted apart, by step, kind and server, to the sums that it belongs to; always in the same order, so that sums of
-// seconds are the same.
+// sumUp adds the counts by step, kind and server to their sums, always in the same order, so that
+// sums of seconds are reproducible.
 func (d *Run) sumUp() {
 	for _, number := range slices.Sorted(maps.Keys(d.Steps)) {
 		step := d.Steps[number]
@@ -219,21 +219,22 @@ func (d *Run) finish() {
 	}
 }
 
-// A place is what at most one interval of a second is of.
+// A place identifies the intervals of a second: at most one interval of a second has the same
+// place.
 type place struct {
 	kind       storage.Kind
 	server     string
 	population string
 }
 
-// A trace is what the last interval of a place counted, and in which second.
+// A trace has the counts of the last interval of a place, and the index of its second.
 type trace struct {
 	second             int
 	moved, begun, done int64
 }
 
-// repeats reports whether iv stands in the file a second time, as after a copy that went wrong: the same second, place
-// and counts, none of them zero.
+// repeats reports whether iv is a repeated line of the file, for example after a failed copy: the
+// same second, place and counts, which are not all zero.
 func (d *Run) repeats(second int, iv *measure.Interval) bool {
 	p, t := place{iv.Kind, iv.Server, iv.Population}, trace{second, iv.Moved, iv.Begun, iv.Done}
 	if d.traces == nil {

@@ -11,19 +11,19 @@ import (
 	"weir/storage"
 )
 
-// At names a step by its load: "64 clients", "64 jobs", "200 arrivals/s".
+// At returns the load of a step as text: "64 clients", "64 jobs", "200 arrivals/s".
 func (c *Curve) At(s *Working) string {
 	if c.Open() {
 		digits := 4
 		for x := s.Rate; x >= 1e4; x /= 10 {
-			digits++ // whole numbers are written out
+			digits++ // whole numbers are written in full
 		}
 		return strconv.FormatFloat(s.Rate, 'g', digits, 64) + " arrivals/s"
 	}
 	return c.Count(s.Clients)
 }
 
-// Load names the load by which steps differ: clients, jobs, or arrivals/s.
+// Load returns the unit of the load by which steps differ: clients, jobs, or arrivals/s.
 func (c *Curve) Load() string {
 	switch {
 	case c.Open():
@@ -34,10 +34,10 @@ func (c *Curve) Load() string {
 	return "clients"
 }
 
-// Loads names the load by which steps differ, without a unit: clients, jobs or arrivals.
+// Loads returns the unit of the load without "/s": clients, jobs or arrivals.
 func (c *Curve) Loads() string { return strings.TrimSuffix(c.Load(), "/s") }
 
-// Count writes a number of clients, or of jobs, in the closed model.
+// Count returns a number of clients, or of jobs, in the closed model as text.
 func (c *Curve) Count(n int) string {
 	if c.OfJobs() {
 		return say.Plural(n, "job")
@@ -45,7 +45,7 @@ func (c *Curve) Count(n int) string {
 	return say.Plural(n, "client")
 }
 
-// Show writes a yield with its unit.
+// Show returns a yield with its unit.
 func (c *Curve) Show(x float64) string {
 	if c.Measure == Rate {
 		return unit.Count(x) + " " + c.Things()
@@ -53,7 +53,7 @@ func (c *Curve) Show(x float64) string {
 	return unit.Bits(x)
 }
 
-// Unit returns the unit of a yield, as facts have it.
+// Unit returns the unit of a yield, as used in facts.
 func (c *Curve) Unit() string {
 	if c.Measure == Rate {
 		return c.Things()
@@ -61,8 +61,8 @@ func (c *Curve) Unit() string {
 	return fact.BytesPerSecond
 }
 
-// Things are what is counted where no payload is moved: operations/s, or jobs/s where each is a program of the
-// user's.
+// Things names the counted events if no payload is moved: operations/s, or jobs/s if each job is a
+// program of the user.
 func (c *Curve) Things() string {
 	if c.OfJobs() && c.Measure == Rate {
 		return "jobs/s"
@@ -70,7 +70,7 @@ func (c *Curve) Things() string {
 	return "operations/s"
 }
 
-// Noun names the quantity by which steps are compared.
+// Noun returns the name of the quantity by which steps are compared.
 func (c *Curve) Noun() string {
 	if c.Measure == Rate {
 		return "the rate"
@@ -78,7 +78,8 @@ func (c *Curve) Noun() string {
 	return "throughput"
 }
 
-// Between writes the interval of a yield: " (8.10 to 8.52)", with units where they are not those of the yield itself.
+// Between returns the interval of a yield as text: " (8.10 to 8.52)", with units if they differ
+// from the unit of the yield itself.
 func (c *Curve) Between(s *Working) string {
 	mean, low, high := c.Yield(s)
 	if low == nil || high == nil {
@@ -92,7 +93,7 @@ func (c *Curve) Between(s *Working) string {
 	return fmt.Sprintf(" (%s to %s)", from, to)
 }
 
-// Classes lists counts by class in the order of the classes: "3 timeout, 1 reset".
+// Classes returns counts by class in the order of the classes: "3 timeout, 1 reset".
 func Classes(by map[storage.Class]int64) string {
 	var parts []string
 	for class := range storage.Classes {

@@ -24,13 +24,13 @@ type Point struct {
 	ErrorsBy     [storage.Classes]float64 // per second, by class of failure
 	P50, P99     float64                  // latency in seconds, 0 if nothing ended
 
-	Jobs, Computing    float64 // jobs that were running; how many of them computed, mean
+	Jobs, Computing    float64 // running jobs; mean number of jobs that computed
 	Events             float64 // per second
-	JobsDone, JobsLost float64 // per second: that came to their end; that crashed or failed
+	JobsDone, JobsLost float64 // per second: completed; crashed or failed
 }
 
-// Points returns the intervals as points of a series that begins at start, the kinds of operations that ended well at any time, and the
-// classes of failures that there were.
+// Points returns the intervals as points of a series that begins at start, the kinds of operations
+// of which at least one succeeded, and the classes of failures that occurred.
 func (d *Run) Points(start time.Time) (all []Point, kinds []storage.Kind, classes []storage.Class) {
 	var seen [storage.Kinds]bool
 	var failed [storage.Classes]bool
@@ -70,20 +70,21 @@ func (d *Run) Points(start time.Time) (all []Point, kinds []storage.Kind, classe
 	return all, kinds, classes
 }
 
-// A Distribution is how long the operations, or the jobs, of one step's measurement time took.
+// A Distribution is the distribution of the durations of operations, or of jobs, in one step's
+// measurement time.
 type Distribution struct {
 	Step      int
 	Quantiles Quantiles
-	Bins      []Bin // ascending, without gaps of their own making: empty ones are left out
+	Bins      []Bin // ascending; empty bins are left out
 }
 
-// A Bin is how many operations took between From and To seconds.
+// A Bin has the number of operations that took between From and To seconds.
 type Bin struct {
 	From, To float64
 	Count    int64
 }
 
-// Distributions returns those of all steps in which something ended well.
+// Distributions returns the distributions of all steps in which an operation or a job succeeded.
 func (d *Run) Distributions(of func(*Total) *measure.Histogram) []Distribution {
 	var all []Distribution
 	for _, t := range d.Held() {

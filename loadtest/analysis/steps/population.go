@@ -8,20 +8,23 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// mostPopulations bounds the memory that damaged intervals can cost.
+// mostPopulations limits the memory that damaged intervals can use.
 const mostPopulations = 64
 
-// A PopulationCurve is what each step gave one population of clients, while the others worked as well.
+// A PopulationCurve is the curve of one population of clients, measured while the others were
+// active as well.
 type PopulationCurve struct {
 	Name    string `json:"name"`
-	Work    string `json:"workload"` // what each of its clients did, in words
+	Work    string `json:"workload"` // the work of each of its clients, in words
 	Measure string `json:"measure"`  // Throughput or Rate
-	// Curve has a point for each step, as the run's own curve, without what is known of the whole machines only. The
-	// active clients are those of all populations in proportion to the planned ones.
+	// Curve has a point for each step, as the run's own curve, without figures that are known for
+	// whole machines only. The active clients are the active clients of all populations in
+	// proportion to the planned numbers.
 	Curve []Figures `json:"curve"`
 }
 
-// population returns the data of the intervals of one population, nil if all clients do the same or there are too many.
+// population returns the data of the intervals of one population, or nil if all clients do the same
+// or there are too many populations.
 func (d *Run) population(name string) *Run {
 	p := d.populations[name]
 	if p == nil && name != "" && len(d.populations) < mostPopulations {
@@ -69,8 +72,9 @@ func (d *Run) PopulationCurves() []PopulationCurve {
 	return all
 }
 
-// place returns the place in the plan, from 0, of the step of that number, or the number of steps if it has none: a resumed run goes on
-// with the plan's next step, or with that which was broken off, under a new number.
+// place returns the index in the plan of the step with the given number, or the number of planned
+// steps if the number is unknown: a resumed run continues with the plan's next step, or repeats the
+// interrupted step, under a new number.
 func (d *Run) place(number int) int {
 	places, next := map[int]int{}, 0
 	for _, e := range d.Events {

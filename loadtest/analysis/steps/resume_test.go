@@ -9,7 +9,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// held makes seconds of a step's hold from a second on.
+// heldSeconds adds n seconds of a step's hold, starting at second from.
 func heldSeconds(d *Run, step, from, n int) {
 	for i := range n {
 		s := Second{Start: time.Unix(int64(1_700_000_000+from+i), 0), Seconds: 1, Step: step, Phase: measure.Measured, Clients: 4}
@@ -23,7 +23,8 @@ func event(kind measure.EventKind, step, at int) *measure.Event {
 	return &measure.Event{Kind: kind, Step: step, Time: time.Unix(int64(1_700_000_000+at), 0), Clients: 10 * step}
 }
 
-// A run of three steps that was broken off in the second, and resumed an hour later.
+// resumedRun returns a run of three steps that was interrupted in the second step, and resumed an
+// hour later.
 func resumedRun() *Run {
 	d := &Run{Steps: map[int]*Total{}}
 	heldSeconds(d, 1, 0, 5)
@@ -51,7 +52,8 @@ func TestStepsThatAreRepeatedAreNoPoints(t *testing.T) {
 	}
 }
 
-// Steps of a resumed run are those of the plan from the one that was broken off on.
+// The steps of a resumed run are the steps of the plan, continuing with the step that was
+// interrupted.
 func TestPlacesOfSteps(t *testing.T) {
 	d := newRun(&scenario.Plan{Steps: make([]scenario.Step, 3)})
 	begun, resumed := measure.EventStep, measure.EventResume

@@ -1,6 +1,7 @@
-// Package steps reads the intervals and events of a run and makes the steps of its curve: means with their spread, steady parts,
-// windows, jobs, sites, populations, and points against time. Figures are in findings.json; a Working step has in addition the values
-// by which other packages judge it.
+// Package steps reads the intervals and events of a run and computes the steps of its curve: means
+// with their spread, steady parts, windows, jobs, sites, populations, and points against time.
+// Figures are part of findings.json; a Working step has in addition the values that other packages
+// need to interpret it.
 package steps
 
 import (
@@ -20,7 +21,7 @@ import (
 	"weir/monitor"
 )
 
-// A Run is the intervals and events of a run in memory, its histograms summed by step.
+// A Run holds the intervals and events of a run in memory, with its histograms summed by step.
 type Run struct {
 	Plan     *scenario.Plan
 	About    results.About
@@ -37,17 +38,17 @@ type Run struct {
 	Renewed  int64 // the same
 	Down, Up int64 // measurement time: read and written payload
 	Wire     int64 // all phases
-	Back     int   // lines that lie before their predecessor
+	Back     int   // lines with an earlier time than the previous line
 	Hold     float64
 	traces   map[place]trace
-	Twice    int // lines that repeat another
+	Twice    int // lines that repeat another line
 	Heat     *heatSum
 	Service  Binned[string, serverCount]
-	computed bool // some job computed at some time
+	computed bool // a job computed at some time
 
-	populations map[string]*Run   // intervals of each population by itself, without figures of the whole run
-	index       map[key]int       // places in seconds
-	last        int               // place of the second that the last line was of, -1 before the first
+	populations map[string]*Run   // intervals of each population, without figures of the whole run
+	index       map[key]int       // indexes in Seconds
+	last        int               // index of the second of the last line, -1 before the first line
 	latency     measure.Histogram // of that second
 }
 
@@ -59,7 +60,7 @@ func newRun(plan *scenario.Plan) *Run {
 	}
 }
 
-// Load reads the intervals of a run. Each goes to row as well, as render makes it.
+// Load reads the intervals of a run. It also passes each interval, as encoded by render, to row.
 func Load(run *results.Run, render func([]byte, *measure.Interval) []byte, row func([]byte) error) (*Run, error) {
 	d := newRun(run.Plan)
 	d.Heat, d.Service = newHeatSum(), newServerSums()
@@ -82,11 +83,12 @@ func (d *Run) LoadEvents(run *results.Run) error {
 	return nil
 }
 
-// leastPayload is how many bytes the operations of a mix move, on the mean, where throughput is what counts.
+// leastPayload is the minimum mean payload of an operation of a mix, in bytes, for which throughput
+// is the measure.
 const leastPayload = 512
 
-// measure says by what steps are compared: where no payload is moved, and in a mix that moves next to none, by
-// operations.
+// measure returns the quantity by which steps are compared: operations if no payload is moved, or
+// in a mix with hardly any payload.
 func (d *Run) measure() string {
 	var moved, done int64
 	for _, t := range d.Held() {
@@ -98,7 +100,7 @@ func (d *Run) measure() string {
 	return Rate
 }
 
-// Held returns the steps that have measurement time, by number.
+// Held returns the steps with measurement time, by number.
 func (d *Run) Held() []*Total {
 	var all []*Total
 	for _, t := range d.Steps {
@@ -110,7 +112,7 @@ func (d *Run) Held() []*Total {
 	return all
 }
 
-// Begin is when the run's series starts.
+// Begin returns the start of the run's series.
 func (d *Run) Begin() time.Time {
 	if len(d.Seconds) > 0 {
 		return d.Seconds[0].Start
@@ -118,7 +120,7 @@ func (d *Run) Begin() time.Time {
 	return d.About.Start
 }
 
-// Phases sums the seconds phase by phase, in order of time.
+// Phases returns the means of each phase, in order of time.
 func (d *Run) Phases() []Phase {
 	all := []Phase{}
 	for _, s := range d.Seconds {
@@ -150,15 +152,15 @@ func (d *Run) EmptyCurve() *Curve {
 	return c
 }
 
-// isIPv6 reports whether a target is an IPv6 address. The kind of a name is unknown: the interface seems to carry 20 bytes more for each
-// packet then, as if others used it as well.
+// isIPv6 reports whether a target is an IPv6 address. The address family of a host name is unknown:
+// the interface then seems to carry 20 bytes more per packet, as if it had other users.
 func isIPv6(target string) bool {
 	u, err := url.Parse(target)
 	return err == nil && strings.Contains(u.Hostname(), ":")
 }
 
-// Payload returns the bytes that an interface carried without headers, and by how many more or fewer they may be. The loopback interface
-// counts each byte twice.
+// Payload returns the bytes that an interface carried without headers, and their uncertainty. The
+// loopback interface counts each byte twice.
 func (d *Run) Payload(n *monitor.Net) (bytes, unsure float64) {
 	all, packets := n.Sent, n.PacketsOut
 	if n.Name != hosts.Loopback {
@@ -168,8 +170,8 @@ func (d *Run) Payload(n *monitor.Net) (bytes, unsure float64) {
 	return max(0, float64(all-headers*packets)), float64(left * packets)
 }
 
-// Overhead returns bytes on the wire for one byte of payload, by the drivers' counts of the whole run; 1 where
-// they cannot.
+// Overhead returns the number of bytes on the wire per byte of payload, by the drivers' counts of
+// the whole run, or 1 if the drivers do not count.
 func (d *Run) Overhead() float64 {
 	return max(1, stats.Ratio(float64(d.Wire), float64(d.Moved)))
 }

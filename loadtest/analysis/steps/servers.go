@@ -10,12 +10,12 @@ import (
 	"weir/storage"
 )
 
-// A Share is what one data server did in the measurement time of one step. Failures of the target itself, as of an
-// overloaded redirector, have the name "".
+// A Share has the means of one data server in the measurement time of one step. Failures of the
+// target itself, for example of an overloaded redirector, have the name "".
 type Share struct {
 	Name            string                  `json:"name"` // "" is the target itself
 	Throughput      float64                 `json:"throughput_bytes_per_second"`
-	ThroughputShare float64                 `json:"throughput_share"` // of all of the step, 0 to 1
+	ThroughputShare float64                 `json:"throughput_share"` // of the whole step, 0 to 1
 	Operations      float64                 `json:"operations_per_second"`
 	OperationsShare float64                 `json:"operations_share"`
 	Done            int64                   `json:"done"`
@@ -23,7 +23,7 @@ type Share struct {
 	ErrorsBy        map[storage.Class]int64 `json:"errors_by_class,omitempty"`
 }
 
-// shares lists a step's data servers by name; nil if the target did all itself.
+// shares returns a step's data servers by name, or nil if the target processed everything itself.
 func (t *Total) shares() []Share {
 	var all []Share
 	named := false
@@ -44,7 +44,7 @@ func (t *Total) shares() []Share {
 	return all
 }
 
-// Did is 0 where nothing was done, moved or failed.
+// Did returns 0 if nothing was done, moved or failed.
 func Did(s *measure.Sum) int64 { return s.Moved + s.Done + s.Errors() }
 
 // A ServerSeries is one data server over time.
@@ -53,19 +53,19 @@ type ServerSeries struct {
 	Points []ServerPoint
 }
 
-// A ServerPoint is what one data server did in a stretch of time, which is the same for all of them: a power of two
-// of seconds, less where the run was shorter.
+// A ServerPoint has the means of one data server in a bin of time, which is the same for all
+// servers: a power of two of seconds, or less in a shorter run.
 type ServerPoint struct {
-	At         float64 // seconds from Series.Start to the middle of the stretch
+	At         float64 // seconds from Series.Start to the middle of the bin
 	Throughput float64 // bytes per second
 	Operations float64 // per second
 	Errors     float64 // per second
 }
 
-// MostServerPoints is the largest number of points of a data server's series.
+// MostServerPoints is the maximum number of points of a data server's series.
 const MostServerPoints = 240
 
-// A serverCount is what one data server did in one stretch of time.
+// A serverCount has the counts of one data server in one bin of time.
 type serverCount struct{ Moved, done, errors int64 }
 
 func (c *serverCount) add(moved, done, errors int64) {
@@ -76,7 +76,8 @@ func newServerSums() Binned[string, serverCount] {
 	return NewBinned[string](MostServerPoints, func(into, from *serverCount) { into.add(from.Moved, from.done, from.errors) })
 }
 
-// ServerSeries lists the data servers by name, each in order of time; nil if the target did all itself.
+// ServerSeries returns the data servers by name, each in order of time, or nil if the target
+// processed everything itself.
 func (d *Run) ServerSeries(start time.Time) []ServerSeries {
 	s := &d.Service
 	if len(s.Of) == 0 || len(s.Of) == 1 && s.Of[""] != nil {

@@ -9,15 +9,16 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A SiteFigure is what a step gave the jobs at one site: at the far end of one of several links.
+// A SiteFigure has the figures of the jobs at one site, at the far end of one of several links, in
+// a step.
 type SiteFigure struct {
 	Site       string  `json:"site"`              // name of its link
-	Clients    int     `json:"clients,omitempty"` // of the step's, as the plan deals them out; 0: the plan has no such link
+	Clients    int     `json:"clients,omitempty"` // its share of the step's clients in the plan; 0: link not in the plan
 	Throughput float64 `json:"throughput_bytes_per_second"`
 	JobFigures
 }
 
-// addSites adds what jobs did at each site to the second, or to the step.
+// addSites adds the counts of the jobs at each site to the second, or to the step.
 func addSites[T any](to map[string]*T, iv *measure.Interval, add func(*T, *measure.Interval)) map[string]*T {
 	for name, s := range iv.Sites {
 		if to == nil {
@@ -32,8 +33,8 @@ func addSites[T any](to map[string]*T, iv *measure.Interval, add func(*T, *measu
 	return to
 }
 
-// heldSites gives each site of a step the part that it had in s, a second of the step's measurement time. A site that
-// without a report in it was idle.
+// heldSites adds to each site of a step its part of s, a second of the step's measurement time. A
+// site without a report in s was idle.
 func (t *Total) heldSites(s *Second) {
 	for name, site := range t.sites {
 		x := Second{}
@@ -46,10 +47,12 @@ func (t *Total) heldSites(s *Second) {
 	}
 }
 
-// mostDealt bounds the time for which a damaged plan can keep us busy: its clients times its links.
+// mostDealt limits the computing time for a damaged plan: the number of its clients times its
+// links.
 const mostDealt = 200_000
 
-// sites is what the step s, summed in t, gave each site, in the order of the plan's links.
+// sites returns the figures of each site for the step s, summed in t, in the order of the plan's
+// links.
 func (d *Run) sites(s *Working, t *Total) []SiteFigure {
 	if len(t.sites) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A plan cannot keep the analysis busy.
+// A plan with a huge number of clients does not block the analysis.
 func TestSitesOfAHugeStep(t *testing.T) {
 	d := &Run{Plan: &scenario.Plan{Links: scenario.Links{{Name: "far", Spec: link.Spec{}}}}}
 	sum := &Total{sites: map[string]*Total{"far": {}}}

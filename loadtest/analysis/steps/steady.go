@@ -7,18 +7,18 @@ import (
 	"weir/internal/stats"
 )
 
-// Unsteady is the drift over a measurement time, as a share of the mean, from which a step is not called steady if the drift
-// is more than chance.
+// Unsteady is the drift over a measurement time, as a share of the mean, from which a step counts
+// as unsteady if the drift is more than chance.
 const Unsteady = 0.1
 
-// Analyze a hold with this many seconds or more, MSER averages five of them (MSER-5); of shorter ones as many as
-// leave it the batches that it needs.
+// MSER averages five seconds of a hold (MSER-5) if the hold has at least longSteps seconds. In a
+// shorter hold it averages as many as leave the required number of batches.
 const (
 	mserSize  = 5
 	longSteps = 50
 )
 
-// counted returns what a second adds to what steps are compared by.
+// counted returns the count of a second for the quantity by which steps are compared.
 func (t *Total) counted(x *Second) float64 {
 	if t.Moved == 0 {
 		return doneIn(x)
@@ -26,8 +26,8 @@ func (t *Total) counted(x *Second) float64 {
 	return movedIn(x)
 }
 
-// steady fills in whether the step held its level, and the part of its hold that did: the beginning is cut off where
-// MSER says that it was still warming up, and what is left must have no slope.
+// steady determines whether the step held its level, and the steady part of its hold: the warm-up
+// detected by MSER is cut off, and the rest must have no slope.
 func (s *Working) steady(t *Total) {
 	all := batches(t.Seconds, t.counted)
 	trend, ok := stats.Slope(all)
@@ -48,13 +48,14 @@ func (s *Working) steady(t *Total) {
 	}
 	level := found && (math.Abs(trend.Ratio) < Unsteady || !certain(trend) && s.Change > MostFalse)
 	if level && wide(left) {
-		return // a drift as large could hide in it
+		return // the interval could hide a drift of this size
 	}
 	s.Steady = &level
 	if !level {
 		return
 	}
-	// Either shows that what was cut off is another level: that it is, and that the whole hold has a trend.
+	// Two tests can show that the part cut off has another level: its mean differs, or the whole
+	// hold has a trend.
 	const tests = 2
 	s.Warmed = min(1, tests*min(whole, apart(batches(t.Seconds[:cut], t.counted), left)))
 	var w Stretch
@@ -71,22 +72,24 @@ func (s *Working) steady(t *Total) {
 	s.SteadyPart = &p
 }
 
-// wide reports whether the mean of batches is known too badly to be relied on.
+// wide reports whether the mean of batches is too uncertain to be used.
 func wide(batches []stats.Point) bool {
 	mean, v, ok := stats.BatchInterval(batches)
 	return ok && (v.High-v.Low)/2 > LeastData().HalfWidth*mean
 }
 
-// turn returns by how much the last quarter of a measurement time differs from the first, as a share of the latter.
+// turn returns the difference between the last and the first quarter of a measurement time, as a
+// share of the first.
 func turn(batches []stats.Point) float64 {
 	n := max(1, len(batches)/4)
 	return stats.Ratio(stats.Mean(means(batches[len(batches)-n:])), stats.Mean(means(batches[:n]))) - 1
 }
 
-// chance returns how likely a drift as large as that of a trend through batches is in a load that holds its level. A
-// line leaves residuals that look dependent where the load has a step or a bend, which hides the slope: a test for two
-// levels is asked as well, and of few batches a rank test, and whether their first ones are unlike the rest, as those of a
-// service that has saved up credit are.
+// chance returns the probability of a drift as large as the given trend through batches in a load
+// that holds its level. If the load has a step or a bend, the residuals of a line look dependent,
+// which hides the slope. Therefore a test for two levels is included; for few batches also a rank
+// test, and a test whether their first batches differ from the rest, as with a service that has
+// accumulated credit.
 func chance(trend stats.Trend, batches []stats.Point) float64 {
 	x := means(batches)
 	if len(batches) >= leastPersistent {
@@ -104,12 +107,12 @@ func chance(trend stats.Trend, batches []stats.Point) float64 {
 	return min(1, tests*p)
 }
 
-// leastPersistent is how many batches it takes to tell that neighbors resemble each other.
+// leastPersistent is the number of batches required to detect that neighbors resemble each other.
 const leastPersistent = 10
 
-// apart returns how likely it is that the mean of the first batches of a hold differs as much from that of the rest
-// in a load that holds its level. Where to cut was chosen among half of all batches, each of which might have been
-// it.
+// apart returns the probability that the mean of the first batches of a hold differs as much from
+// the mean of the rest in a load that holds its level. The cut was chosen among half of all
+// batches, each of which was a possible cut.
 func apart(first, rest []stats.Point) float64 {
 	n, m := float64(len(first)), float64(len(rest))
 	if n < 1 || m < 2 {
@@ -123,15 +126,15 @@ func apart(first, rest []stats.Point) float64 {
 	return min(1, stats.StudentP(off/spread, m-1)*(n+m)/2)
 }
 
-// MostFalse is the accepted rate of runs that are wrongly called unsteady, all steps of a run together.
+// MostFalse is the accepted rate of runs that are wrongly called unsteady, over all steps of a run.
 const MostFalse = 0.01
 
-// warmUp returns how many seconds of a hold to leave out at its beginning; found is false if more than half would
-// have to be. By chance MSER would leave out much of one hold in ten that was level all the time; a cut beyond half
-// that changes the mean little is none.
+// warmUp returns the number of seconds to cut off from the start of a hold; found is false if more
+// than half would have to be cut off. By chance MSER would cut off a large part of one in ten holds
+// that were level all the time; a cut beyond half that hardly changes the mean is ignored.
 func warmUp(t *Total) (cut int, found bool) {
 	x := make([]float64, 0, len(t.Seconds))
-	var at []int // the second that each number begins with
+	var at []int // the first second of each number in x
 	series := make([]stats.Point, 0, 2)
 	for i := range t.Seconds {
 		sec := &t.Seconds[i]
@@ -149,7 +152,7 @@ func warmUp(t *Total) (cut int, found bool) {
 	}
 	cutoff, ok := stats.MSER(x, size)
 	if !ok {
-		return 0, true // too short to tell
+		return 0, true // too short for a decision
 	}
 	if mean := stats.Mean(x); !cutoff.Steady && math.Abs(stats.Mean(x[cutoff.Cut:])-mean) <= Otherwise*mean {
 		return 0, true
@@ -157,15 +160,16 @@ func warmUp(t *Total) (cut int, found bool) {
 	return at[cutoff.Cut], cutoff.Steady
 }
 
-// Otherwise is by how much the mean of the steady part must differ from that of the whole hold to be worth a remark.
+// Otherwise is the minimum difference between the means of the steady part and of the whole hold
+// that is reported.
 const Otherwise = 0.05
 
-// A creep is how the level of one step changed while it was measured, by the second.
+// A creep is the change of the level of one step during its measurement, per second.
 type creep struct {
 	Known    bool
-	Rate     float64 // a second, as a share of the step's mean
-	Late     float64 // the same of the second half alone
-	P        float64 // of rate, by chance
+	Rate     float64 // per second, as a share of the step's mean
+	Late     float64 // the same for the second half alone
+	P        float64 // probability of Rate by chance
 	From, To time.Time
 }
 

@@ -9,7 +9,7 @@ import (
 	"weir/loadtest/measure"
 )
 
-// held makes the hold of a step out of a rate for each of its seconds.
+// held returns the hold of a step with the given rate for each of its seconds.
 func held(rate func(i int) float64, seconds int) *Total {
 	t := &Total{}
 	for i := range seconds {
@@ -29,7 +29,7 @@ func TestSteadyPart(t *testing.T) {
 		rate     func(i int) float64
 		seconds  int
 		steady   bool
-		from, to float64 // where the steady part may begin
+		from, to float64 // range of the start of the steady part
 		part     float64 // its throughput
 	}{
 		{"level", func(int) float64 { return 1e6 * noise() }, 60, true, 0, 25, 1e6},
@@ -70,7 +70,7 @@ func TestSteadyPart(t *testing.T) {
 	}
 }
 
-// A level load is called unsteady in few of many holds, whatever their length.
+// A level load is called unsteady in few of many holds, for holds of any length.
 func TestSteadyByChance(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	for _, seconds := range []int{10, 20, 60, 300} {
@@ -90,7 +90,7 @@ func TestSteadyByChance(t *testing.T) {
 	}
 }
 
-// What is too short says nothing, and nothing at all is survived.
+// A hold that is too short, or empty, gives no result.
 func TestSteadyOfLittle(t *testing.T) {
 	for _, seconds := range []int{0, 1, 4} {
 		s := &Working{Figures: &Figures{}}

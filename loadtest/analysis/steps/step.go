@@ -9,7 +9,7 @@ import (
 	"weir/storage"
 )
 
-// Step turns the sums of a step's measurement time into its point of the curve, without its hosts.
+// Step converts the sums of a step's measurement time to its point of the curve, without its hosts.
 func (d *Run) Step(t *Total) *Working {
 	s := t.Step()
 	s.Clients = int(math.Round(s.ActiveClients))
@@ -18,10 +18,10 @@ func (d *Run) Step(t *Total) *Working {
 			s.Clients, s.Rate = p.Clients, stats.OrZero(float64(p.Rate))
 		}
 	}
-	if e := d.Announced(t.Number); e != nil { // also steps that no plan listed
+	if e := d.Announced(t.Number); e != nil { // also for steps that no plan contains
 		s.Clients, s.Rate = e.Clients, stats.OrZero(e.Rate)
 	}
-	if d.Plan.On.JobPerClient { // how many there were the batch system decided
+	if d.Plan.On.JobPerClient { // the batch system decided on their number
 		s.Planned, s.Clients = s.Clients, int(math.Round(s.ActiveClients))
 	}
 	if s.Bounded = d.bounded(t.Number); !s.Bounded {
@@ -34,7 +34,7 @@ func (d *Run) Step(t *Total) *Working {
 	return s
 }
 
-// Step returns the figures that the sums alone give.
+// Step returns the figures that the sums alone determine.
 func (t *Total) Step() *Working {
 	s := &Working{Figures: &Figures{
 		Step: t.Number, Duration: t.Span,
@@ -69,8 +69,8 @@ func (t *Total) Step() *Working {
 	return s
 }
 
-// taskSeconds is the mean wall clock time of a task by Little's law: the time of all clients, less their pauses, over
-// the tasks that ended.
+// taskSeconds returns the mean wall clock time of a task by Little's law: the time of all clients,
+// without their pauses, divided by the number of tasks that ended.
 func (d *Run) taskSeconds(s *Working) *float64 {
 	if d.Plan.Model == scenario.OpenModel || s.Tasks <= 0 {
 		return nil
@@ -82,8 +82,9 @@ func (d *Run) taskSeconds(s *Working) *float64 {
 	return &seconds
 }
 
-// A Peak is the window of a step's measurement time in which most was moved or, where nothing was, most operations ended.
-// Windows follow each other and are a twentieth of the measurement time long, but at least a second.
+// A Peak is the window of a step's measurement time with the most payload or, without payload, with
+// the most operations that ended. Windows are consecutive and last a twentieth of the measurement
+// time, but at least a second.
 type Peak struct {
 	Start      time.Time `json:"start"`
 	After      float64   `json:"after_seconds"` // from the start of the measurement
@@ -92,9 +93,9 @@ type Peak struct {
 	Operations float64   `json:"operations_per_second"` // that ended well
 }
 
-// peak returns the step's best window, nil if no operation ended and nothing moved.
+// peak returns the step's best window, or nil if no operation ended and nothing was moved.
 func (t *Total) peak() *Peak {
-	const tolerance = 0.1 // seconds that are cut at the wall clock's are not quite as long
+	const tolerance = 0.1 // seconds cut at those of the wall clock are slightly shorter
 	want := max(1, t.Span/20) - tolerance
 	var best *Peak
 	for i := 0; i < len(t.Seconds); {
@@ -104,7 +105,7 @@ func (t *Total) peak() *Peak {
 			w.Seconds, w.Throughput, w.Operations = w.Seconds+s.Seconds, w.Throughput+float64(s.Moved), w.Operations+float64(s.Done)
 		}
 		w.Throughput, w.Operations = stats.Ratio(w.Throughput, w.Seconds), stats.Ratio(w.Operations, w.Seconds)
-		whole := w.Seconds >= want || best == nil // what is left at the end is too short to compare
+		whole := w.Seconds >= want || best == nil // the rest at the end is too short to compare
 		if whole && w.Throughput+w.Operations > 0 && (best == nil || w.Throughput > best.Throughput || t.Moved == 0 &&
 			w.Operations > best.Operations) {
 			best = &w
@@ -113,7 +114,7 @@ func (t *Total) peak() *Peak {
 	return best
 }
 
-// spread fills in the intervals of the means.
+// spread fills in the confidence intervals of the means.
 func (s *Working) spread(t *Total) {
 	moved, done := batches(t.Seconds, movedIn), batches(t.Seconds, doneIn)
 	s.Batches = len(moved)
@@ -125,8 +126,8 @@ func (s *Working) spread(t *Total) {
 	s.OperationsLow, s.OperationsHigh = interval(done)
 }
 
-// Widen makes the intervals of all steps as wide as is right for batches whose neighbors resemble each other, and
-// returns their correlation; 0 if that is no more than chance.
+// Widen widens the intervals of all steps according to the correlation of neighboring batches, and
+// returns this correlation, or 0 if it is no more than chance.
 func Widen(steps []*Working) float64 {
 	series := make([][]float64, len(steps))
 	for i := range steps {
@@ -143,7 +144,7 @@ func Widen(steps []*Working) float64 {
 	return rho
 }
 
-// widened returns an interval by its mean and upper end, by a factor wider.
+// widened returns an interval, given by its mean and upper end, that is wider by a factor.
 func widened(mean float64, high *float64, factor float64) (l, h *float64) {
 	if high == nil {
 		return nil, nil
@@ -152,7 +153,7 @@ func widened(mean float64, high *float64, factor float64) (l, h *float64) {
 	return new(max(0, mean-half)), new(mean + half)
 }
 
-// means are the values of batches.
+// means returns the values of batches.
 func means(batches []stats.Point) []float64 {
 	out := make([]float64, len(batches))
 	for i, p := range batches {

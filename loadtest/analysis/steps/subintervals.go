@@ -9,7 +9,7 @@ import (
 // A Stretch has the counts of a part of a step's time.
 type Stretch struct{ Seconds, Clients, Moved, Done float64 } // clients in client seconds
 
-// add counts share of x.
+// add adds the given share of the counts of x.
 func (w *Stretch) add(x *Second, share float64) {
 	w.Seconds += share * x.Seconds
 	w.Clients += share * x.Seconds * x.Clients
@@ -25,22 +25,25 @@ func (w *Stretch) figure() Window {
 // Quarters is the number of subintervals of a step.
 const Quarters = 4
 
-// subintervalName names subinterval i of a step, from 0: jobs come, are all there for half of the time, and leave.
+// subintervalName returns the name of subinterval i of a step, from 0: jobs start, are all active
+// for half of the time, and leave.
 func subintervalName(i int) string {
 	return [Quarters]string{"ramp up", "steady", "steady", "cool down"}[i]
 }
 
-// Subinterval returns the stretch as subinterval i of a step, from 0.
+// Subinterval returns w as subinterval i of a step, from 0.
 func (w *Stretch) Subinterval(step, i int) Subinterval {
 	x := w.figure()
 	return Subinterval{Step: step, Number: i + 1, Name: subintervalName(i), Seconds: x.Seconds, Clients: x.Clients,
 		Throughput: x.Throughput, PerClient: stats.Ratio(x.Throughput, x.Clients), Operations: x.Operations}
 }
 
-// A Piece is the span of a second, or of a row of a table, in its step, which runs from 0 to quarters.
+// A Piece is the span of a second, or of a row of a table, in its step, which extends from 0 to
+// Quarters.
 type Piece struct{ From, To float64 }
 
-// Pieces are those of a step whose seconds are so long; nil if it has no length.
+// Pieces returns the pieces of a step from the lengths of its seconds, or nil if the step has no
+// length.
 func Pieces(lengths []float64) []Piece {
 	span, at := 0.0, 0.0
 	for _, x := range lengths {
@@ -57,7 +60,7 @@ func Pieces(lengths []float64) []Piece {
 	return out
 }
 
-// Shares calls add for each subinterval that p has a part in, with that share of p.
+// Shares calls add for each subinterval that overlaps p, with the share of p in it.
 func (p Piece) Shares(add func(i int, share float64)) {
 	for i := max(0, int(p.From)); i < Quarters && float64(i) < p.To; i++ {
 		if share := min(p.To, float64(i+1)) - max(p.From, float64(i)); share > 0 {
@@ -66,8 +69,8 @@ func (p Piece) Shares(add func(i int, share float64)) {
 	}
 }
 
-// Subintervals cuts each step, from its first second to its last, into four stretches of equal length. A second that
-// two of them share counts for both, each with its part.
+// Subintervals divides each step, from its first second to its last, into four parts of equal
+// length. A second at the border of two parts counts in each of them in proportion.
 func (d *Run) Subintervals() []Subinterval {
 	all := []Subinterval{}
 	for _, seconds := range d.BySteps() {
@@ -90,7 +93,8 @@ func (d *Run) Subintervals() []Subinterval {
 	return all
 }
 
-// BySteps returns the seconds of each step in the order of time, the steps in the order in which they began.
+// BySteps returns the seconds of each step in the order of time, with the steps in the order of
+// their start.
 func (d *Run) BySteps() [][]Second {
 	var all [][]Second
 	place := map[int]int{}
@@ -106,10 +110,12 @@ func (d *Run) BySteps() [][]Second {
 	return all
 }
 
-// AllThere is the share of a step's clients, as a mean over an interval, that counts as all of them.
+// AllThere is the share of a step's clients, as a mean over an interval, from which all clients
+// count as active.
 const AllThere = 0.99
 
-// Windows fills in the figures of step s while all its clients were there, and with the time in which they came and left.
+// Windows fills in the figures of step s while all its clients were active, and including the
+// ramps.
 func (d *Run) Windows(s *Working, seconds []Second) {
 	var active, whole Stretch
 	for x := range basics.Each(seconds) {

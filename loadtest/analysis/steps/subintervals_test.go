@@ -10,8 +10,8 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// jobs makes the seconds of a step as a batch system has it: clients come for
-// a while, are all there, and leave.
+// jobs returns the seconds of a step with the given numbers of clients, as in a batch system:
+// clients start over time, are all active, and leave.
 func jobs(counts []float64, perClient float64) *Run {
 	d := &Run{Plan: &scenario.Plan{}}
 	at := resultstest.Start()
@@ -41,7 +41,8 @@ func TestSubintervals(t *testing.T) {
 	}
 }
 
-// Seconds that two subintervals share count for both in proportion, so the sums stay.
+// A second that two subintervals share counts in each of them in proportion, so the sums are
+// preserved.
 func TestSubintervalsShareSeconds(t *testing.T) {
 	for n := 1; n <= 13; n++ {
 		var counts []float64

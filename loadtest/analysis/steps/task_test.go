@@ -6,7 +6,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A task has no wall clock time of its own in the open model, and where none ended.
+// The time of a task is unknown in the open model, and if no task ended.
 func TestUnknownTaskSeconds(t *testing.T) {
 	open := &Run{Plan: &scenario.Plan{Model: "open"}}
 	if open.taskSeconds(&Working{Figures: &Figures{Tasks: 1, ActiveClients: 1, Duration: 1}}) != nil ||

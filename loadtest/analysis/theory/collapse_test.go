@@ -8,8 +8,8 @@ import (
 	"weir/storage/simulated"
 )
 
-// A service that breaks down beyond 20 operations and keeps 30% is said to
-// collapse there; one that comes back as good as it was shows no hysteresis.
+// A service that breaks down beyond 20 operations and keeps 30% is reported to collapse there; a
+// service that recovers fully shows no hysteresis.
 func TestCollapseIsFound(t *testing.T) {
 	c := trial{kind: turning, think: "none", loads: []int{1, 2, 4, 6, 10, 16, 24, 32, 40, 32, 24, 16, 10, 6}, seed: 1,
 		theory: simulated.Theory{Servers: 6, Service: 50 * time.Millisecond, Collapse: 20, Left: 0.3}}

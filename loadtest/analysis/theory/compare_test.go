@@ -20,9 +20,8 @@ import (
 	"weir/storage/simulated"
 )
 
-// repeated runs the same small plan again and again on a service whose
-// capacity differs by 3% from run to run, through the engine and a run
-// directory each.
+// repeated runs the same small plan several times on a service whose capacity differs by 3% from
+// run to run, each through the engine and a run directory.
 func repeated(t *testing.T, service string, seed, times int) []*compare.Run {
 	t.Helper()
 	work := workload.Work{Kind: "read", Pick: "random", Session: "kept"}
@@ -30,7 +29,7 @@ func repeated(t *testing.T, service string, seed, times int) []*compare.Run {
 	for i := range times {
 		target := fmt.Sprintf("simulated://x?servers=4&dist=constant&noise=3%%&files=10x1KiB&service=%s", service)
 		p := &scenario.Plan{Name: "repeated", Model: "closed", Driver: "simulated", Work: work, Seed: 1, GracefulStop: unit.Duration(time.Minute),
-			Target: fmt.Sprintf("%s&seed=%d", target, seed+i)} // which draws the capacity
+			Target: fmt.Sprintf("%s&seed=%d", target, seed+i)} // determines the random capacity
 		for k, n := range []int{2, 8} {
 			p.Steps = append(p.Steps, scenario.Step{Number: k + 1, Clients: n, Warmup: unit.Duration(time.Second),
 				Duration: unit.Duration(5 * time.Second)})
@@ -46,9 +45,8 @@ func shuffle(r *rand.Rand, runs []*compare.Run) {
 	r.Shuffle(len(runs), func(i, j int) { runs[i], runs[j] = runs[j], runs[i] })
 }
 
-// TestComparisonOfRealRuns holds compare against runs of the real engine: runs
-// of the same plan, and of one whose service is 5% faster, nine times each, with
-// 3% noise from run to run.
+// TestComparisonOfRealRuns tests compare with runs of the real engine: runs of the same plan, and
+// of a plan whose service is 5% faster, nine times each, with 3% noise from run to run.
 func TestComparisonOfRealRuns(t *testing.T) {
 	tier.Slow(t, "makes 200 runs")
 	const runs, draws = 100, 400
@@ -74,8 +72,8 @@ func TestComparisonOfRealRuns(t *testing.T) {
 		return []compare.Group{{Name: "a", Runs: slow[:9]}, {Name: "b", Runs: fast[:9]}}
 	})
 	t.Logf("of %d comparisons of 9 with 9 runs: %d of the same service call it different, %d of one that is 5%% faster", draws, wrong, found)
-	// The draws share their runs, so that the rates scatter more than those of
-	// independent ones; package compare computes them from thousands.
+	// The draws share their runs, so the rates scatter more than with independent runs; package
+	// compare computes them from thousands of runs.
 	if wrong > draws*10/100 {
 		t.Errorf("the same service is called different in %d of %d comparisons", wrong, draws)
 	}
@@ -86,8 +84,8 @@ func TestComparisonOfRealRuns(t *testing.T) {
 	told(t, `faster one in (\d+)`, found)
 }
 
-// told compares a number on the page with what was counted. The order in which
-// clients run may move it a little.
+// told compares a number in docs/methods.md with a count. The order in which clients run may change
+// the count a little.
 func told(t *testing.T, pattern string, counted int) {
 	t.Helper()
 	text, err := os.ReadFile(methods)

@@ -1,4 +1,4 @@
-// Package theory holds the engine and the analysis against simulated services
-// whose curve is known exactly, and says how often they find the truth. It has
-// nothing but tests; docs/methods.md tells what they count.
+// Package theory tests the engine and the analysis with simulated services whose curve is known
+// exactly, and counts how often they find the exact result. It contains only tests; docs/methods.md
+// describes the counts.
 package theory

@@ -16,13 +16,13 @@ import (
 	"weir/storage"
 )
 
-// A noisy curve is a service of known yields, whose seconds depend on their
-// neighbors as those of a busy machine do.
+// A noisyCurve is a service of known yields, with correlated noise of neighboring seconds as on a
+// busy machine.
 type noisyCurve struct {
 	kind    string
 	loads   []int
 	yield   func(n float64) float64 // bytes per second
-	failed  func(n float64) bool    // all operations fail; nil: none do
+	failed  func(n float64) bool    // all operations fail; nil: no failures
 	noise   float64                 // standard deviation of a second, as a share
 	rho     float64                 // correlation of neighboring seconds
 	scatter float64                 // standard deviation of a whole step, as a share
@@ -41,8 +41,8 @@ const (
 	refused   = "all refused"
 )
 
-// drawCurve draws a curve of a kind: up to 12 loads, holds of 6 to 30 s, noise of 1%
-// to 10% with a correlation of up to 0.7.
+// drawCurve draws a curve of the given kind: up to 12 loads, holds of 6 to 30 s, noise of 1% to 10%
+// with a correlation of up to 0.7.
 func drawCurve(r *rand.Rand, kind string) noisyCurve {
 	c := noisyCurve{kind: kind, noise: between(r, 0.01, 0.1), rho: 0.7 * r.Float64(), scatter: 0.005 * r.Float64(), hold: 6 + r.IntN(25)}
 	for n, steps := 1.0, 5+r.IntN(8); len(c.loads) < steps; n *= 1.3 + 0.7*r.Float64() {
@@ -71,7 +71,7 @@ func drawCurve(r *rand.Rand, kind string) noisyCurve {
 	return c
 }
 
-// run writes a run of the curve and analyses it.
+// run writes a run of the curve and analyzes it.
 func (c noisyCurve) run(t *testing.T, r *rand.Rand) *analysis.Findings {
 	t.Helper()
 	const bytes = 1e9
@@ -98,10 +98,10 @@ func (c noisyCurve) run(t *testing.T, r *rand.Rand) *analysis.Findings {
 	return f
 }
 
-// A headlineTally counts what headlines of one kind of curve say.
+// A headlineTally counts the results in headlines for one kind of curve.
 type headlineTally struct{ runs, held, inside, knees, fits, enough int }
 
-// count holds f against the truth.
+// count compares f with the known curve.
 func (n *headlineTally) count(t *testing.T, c noisyCurve, f *analysis.Findings) {
 	t.Helper()
 	n.runs++
@@ -152,10 +152,9 @@ func (n *headlineTally) count(t *testing.T, c noisyCurve, f *analysis.Findings) 
 	}
 }
 
-// TestHeadlinesAreTrue holds headlines against curves that are known, with noise as
-// on busy machines: the range of equal loads holds the truly best one, no knee is
-// claimed in noise, no maximum where there is none, and no number is above what was
-// measured.
+// TestHeadlinesAreTrue compares headlines with known curves, with noise as on busy machines: the
+// range of equal loads contains the truly best load, no knee is reported for noise, no maximum is
+// reported if the curve has no maximum, and no number is higher than the measurement.
 func TestHeadlinesAreTrue(t *testing.T) {
 	tier.Slow(t, "analyzes hundreds of runs")
 	runs := map[string]int{flatNoise: 100, growing: 25, plateau: 25, peaked: 25, collapses: 25, twoSteps: 40, oneStep: 10, refused: 5}

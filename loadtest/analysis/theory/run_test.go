@@ -19,9 +19,9 @@ import (
 	"weir/storage/simulated"
 )
 
-// plan is what a scenario with the trial's loads makes: every step is held for
-// the same time, at least 5 s, in which about so many operations end at the
-// best load. Lighter steps get fewer.
+// plan returns the plan of a scenario with the trial's loads: every step is held for the same time,
+// at least 5 s, in which about the given number of operations end at the best load. Lighter steps
+// have fewer operations.
 func (c trial) plan(operations float64) *scenario.Plan {
 	t := c.theory
 	_, rate := t.Best(c.most())
@@ -51,8 +51,8 @@ func (c trial) span() workload.Span {
 	return workload.Span{}
 }
 
-// measured runs a plan by the engine on the simulated service, in no time, into
-// a run directory, and analyses that.
+// measured runs a plan with the engine on the simulated service, in simulated time, into a run
+// directory, and analyzes it.
 func measured(t *testing.T, p *scenario.Plan, driver storage.Driver) *analysis.Findings {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -83,9 +83,9 @@ func measured(t *testing.T, p *scenario.Plan, driver storage.Driver) *analysis.F
 	return f
 }
 
-// joining joins seconds of a phase to intervals of some length, since a slow
-// station is held for many minutes, and writing these down would be all that
-// the test does. The analysis joins a hold's seconds to twenty batches anyway.
+// joining joins seconds of a phase to intervals of some length: a slow station is held for many
+// minutes, and writing all seconds would take most of the time of the test. The analysis joins a
+// hold's seconds to twenty batches anyway.
 type joining struct {
 	measure.Sink
 	least float64 // seconds

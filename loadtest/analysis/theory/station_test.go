@@ -9,24 +9,23 @@ import (
 	"weir/storage/simulated"
 )
 
-// Kinds of stations that are drawn.
+// Kinds of random stations.
 const (
-	saturating = "saturating" // servers; the range reaches beyond the knee, and there is no maximum
+	saturating = "saturating" // servers; the range extends beyond the knee, and there is no maximum
 	rising     = "rising"     // the range ends before the knee, or before the maximum
 	turning    = "turning"    // the maximum lies inside the range
 )
 
-// A trial is a station with known demand and think time, and the loads that
-// are tried on it.
+// A trial is a station with known demand and think time, and the loads at which it is tested.
 type trial struct {
 	kind   string
 	theory simulated.Theory
-	think  string // distribution: none, fixed, uniform, exponential
+	think  string // distribution: "none", fixed, uniform, exponential
 	loads  []int
 	seed   uint64
 }
 
-// url is the station as a target.
+// url returns the station as a target.
 func (c trial) url() string {
 	t := c.theory
 	if t.Sigma > 0 || t.Kappa > 0 {
@@ -43,13 +42,13 @@ func (c trial) String() string {
 
 func (c trial) most() int { return c.loads[len(c.loads)-1] }
 
-// between draws evenly on a logarithmic scale.
+// between returns a random number, uniform on a logarithmic scale.
 func between(r *rand.Rand, low, high float64) float64 {
 	return low * math.Pow(high/low, r.Float64())
 }
 
-// draw draws a trial: service times of 1 ms to 1 s, 1 to 200 servers, think
-// times of none to 5 service times.
+// draw draws a trial: service times of 1 ms to 1 s, 1 to 200 servers, think times of 0 to 5 service
+// times.
 func draw(r *rand.Rand) trial {
 	c := trial{seed: r.Uint64()}
 	s := between(r, 0.001, 1)
@@ -69,13 +68,13 @@ func draw(r *rand.Rand) trial {
 	return c
 }
 
-// mostRate bounds the operations per second, since each costs time to compute.
+// mostRate limits the operations per second, since each costs time to compute.
 const mostRate = 1000
 
 func (c *trial) servers(r *rand.Rand) {
 	c.theory.Servers = int(between(r, 1, max(1.5, min(200, mostRate*c.theory.Service.Seconds()))))
 	knee := c.theory.Knee()
-	if knee < 2 { // no load is lighter than the knee: nothing bends
+	if knee < 2 { // no load is below the knee: the curve does not bend
 		c.theory.Servers = 2
 		knee = c.theory.Knee()
 	}
@@ -89,12 +88,11 @@ func (c *trial) servers(r *rand.Rand) {
 
 func (c *trial) contended(r *rand.Rand) {
 	t := &c.theory
-	// The maximum lies at so many operations at once, and sigma takes part of
-	// what is lost there.
+	// The maximum is at busy simultaneous operations, and sigma causes part of the loss there.
 	busy := between(r, 6, 80)
 	t.Sigma = r.Float64() * 2 / busy
 	t.Kappa = (1 - t.Sigma) / busy / busy
-	for { // as far as the rate is small enough
+	for { // until the rate is small enough
 		_, rate := simulated.Theory{Service: t.Service, Sigma: t.Sigma, Kappa: t.Kappa}.Best(int(2 * busy))
 		if rate <= mostRate {
 			break
@@ -111,8 +109,8 @@ func (c *trial) contended(r *rand.Rand) {
 	c.ladder(r, float64(peak)*between(r, 1.8, 4))
 }
 
-// ladder sets 10 to 16 loads up to about most, spread evenly or by a factor
-// from a tenth of it.
+// ladder sets 10 to 16 loads up to about most, at equal differences or equal ratios, from a
+// thirtieth of most.
 func (c *trial) ladder(r *rand.Rand, most float64) {
 	steps, even := 10+r.IntN(7), r.IntN(2) == 0
 	first := max(1, most/30)

@@ -17,10 +17,10 @@ import (
 	"weir/storage/simulated"
 )
 
-// A rate counts how often something was so.
+// A rate counts how often a result was right.
 type rate struct {
 	name     string
-	least    float64 // share that it must reach; 0: told only
+	least    float64 // minimum share; 0: reported only
 	hits, of int
 }
 
@@ -32,7 +32,7 @@ func (r *rate) count(hit bool) {
 
 func (r *rate) share() float64 { return float64(r.hits) / max(1, float64(r.of)) }
 
-// rates are what the page prints, in its order.
+// rates are the rows of the table in docs/methods.md, in its order.
 type rates struct {
 	saturation, corner, kneedle, bend, inside, place, height, none, placeCovered, heightCovered, held, enough, throughputCovered rate
 }
@@ -61,10 +61,10 @@ func (r *rates) all() []*rate {
 		&r.held, &r.enough, &r.throughputCovered}
 }
 
-// size is how many bytes an operation moves.
+// size is the number of bytes of an operation.
 const size = 1024
 
-// compare counts how f agrees with what theory says of c.
+// compare counts the results in f that agree with the theory of c.
 func (r *rates) compare(t *testing.T, c trial, f *analysis.Findings) {
 	t.Helper()
 	o := f.Optimum
@@ -119,7 +119,7 @@ func (r *rates) compare(t *testing.T, c trial, f *analysis.Findings) {
 	}
 }
 
-// model is the one that describes the curve best.
+// model returns the model that describes the curve best.
 func model(f *analysis.Findings) *analysis.Fit {
 	for _, m := range []*analysis.Fit{f.Fits.Line, f.Fits.Plateau, f.Fits.Amdahl, f.Fits.USL, f.Fits.Decline, f.Fits.Poly4} {
 		if m != nil && m.Name == f.Fits.Best {
@@ -129,7 +129,7 @@ func model(f *analysis.Findings) *analysis.Fit {
 	return nil
 }
 
-// bend is the knee that Kneedle finds on the exact curve over the tested range.
+// bend returns the knee that Kneedle finds on the exact curve over the tested range.
 func (c trial) bend() *shape.Knee {
 	k, _ := shape.KneeOf(c.exact, float64(c.loads[0]), float64(c.most()), len(c.loads), nil)
 	return k
@@ -152,7 +152,7 @@ func (r *rates) knee(t *testing.T, c trial, f *analysis.Findings) {
 	}
 }
 
-// exact is the theoretical curve, straight between whole numbers of clients.
+// exact returns the theoretical curve, interpolated linearly between integer numbers of clients.
 func (c trial) exact(clients float64) float64 {
 	n := math.Floor(clients)
 	return c.theory.Rate(int(n))*(1-clients+n) + c.theory.Rate(int(n)+1)*(clients-n)
@@ -162,10 +162,10 @@ func near(got, want, slack float64) bool { return math.Abs(got-want) <= max(0.05
 
 func within(x, low, high float64) bool { return low <= x && x <= high }
 
-// TestHeldAgainstTheory runs the real engine on random stations whose curve is
-// known exactly, analyses the run directories, and counts how often the
-// findings are right. WEIR_THEORY=200 does so for as many as the page tells of;
-// alone it takes some, so that it needs seconds.
+// TestHeldAgainstTheory runs the real engine on random stations whose curve is known exactly,
+// analyzes the run directories, and counts how often the findings are right. WEIR_THEORY=200 uses
+// as many stations as the table in docs/methods.md; by default the test uses a few, so that it
+// takes seconds.
 func TestHeldAgainstTheory(t *testing.T) {
 	tier.Quiet(t, "the engine on random stations with a known curve")
 	tier.Slow(t, "runs the engine for tens of seconds")
@@ -201,7 +201,7 @@ func TestHeldAgainstTheory(t *testing.T) {
 
 const methods = "../../../docs/methods.md"
 
-// page compares the page's table with what was counted; WEIR_UPDATE=1 writes it.
+// page compares the table in docs/methods.md with the counts; WEIR_UPDATE=1 writes the table.
 func page(t *testing.T, counted *rates) {
 	t.Helper()
 	text := require.File(t, methods)
@@ -222,7 +222,7 @@ func page(t *testing.T, counted *rates) {
 			t.Errorf("%s does not tell: %s", methods, r.name)
 			continue
 		}
-		// Clients run in another order each time, so the counts differ a little.
+		// Clients run in a different order each time, so the counts differ a little.
 		told, err := strconv.ParseFloat(string(row[2]), 64)
 		if err != nil || math.Abs(told-100*r.share()) > 4 {
 			t.Errorf("%s says %s%% of %q, counted are %.1f%%", methods, row[2], r.name, 100*r.share())
