@@ -16,16 +16,16 @@ import (
 	"weir/storage"
 )
 
-// Config names the destinations of runs. Those with an empty address are left out.
+// Config names the destinations of runs. Destinations with an empty address are left out.
 type Config struct {
-	Metrics                     string    // address of a page for Prometheus; a port alone is for this machine only
+	Metrics                     string    // address of a page for Prometheus; a port alone: this machine only
 	RemoteWrite, Influx         string    // URLs
 	RemoteWriteAuth, InfluxAuth []string  // credentials: KEY=FILE as in a scenario's auth
-	Find                        Finder    // of the findings
-	Progress, Problems          io.Writer // what is shown meanwhile; what could not be sent. Their errors are ignored
+	Find                        Finder    // returns the findings
+	Progress, Problems          io.Writer // messages during the export; unsent values. Write errors are ignored
 }
 
-// Destinations get the values of one run after the other, while it goes on or afterwards.
+// Destinations receive the values of one run after the other, during the run or afterwards.
 type Destinations struct {
 	Config
 	dir       string
@@ -34,7 +34,8 @@ type Destinations struct {
 	senders   []*Sender
 }
 
-// Open checks the receivers and opens the page, until Close. Its errors are mistakes of c, or a *net.OpError of the page.
+// Open checks the receivers and opens the page, until Close. Its errors are mistakes in c, or a
+// *net.OpError of the page.
 func Open(ctx context.Context, c Config) (*Destinations, error) {
 	d := &Destinations{Config: c}
 	for _, t := range []struct {
@@ -67,7 +68,7 @@ func Open(ctx context.Context, c Config) (*Destinations, error) {
 	return d, err
 }
 
-// authOf reads keys of a scenario's auth.
+// authOf parses the keys of a scenario's auth.
 func authOf(pairs []string) (a storage.Auth, err error) {
 	keys := map[string]any{}
 	for _, p := range pairs {
@@ -93,7 +94,8 @@ func authOf(pairs []string) (a storage.Auth, err error) {
 	return a, nil
 }
 
-// Begin begins to export the run in dir. Of a resumed one, receivers that refuse duplicates do not get what it had measured before.
+// Begin begins to export the run in dir. For a resumed run, receivers that reject duplicates do not
+// receive the earlier measurements.
 func (d *Destinations) Begin(ctx context.Context, dir string, resumed bool) error {
 	return d.begin(ctx, dir, func(t Receiver) time.Time {
 		if resumed && t.Once() {
@@ -103,7 +105,7 @@ func (d *Destinations) Begin(ctx context.Context, dir string, resumed bool) erro
 	})
 }
 
-// begin exports the run in dir, to each receiver the values from since on.
+// begin exports the run in dir, with the values from since on for each receiver.
 func (d *Destinations) begin(ctx context.Context, dir string, since func(Receiver) time.Time) error {
 	d.dir, d.senders = dir, nil
 	if d.page != nil {
@@ -122,14 +124,15 @@ func (d *Destinations) begin(ctx context.Context, dir string, since func(Receive
 	return nil
 }
 
-// How long the end of a run waits for receivers.
+// Limits of the wait for receivers at the end of a run.
 const (
-	patience     = 10 * time.Second // that accept nothing
-	longestWait  = 30 * time.Second // in all
-	sendPatience = time.Minute      // of Send, which has nothing else to do
+	patience     = 10 * time.Second // for receivers that accept nothing
+	longestWait  = 30 * time.Second // in total
+	sendPatience = time.Minute      // of Send, which has no other work
 )
 
-// Finish waits for the end of the transmission, reports what could not be sent, and closes the destinations.
+// Finish waits for the end of the transmission, reports the values that could not be sent, and
+// closes the destinations.
 func (d *Destinations) Finish(ctx context.Context) {
 	if len(d.senders) > 0 {
 		defer time.AfterFunc(time.Second, func() { _, _ = io.WriteString(d.Progress, "weir: export: sending the remaining values\n") }).Stop()
@@ -145,7 +148,8 @@ func (d *Destinations) Finish(ctx context.Context) {
 	d.Close()
 }
 
-// Send sends the values of the run in dir from since on. It calls files, which may wait for the end of the run, meanwhile.
+// Send sends the values of the run in dir from since on. Meanwhile it calls files, which may wait
+// for the end of the run.
 func (d *Destinations) Send(ctx context.Context, dir string, since time.Time, files func() error) error {
 	if err := d.begin(ctx, dir, func(Receiver) time.Time { return since }); err != nil {
 		d.finish(0, 0)
@@ -177,11 +181,11 @@ func (d *Destinations) linger(ctx context.Context, to io.Writer) {
 // Close closes the page.
 func (d *Destinations) Close() {
 	if d.page != nil {
-		_ = d.page.Close() // it has waited for the answers under way
+		_ = d.page.Close() // it has waited for the responses in progress
 	}
 }
 
-// finish finishes all senders at once.
+// finish finishes all senders in parallel.
 func (d *Destinations) finish(patience, most time.Duration) []Report {
 	reports := make([]Report, len(d.senders))
 	var wait sync.WaitGroup
@@ -192,7 +196,8 @@ func (d *Destinations) finish(patience, most time.Duration) []Report {
 	return reports
 }
 
-// problem returns what a receiver does not have, and how to send it; "" if it has all.
+// problem returns a message about the values that a receiver is missing, and how to send them, or
+// "" if it has all values.
 func (d *Destinations) problem(r Report, t Receiver) string {
 	var parts []string
 	if r.Err != nil {
@@ -215,7 +220,7 @@ func (d *Destinations) problem(r Report, t Receiver) string {
 		if t.Flag() == "--remote-write" {
 			auth = d.RemoteWriteAuth
 		}
-		if len(auth) > 0 { // names of files, no secrets
+		if len(auth) > 0 { // names of files, not secrets
 			again += " " + t.Flag() + "-auth '" + strings.Join(auth, ",") + "'"
 		}
 		if r.Sent > 0 {

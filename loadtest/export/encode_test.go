@@ -12,8 +12,8 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A duration counts in the first bucket whose bound it does not exceed; of a
-// duration of just a bound that is the bucket of the bound.
+// A duration counts in the first bucket whose bound it does not exceed; a duration equal to a bound
+// counts in the bucket of that bound.
 func TestBuckets(t *testing.T) {
 	for _, c := range []struct {
 		d    time.Duration
@@ -37,8 +37,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// FuzzTag holds tags against what the line protocol says of them: nothing but
-// what follows a backslash may end a tag, and nothing may end a line.
+// FuzzTag checks tags against the line protocol: every comma, equal sign and space in a tag must
+// follow a backslash, and no tag may end the line.
 func FuzzTag(f *testing.F) {
 	for _, v := range []string{"a,b=c d", `\`, `a\`, `\,`, "\n", "x\x00y", "é, ü"} {
 		f.Add(v)
@@ -68,7 +68,7 @@ func FuzzTag(f *testing.F) {
 	})
 }
 
-// Values that a format does not have are left out, and all others are exact.
+// Values that a format cannot encode are left out, and all others are exact.
 func TestLines(t *testing.T) {
 	out := newInflux(1 << 20)
 	m, n := &Metric{Name: "weir_a_total", Group: "weir_g"}, &Metric{Name: "weir_b", Group: "weir_g"}
@@ -86,7 +86,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// What a server may ask is bounded.
+// The pause that a server may request is limited.
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
@@ -99,7 +99,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// The clock of a run may be set back; the times of a series grow all the same.
+// The clock of a run may be set back; the times of a series still increase.
 func TestTimesGrow(t *testing.T) {
 	l := &ledger{bounds: bounds(), sink: &ordered{}}
 	s := l.open(&Metric{Name: "weir_x_total"}, nil)
@@ -130,7 +130,7 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// Values that are too long for receivers are cut, and stay different.
+// Values that are too long for receivers are shortened, and stay different.
 func TestLabelValue(t *testing.T) {
 	long := strings.Repeat("é", 3000)
 	a, b := labelValue(long+"a"), labelValue(long+"b")
@@ -139,7 +139,7 @@ func TestLabelValue(t *testing.T) {
 	}
 }
 
-// What one value costs on its way from the ledger into a request.
+// BenchmarkRemoteWrite measures the cost of one value on its way from the ledger into a request.
 func BenchmarkRemoteWrite(b *testing.B) {
 	enc := newRemote(5000)
 	l := &ledger{t: newTables(), bounds: bounds(), sink: enc}

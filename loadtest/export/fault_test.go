@@ -28,8 +28,8 @@ import (
 	"weir/storage"
 )
 
-// A flaky receiver stands before a real one and answers as answer says, or
-// hands the request on if that returns false.
+// A flaky receiver is a proxy of a real receiver. It responds with answer, or forwards the request
+// if answer returns false.
 type flaky struct {
 	*httptest.Server
 	to       string
@@ -79,7 +79,7 @@ func (f *flaky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = resp.Body.Close()
 }
 
-// hangUp closes the connection of a request without an answer.
+// hangUp closes the connection of a request without a response.
 func hangUp(w http.ResponseWriter) bool {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
@@ -88,7 +88,7 @@ func hangUp(w http.ResponseWriter) bool {
 	return true
 }
 
-// Whatever a receiver does, as long as it comes back it gets everything, once.
+// A receiver that recovers from any fault receives all values, each once.
 func TestReceiversThatRecover(t *testing.T) {
 	for name, answer := range map[string]func(n int, w http.ResponseWriter, r *http.Request) bool{
 		"500 twice": func(n int, w http.ResponseWriter, _ *http.Request) bool {
@@ -130,7 +130,7 @@ func TestReceiversThatRecover(t *testing.T) {
 	}
 }
 
-// A receiver that is not there when the run begins gets what has gathered.
+// A receiver that is down at the start of the run receives the backlog later.
 func TestReceiverThatComesLater(t *testing.T) {
 	prom := labtest.Start(t, lab.PrometheusConfig{})
 	prom.Kill()
@@ -144,7 +144,7 @@ func TestReceiverThatComesLater(t *testing.T) {
 	exporttest.Prometheus(t, prom.URL, exporttest.TruthOf(t, dir))
 }
 
-// Whatever a receiver sends, little of it is told, and as text.
+// Reports contain only a short part of the text that a receiver sends, without control characters.
 func TestReceiverOfManyWords(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	junk := strings.Repeat("\x1b[31m<b>\u202e", 500)
@@ -172,7 +172,7 @@ func TestReceiverOfManyWords(t *testing.T) {
 	}
 }
 
-// What a receiver will never take is not tried again.
+// Values that a receiver rejects permanently are not sent again.
 func TestReceiversThatRefuse(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(n int, w http.ResponseWriter, r *http.Request) bool
@@ -201,8 +201,8 @@ func TestReceiversThatRefuse(t *testing.T) {
 	}
 }
 
-// A receiver that is dead or stuck is left alone, and what it did not get is
-// counted; from there on it can be sent later, and nothing is missing.
+// A receiver that is dead or stuck is given up, and the values that it did not receive are counted;
+// they can be sent later from that time on, and nothing is missing.
 func TestReceiversThatAreLeftAlone(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request) bool{
 		"stuck": func(_ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true },
@@ -230,7 +230,7 @@ func TestReceiversThatAreLeftAlone(t *testing.T) {
 	}
 }
 
-// The end of ctx, as an interrupt brings it, ends a sender that waits.
+// The end of ctx, for example after an interrupt, ends a sender that waits.
 func TestSenderEndsWithItsContext(t *testing.T) {
 	front := newFlaky(t, "", func(_ int, _ http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true })
 	ctx, cancel := context.WithCancel(t.Context())
@@ -242,8 +242,7 @@ func TestSenderEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// The request is as the specification has it: headers, compression, and labels
-// in order.
+// The request conforms to the specification: headers, compression, and labels in order.
 func TestRequestOfRemoteWrite(t *testing.T) {
 	front := newFlaky(t, "", func(int, http.ResponseWriter, *http.Request) bool { return false })
 	finished(t, made(t), remoteTo(t, front.URL+"/api/v1/write"), export.Options{})
@@ -284,7 +283,7 @@ func TestRequestOfRemoteWrite(t *testing.T) {
 	}
 }
 
-// field is the content of the next field, which has this number.
+// field returns the content of the next field, which must have the given number.
 func field(t *testing.T, b []byte, number protowire.Number) (content []byte, size int) {
 	t.Helper()
 	got, kind, n := protowire.ConsumeTag(b)
@@ -298,7 +297,7 @@ func field(t *testing.T, b []byte, number protowire.Number) (content []byte, siz
 	return content, n + m
 }
 
-// Secrets come from files, also when these change, and TLS is checked.
+// Secrets are read from files, also after these change, and TLS is verified.
 func TestCredentials(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -383,8 +382,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A mistake in what is only to be exported does not end the process, and with
-// it a run.
+// A bug that affects only the export does not end the process, and with it a run.
 func TestMistakesEndOnlyTheSender(t *testing.T) {
 	front := newFlaky(t, "", func(int, http.ResponseWriter, *http.Request) bool { return false })
 	r := finished(t, made(t), remoteTo(t, front.URL+"/api/v1/write"),

@@ -20,8 +20,9 @@ import (
 	"weir/loadtest/results"
 )
 
-// OpenMetrics writes the run in dir as OpenMetrics text with timestamps, which promtool tsdb create-blocks-from
-// openmetrics turns into blocks of Prometheus. This is the way to import runs that are older than a server accepts.
+// OpenMetrics writes the run in dir as OpenMetrics text with timestamps, which promtool tsdb
+// create-blocks-from openmetrics converts to blocks of Prometheus. This is the way to import runs
+// that are older than a server accepts.
 func OpenMetrics(w io.Writer, dir string, find Finder) (err error) {
 	out, err := newOpenMetrics()
 	if err != nil {
@@ -92,7 +93,7 @@ func finish(f *results.Follower, l *ledger, find Finder) error {
 	return err
 }
 
-// readAll reads all lines, with an unterminated last one if the run is over.
+// readAll reads all lines, including an unterminated last line if the run is over.
 func readAll(f *results.Follower, l *ledger) error {
 	f.Over()
 	for {
@@ -113,14 +114,14 @@ func write(w io.Writer, all []payload) error {
 }
 
 // openMetrics writes OpenMetrics text with the timestamps of the run
-// (https://prometheus.io/docs/specs/om/open_metrics_spec/). The format wants the points of a series together, and the
-// series of a metric; a run has them by second. So points go to one temporary file per metric first, and memory grows
-// with the busiest metric only.
+// (https://prometheus.io/docs/specs/om/open_metrics_spec/). The format requires the points of a
+// series together, and the series of a metric; a run has them by second. Therefore points are first
+// written to one temporary file per metric, and memory grows with the largest metric only.
 type openMetrics struct {
 	dir   string
 	files map[*Metric]*spool
 	all   []*series // by number
-	said  []float64 // values of the point that is written
+	said  []float64 // values of the point that is being written
 	err   error
 }
 
@@ -128,7 +129,7 @@ type openMetrics struct {
 type spool struct {
 	file   *os.File
 	out    *bufio.Writer
-	values int // of a point
+	values int // per point
 }
 
 func newOpenMetrics() (*openMetrics, error) {
@@ -215,7 +216,7 @@ func head(out *bufio.Writer, m *Metric) {
 type stored struct {
 	number uint32
 	at     int64
-	from   int // of its values in the file
+	from   int // offset of its values in the file
 }
 
 // metric writes the points of one spool, series by series.

@@ -8,13 +8,14 @@ import (
 )
 
 // influx encodes points in InfluxDB's line protocol
-// (https://docs.influxdata.com/influxdb/v1/write_protocols/line_protocol_reference/): the group of a metric is the
-// measurement, labels are tags, the metric is a field. Fields of one group with equal tags and time share a line. All
-// values are floats; times are in nanoseconds. A gauge without a value has no field.
+// (https://docs.influxdata.com/influxdb/v1/write_protocols/line_protocol_reference/): the group of
+// a metric is the measurement, labels are tags, the metric is a field. Fields of one group with
+// equal tags and time share a line. All values are floats; times are in nanoseconds. A gauge
+// without a value has no field.
 type influx struct {
 	most  int // bytes of a payload
 	heads []string
-	names [][]string // of each series: its fields
+	names [][]string // fields of each series
 	said  []float64  // scratch
 
 	head   string // of the line that is being written
@@ -44,10 +45,10 @@ func (f *influx) point(p point) {
 	}
 }
 
-// field adds one value to the current line, or to a new one.
+// field adds one value to the current line, or to a new line.
 func (f *influx) field(head string, at int64, name string, x float64) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return // the protocol has neither
+		return // the protocol has no such values
 	}
 	if f.head == head && f.at == at {
 		f.body = append(f.body, ',')
@@ -93,8 +94,8 @@ func (f *influx) flush() []payload {
 	return ready
 }
 
-// fields returns the names of s's fields: those of a histogram are its buckets, which end with their bound, its count
-// and its sum.
+// fields returns the names of s's fields: a histogram has its buckets, whose names end with their
+// bound, its count and its sum.
 func fields(s *series) []string {
 	name := s.metric.Field()
 	if s.buckets == nil {
@@ -119,8 +120,9 @@ func lineHead(s *series) string {
 	return b.String()
 }
 
-// tagValue escapes commas, equal signs and spaces of a tag with a backslash. Lines cannot encode line breaks, nor a
-// backslash before some other characters; these become a space and a slash.
+// tagValue escapes commas, equal signs and spaces of a tag with a backslash. Lines cannot encode
+// line breaks, nor a backslash before some other characters; they are replaced by a space and a
+// slash.
 func tagValue(v string) string {
 	v = strings.Map(func(r rune) rune {
 		switch {

@@ -13,17 +13,17 @@ import (
 	"weir/monitor"
 )
 
-// A ledger keeps the values of a run's metrics. It is filled line by line, in the order of a Follower. A second of the
-// clients is emitted when the next one begins, because only then all its lines are there: a run that goes on and a run that
-// is over give the same points.
+// A ledger holds the values of a run's metrics. It is filled line by line, in the order of a
+// Follower. A second of the clients is emitted when the next second begins, because only then all
+// its lines are known: an active run and a finished run give the same points.
 type ledger struct {
 	t                      *tables
 	bounds                 []float64
 	base                   []Label
-	sink                   sink  // nil: points are not wanted
-	since                  int64 // points before it are not wanted
+	sink                   sink  // nil: points are not used
+	since                  int64 // earlier points are left out
 	now                    int64 // time of the latest point
-	clientsAt, hostsAt     int64 // up to when clients and hosts were emitted
+	clientsAt, hostsAt     int64 // times up to which clients and hosts were emitted
 	clientsCame, hostsCame bool  // since the last call of complete
 	all                    []*series
 
@@ -32,19 +32,19 @@ type ledger struct {
 	spans map[[2]string]*span // by kind of operation and population
 
 	planned map[int]measure.Event // by step
-	coming  []measure.Event       // later than the second that is open
+	coming  []measure.Event       // later than the open second
 	begun   bool                  // a second is open
 	dirty   []*entity[measure.Interval]
 	timed   []*span
 }
 
-// A span is the durations of one kind of operation of one population.
+// A span has the durations of one kind of operation of one population.
 type span struct {
 	*entity[measure.Sum]
 	second measure.Sum
 }
 
-// newLedger begins the ledger of run. Points before since are left out.
+// newLedger returns an empty ledger for run. Points before since are left out.
 func newLedger(run *results.Run, to sink, since time.Time) *ledger {
 	l := &ledger{
 		t: newTables(), bounds: bounds(), sink: to, base: []Label{{"run", run.About.Run}, {"scenario", run.Plan.Name}},
@@ -58,12 +58,12 @@ func newLedger(run *results.Run, to sink, since time.Time) *ledger {
 	return l
 }
 
-// handlers fill the ledger.
+// handlers returns functions that fill the ledger.
 func (l *ledger) handlers() results.Takers {
 	return results.Takers{Interval: l.interval, Sample: l.sample, Event: l.event}
 }
 
-// event keeps e until its second is emitted.
+// event stores e until its second is emitted.
 func (l *ledger) event(e *measure.Event) {
 	if e.Kind == measure.EventStep {
 		l.planned[e.Step] = *e
@@ -71,7 +71,7 @@ func (l *ledger) event(e *measure.Event) {
 	l.coming = append(l.coming, measure.Event{Time: e.Time, Kind: e.Kind})
 }
 
-// countEvents counts the events up to end, all if it is zero.
+// countEvents counts the events up to end, or all events if end is zero.
 func (l *ledger) countEvents(end time.Time) {
 	events := l.t.events.of(l)
 	l.coming = slices.DeleteFunc(l.coming, func(e measure.Event) bool {
@@ -87,7 +87,7 @@ func (l *ledger) countEvents(end time.Time) {
 	})
 }
 
-// interval adds v to its second, and emits the one before if v begins another.
+// interval adds v to its second. If v begins a new second, it emits the previous second first.
 func (l *ledger) interval(v *measure.Interval) {
 	s := &l.about.second
 	if l.begun && (!v.Start.Equal(s.Start) || v.Step != s.Step || v.Phase != s.Phase) {
@@ -116,7 +116,7 @@ func (l *ledger) interval(v *measure.Interval) {
 	}
 }
 
-// flush emits the second that is open.
+// flush emits the open second.
 func (l *ledger) flush() {
 	if !l.begun {
 		return
@@ -175,7 +175,7 @@ func (l *ledger) sample(v *monitor.Sample) {
 	}
 }
 
-// findings emits what the analysis found, at the time of the last point.
+// findings emits the findings of the analysis, at the time of the last point.
 func (l *ledger) findings(f *analysis.Findings) {
 	at := l.now
 	for i := range f.Curve {
@@ -199,7 +199,7 @@ func (l *ledger) findings(f *analysis.Findings) {
 	}
 }
 
-// end emits the last second, all events and f, which may be nil, and ends all series.
+// end emits the last second, all events and the findings f, which may be nil, and ends all series.
 func (l *ledger) end(f *analysis.Findings) {
 	l.flush()
 	l.countEvents(time.Time{})
@@ -214,9 +214,9 @@ func (l *ledger) end(f *analysis.Findings) {
 	}
 }
 
-// ordered passes points on in the order of their time, over all series. Clients and hosts are in different files of the run
-// directory, and one is read before the other. Since points are sent in order, a receiver has all points up to some time
-// and none after it.
+// ordered passes points on in the order of their time, over all series. Clients and hosts are in
+// different files of the run directory, which are read one after the other. Since points are sent
+// in order, a receiver has all points up to some time and no later points.
 type ordered struct {
 	to      sink
 	waiting []point
@@ -243,14 +243,15 @@ func (o *ordered) release(upTo int64) {
 	o.waiting = slices.Delete(o.waiting, 0, n)
 }
 
-// How long points wait for earlier ones.
+// Limits of the wait for earlier points.
 const (
-	lateHosts = 3 * time.Second  // of hosts that answer slowly
+	lateHosts = 3 * time.Second  // for hosts that respond slowly
 	noClients = 30 * time.Second // while there are no clients, as in a cool-down
 )
 
-// complete returns the time up to which no more points are to be expected. more tells that there may be more to read. It is
-// called once after each Poll: a file from which nothing came has nothing more.
+// complete returns the time up to which no more points are expected. more reports whether there may
+// be more to read. It is called once after each Poll: a file without new lines has been read
+// completely.
 func (l *ledger) complete(more bool) int64 {
 	clients, hosts := l.clientsCame, l.hostsCame
 	l.clientsCame, l.hostsCame = false, false

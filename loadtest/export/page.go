@@ -18,8 +18,8 @@ import (
 	"weir/loadtest/results"
 )
 
-// A Page serves the current metrics of a run at /metrics. It reads the run directory on request, so it costs nothing
-// while nothing scrapes it.
+// A Page serves the current metrics of a run at /metrics. It reads the run directory on request, so
+// it has no cost unless it is scraped.
 type Page struct {
 	server   *http.Server
 	listener net.Listener
@@ -29,8 +29,8 @@ type Page struct {
 	follower *results.Follower
 	ledger   *ledger
 	steps    stepEnds
-	found    bool        // what the analysis says is in the ledger
-	asked    []time.Time // the last two times
+	found    bool        // the ledger contains the findings
+	asked    []time.Time // the times of the last two requests
 	again    chan struct{}
 }
 
@@ -49,7 +49,7 @@ func Listen(ctx context.Context, address string) (*Page, error) {
 	mux.HandleFunc("GET /metrics", p.metrics)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte("weir: metrics of a run are at /metrics\n")) // who asked has gone
+		_, _ = w.Write([]byte("weir: metrics of a run are at /metrics\n")) // the client has left
 	})
 	p.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: 64 << 10}
 	go func() {
@@ -74,13 +74,13 @@ func (p *Page) Show(dir string) error {
 	return nil
 }
 
-// Linger adds the findings and waits until a regular scraper has fetched the end of the run: for twice the interval
-// between its last two requests, a minute at most, or until ctx ends. It calls notice before it waits, with the
-// longest wait.
+// Linger adds the findings and waits until a regular scraper has fetched the end of the run: for
+// twice the interval between its last two requests, a minute at most, or until ctx ends. Before it
+// waits, it calls notice with the maximum wait.
 func (p *Page) Linger(ctx context.Context, find Finder, notice func(time.Duration)) {
 	p.mu.Lock()
 	if p.ledger != nil && !p.found {
-		_ = p.read() // the page itself reports on an error
+		_ = p.read() // the page itself reports an error
 		if f, err := find(p.follower.Run()); err == nil {
 			p.ledger.flush()
 			p.ledger.findings(f)
@@ -92,7 +92,7 @@ func (p *Page) Linger(ctx context.Context, find Finder, notice func(time.Duratio
 		wait = min(2*p.asked[1].Sub(p.asked[0])+time.Second, time.Minute)
 	}
 	select {
-	case <-p.again: // of the time before
+	case <-p.again: // an earlier signal
 	default:
 	}
 	p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *Page) Close() error {
 	return err
 }
 
-// read reads what is new. The caller holds mu.
+// read reads new lines. The caller holds mu.
 func (p *Page) read() error {
 	if p.follower == nil {
 		return errors.New("the run has not begun yet")
@@ -185,12 +185,12 @@ func (l *ledger) text(w *bytes.Buffer, format expfmt.Format) error {
 		}
 	}
 	if c, ok := enc.(expfmt.Closer); ok {
-		return c.Close() // OpenMetrics ends with a line of its own
+		return c.Close() // OpenMetrics ends with a terminating line
 	}
 	return nil
 }
 
-// family returns a metric as Prometheus' encoders take it.
+// family returns a metric in the form that Prometheus' encoders accept.
 func family(m *Metric, all []*series) *dto.MetricFamily {
 	kind := map[Type]dto.MetricType{Counter: dto.MetricType_COUNTER, Gauge: dto.MetricType_GAUGE, Histogram: dto.MetricType_HISTOGRAM}[m.Type]
 	f := &dto.MetricFamily{Name: &m.Name, Help: &m.Help, Type: &kind}
@@ -212,7 +212,7 @@ func family(m *Metric, all []*series) *dto.MetricFamily {
 	return f
 }
 
-// histogram returns these values of a series as a histogram.
+// histogram returns the values of a series as a histogram.
 func histogram(values []float64) *dto.Histogram {
 	n := len(values) - 2 // buckets
 	count := uint64(values[n])

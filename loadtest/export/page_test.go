@@ -39,7 +39,7 @@ func page(t *testing.T, dir string) *export.Page {
 	return p
 }
 
-// fetched gets the page in a format.
+// fetched requests the page in a format.
 func fetched(t *testing.T, p *export.Page, accept string) (code int, kind, text string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL(), nil)
@@ -52,11 +52,10 @@ func fetched(t *testing.T, p *export.Page, accept string) (code int, kind, text 
 	return resp.StatusCode, resp.Header.Get("Content-Type"), string(body)
 }
 
-// The page passes the lint of Prometheus' own tool, and its own parser; weird
-// names come out as they went in.
+// The page passes the lint of Prometheus' own tool, and its own parser; weird names are preserved.
 func TestPage(t *testing.T) {
 	p := page(t, made(t))
-	p.Linger(t.Context(), analysis.Analyze, func(time.Duration) { t.Error("nobody is to be waited for") }) // adds what the run shows
+	p.Linger(t.Context(), analysis.Analyze, func(time.Duration) { t.Error("nobody is to be waited for") }) // adds the findings
 	code, kind, text := fetched(t, p, "")
 	if code != http.StatusOK || !strings.HasPrefix(kind, "text/plain; version=0.0.4") {
 		t.Fatalf("%d %s %s", code, kind, text)
@@ -93,7 +92,7 @@ func TestPageBeforeARunAndOfADamagedOne(t *testing.T) {
 	}
 }
 
-// Whoever fetches the page regularly is waited for at the end, once.
+// At the end, the page waits once for a client that fetches it regularly.
 func TestPageLingers(t *testing.T) {
 	p := page(t, made(t))
 	fetched(t, p, "")
@@ -117,7 +116,7 @@ func TestPageLingers(t *testing.T) {
 	}
 }
 
-// The names keep to the conventions of Prometheus
+// The names conform to the conventions of Prometheus
 // (https://prometheus.io/docs/practices/naming/), and each has one meaning.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
@@ -140,7 +139,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The tables of docs/metrics.md are made from the metrics: a section for each group, with the labels that its metrics share.
+// The tables of docs/metrics.md are generated from the metrics: a section for each group, with the
+// labels that its metrics share.
 func TestMetricsAreDocumented(t *testing.T) {
 	const path = "../../docs/metrics.md"
 	text := require.File(t, path)
@@ -188,7 +188,7 @@ func metricTables() string {
 	return b.String()
 }
 
-// Each expression of the dashboard names metrics that runs have, and only those.
+// Expressions of the dashboard contain only names of metrics that runs have.
 func TestDashboardNamesMetrics(t *testing.T) {
 	exported := map[string]bool{}
 	for _, m := range export.Table() {
@@ -210,7 +210,7 @@ func TestDashboardNamesMetrics(t *testing.T) {
 	}
 }
 
-// A run that goes on is fetched and sent as far as it came; the rest follows.
+// The values of an active run are fetched and sent as far as they exist; the rest follows.
 func TestRunThatGoesOn(t *testing.T) {
 	prom := labtest.Start(t, lab.PrometheusConfig{})
 	whole, dir := made(t), filepath.Join(t.TempDir(), "run")
@@ -236,7 +236,7 @@ func TestRunThatGoesOn(t *testing.T) {
 	exporttest.Prometheus(t, prom.URL, exporttest.TruthOf(t, dir))
 }
 
-// part makes a file of one run in another be the first part of it.
+// part copies the first part of a file of one run to another run.
 func part(t *testing.T, from, to, name string, share float64) {
 	t.Helper()
 	text := require.File(t, filepath.Join(from, name))
@@ -248,7 +248,7 @@ func part(t *testing.T, from, to, name string, share float64) {
 	require.NoError(t, errors.Join(err, f.Close()))
 }
 
-// The panels of the dashboard do not lie upon each other, and name their units.
+// The panels of the dashboard do not overlap, and have units.
 func TestDashboardIsLaidOut(t *testing.T) {
 	var board struct {
 		Panels []struct {

@@ -21,10 +21,10 @@ import (
 	"weir/storage"
 )
 
-// weird is a name that no encoder must be confused by.
+// weird is a name that must not confuse any encoder.
 const weird = "a,b=c \"d\" \\ {e}\nf:1"
 
-// made is a run of two data servers, one with a weird name, and failures.
+// made returns a run of two data servers, one with a weird name, and failures.
 func made(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -45,7 +45,7 @@ func made(t testing.TB) string {
 	return dir
 }
 
-// finished sends the run in dir and waits for the end of it.
+// finished sends the run in dir and waits for the end of the transmission.
 func finished(t testing.TB, dir string, receiver export.Receiver, o export.Options) export.Report {
 	t.Helper()
 	s, err := export.Send(t.Context(), dir, receiver, o)
@@ -68,7 +68,7 @@ func TestRemoteWriteToPrometheus(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	exporttest.Prometheus(t, prom.URL, exporttest.TruthOf(t, dir))
-	// What a gauge said last does not stay when it has nothing more to say.
+	// The last value of a gauge does not persist after its series has ended.
 	end := exporttest.TruthOf(t, dir).End
 	for q, want := range map[string]int{"weir_clients": 1, "weir_latency_p99_seconds": 1, "weir_validity == 1": 1} {
 		if n := len(exporttest.Ask(t, prom.URL, q, "none", end)); n != want {
@@ -78,7 +78,7 @@ func TestRemoteWriteToPrometheus(t *testing.T) {
 			t.Errorf("%s: %d values after the end", q, n)
 		}
 	}
-	// Prometheus takes nothing that is older than what it has of a series.
+	// Prometheus rejects values that are older than its newest value of a series.
 	r = finished(t, dir, remoteTo(t, prom.URLs["write"]), export.Options{})
 	if r.Sent > 0 || r.Left > 0 || !strings.Contains(r.Reason, "400 Bad Request: out of order") {
 		t.Errorf("the same once more: %+v", r)

@@ -17,10 +17,10 @@ import (
 	"weir/storage"
 )
 
-// A Receiver is a service to which the values of a run are sent.
+// A Receiver is a service that receives the values of a run.
 type Receiver struct {
 	URL  *url.URL
-	Auth storage.Auth // methods none, token, basic and x509; names of files, never secrets
+	Auth storage.Auth // methods "none", "token", "basic" and "x509"; names of files, never secrets
 	kind string       // remoteWrite or influxDB
 }
 
@@ -85,10 +85,10 @@ func (t Receiver) encoder() encoder {
 	return newRemote(5000)
 }
 
-// String names the receiver for people.
+// String returns the name of the receiver for messages.
 func (t Receiver) String() string { return t.kind + " at " + redact.URL(t.URL.String()) }
 
-// Flag is the option of weir that names such a receiver.
+// Flag returns the option of weir for such a receiver.
 func (t Receiver) Flag() string {
 	if t.kind == influxDB {
 		return "--influx"
@@ -105,7 +105,7 @@ func (t Receiver) Check() error {
 	return err
 }
 
-// Once reports whether the receiver accepts no value that is older than the newest it has.
+// Once reports whether the receiver rejects values that are older than its newest value.
 func (t Receiver) Once() bool { return t.kind == remoteWrite }
 
 // An uploader sends payloads to a receiver.
@@ -122,7 +122,7 @@ const (
 	longestBackoff = 15 * time.Second
 )
 
-// errRefused is wrapped by errors about payloads that the receiver rejects for good.
+// errRefused is wrapped by errors about payloads that the receiver rejects permanently.
 var errRefused = errors.New("refused")
 
 func newUploader(t Receiver) (*uploader, error) {
@@ -146,9 +146,10 @@ func newUploader(t Receiver) (*uploader, error) {
 
 func (c *uploader) close() { c.client.CloseIdleConnections() }
 
-// upload sends p until it is accepted (nil), rejected (errRefused), or ctx ends. As remote write demands
-// (https://prometheus.io/docs/specs/prw/remote_write_spec/), it retries after 5xx, 429 and broken connections, with
-// growing pauses or after Retry-After, and never after another 4xx. It passes each error that it retries to trouble.
+// upload sends p until it is accepted (nil), rejected (errRefused), or ctx ends. As remote write
+// requires (https://prometheus.io/docs/specs/prw/remote_write_spec/), it retries after 5xx, 429 and
+// broken connections, with growing pauses or after Retry-After, and never after another 4xx. It
+// passes each error that it retries to trouble.
 func (c *uploader) upload(ctx context.Context, p payload, trouble func(error)) error {
 	backoff := c.backoff
 	for {
@@ -167,13 +168,13 @@ func (c *uploader) upload(ctx context.Context, p payload, trouble func(error)) e
 	}
 }
 
-// once sends p. again is the pause that the receiver asks for.
+// once sends p. again is the pause that the receiver requests.
 func (c *uploader) once(ctx context.Context, p payload) (again time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.receiver.URL.String(), bytes.NewReader(p.body))
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", errRefused, err)
 	}
-	// Tokens are renewed in their files while a run goes on.
+	// Tokens are renewed in their files during a run.
 	cred, err := c.receiver.Auth.Read()
 	if err != nil {
 		return 0, err
@@ -188,8 +189,8 @@ func (c *uploader) once(ctx context.Context, p payload) (again time.Duration, er
 		return 0, plainError(err)
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 2<<10))      // it only explains
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // so that the connection can be used again
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 2<<10))      // only for the error message
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // allows the connection to be reused
 	if resp.StatusCode/100 == 2 {
 		return 0, nil
 	}
@@ -210,7 +211,7 @@ func (c *uploader) headers(req *http.Request, proof string) {
 	} else {
 		req.Header.Set("Content-Type", "application/x-protobuf")
 		req.Header.Set("Content-Encoding", "snappy")
-		req.Header.Set("X-Prometheus-Remote-Write-Version", "0.1.0") // as the specification 1.0 has it
+		req.Header.Set("X-Prometheus-Remote-Write-Version", "0.1.0") // required by specification 1.0
 	}
 	if proof != "" {
 		req.Header.Set("Authorization", proof)
@@ -242,13 +243,14 @@ func authorization(t Receiver, cred storage.Credentials) (string, error) {
 	return "", fmt.Errorf("auth method %q: use one of none, basic, token, x509", method)
 }
 
-// longestRetryAfter bounds what a receiver may ask for.
+// longestRetryAfter is the longest pause that a receiver may request.
 const longestRetryAfter = 10 * time.Minute
 
-// longestReason is the length of a receiver's message in reports, in characters.
+// longestReason is the maximum length of a receiver's message in reports, in characters.
 const longestReason = 400
 
-// brief returns the start of a receiver's message, safe for terminals: some send whole pages.
+// brief returns the start of a receiver's message, safe for terminals: some receivers send whole
+// pages.
 func brief(text string) string {
 	runes := []rune(strings.TrimSpace(say.Plain(redact.Text(text))))
 	if len(runes) > longestReason {

@@ -13,24 +13,24 @@ import (
 type payload struct {
 	body   []byte
 	values int   // samples in it
-	first  int64 // time of the earliest, in milliseconds since 1970
+	first  int64 // earliest time, in milliseconds since 1970
 }
 
 // An encoder is a sink that makes payloads.
 type encoder interface {
 	sink
-	// flush returns all that was added since the last flush, in its order.
+	// flush returns everything added since the last flush, in order.
 	flush() []payload
 }
 
 // remote makes requests of Prometheus remote write, version 1.0
-// (https://prometheus.io/docs/specs/prw/remote_write_spec/): the protocol buffer message prometheus.WriteRequest,
-// which is repeated TimeSeries (1), each repeated Label (1: name 1, value 2) and repeated Sample (2: double value 1,
-// int64 timestamp 2), compressed as one block of snappy. Labels are sorted by name and not empty; samples of a series
-// are in the order of their time.
+// (https://prometheus.io/docs/specs/prw/remote_write_spec/): the protocol buffer message
+// prometheus.WriteRequest, which is repeated TimeSeries (1), each repeated Label (1: name 1, value
+// 2) and repeated Sample (2: double value 1, int64 timestamp 2), compressed as one block of snappy.
+// Labels are sorted by name and not empty; samples of a series are in the order of their time.
 type remote struct {
 	most   int       // samples of a payload
-	wires  [][]*wire // of each series: one for each of its values
+	wires  [][]*wire // of each series: one wire per value
 	used   []*wire
 	values int
 	first  int64
@@ -40,7 +40,7 @@ type remote struct {
 
 // A wire is a series in the format of remote write.
 type wire struct {
-	labels  []byte // as they stand in a TimeSeries
+	labels  []byte // encoded as in a TimeSeries
 	samples []byte
 }
 

@@ -15,7 +15,7 @@ type moment struct {
 	jobs    bool             // clients run jobs
 }
 
-// infoRows has the series that describes the run.
+// infoRows returns the series that describes the run.
 func infoRows() shape[moment] {
 	s := shape[moment]{group: "run", labels: []string{"target", "workload", "model", "driver", "version"}}
 	s.gauge("run_info", "Always 1; the labels describe the run.", func(*moment) float64 { return 1 })
@@ -44,7 +44,7 @@ func runRows() shape[moment] {
 	return s
 }
 
-// unlessZero returns NaN for 0, which means not known.
+// unlessZero returns NaN for 0, which means unknown.
 func unlessZero(x float64) float64 {
 	if x == 0 {
 		return math.NaN()
@@ -59,7 +59,8 @@ func eventRows() shape[measure.Event] {
 	return s
 }
 
-// operationRows has the counters of each kind of operation on each data server, by each population of clients.
+// operationRows returns the counters of each kind of operation on each data server, by each
+// population of clients.
 func operationRows() shape[measure.Interval] {
 	type iv = measure.Interval
 	s := shape[iv]{group: "operations", labels: []string{"kind", "server", "population"}}
@@ -125,8 +126,8 @@ func failures(s *shape[measure.Interval]) {
 	}
 }
 
-// durationRows has the histograms of each kind of operation by each population, for all servers together: buckets of each
-// server would be too many series.
+// durationRows returns the histograms of each kind of operation by each population, for all servers
+// together: buckets of each server would be too many series.
 func durationRows() shape[measure.Sum] {
 	s := shape[measure.Sum]{group: "durations", labels: []string{"kind", "population"}}
 	s.histogram("latency_seconds", "Duration of operations that succeeded; open model: from the planned start.",

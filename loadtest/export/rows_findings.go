@@ -4,7 +4,8 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// curveRows has the points of the curve. Their labels are the step and its clients, because these are constant.
+// curveRows returns the points of the curve. Their labels are the step and its clients, because
+// these are constant.
 func curveRows() shape[analysis.Step] {
 	type step = analysis.Step
 	s := shape[step]{group: "curve", labels: []string{"step", "clients"}}
@@ -43,7 +44,7 @@ func curveRows() shape[analysis.Step] {
 	return s
 }
 
-// jobRows has the metrics of jobs in a point of the curve.
+// jobRows adds the metrics of jobs in a point of the curve.
 func jobRows(s *shape[analysis.Step]) {
 	type step = analysis.Step
 	jobs := func(value func(*analysis.JobCounts) float64) func(*step) float64 {
@@ -71,7 +72,7 @@ func jobRows(s *shape[analysis.Step]) {
 	s.gauge("curve_events_per_second", "Mean rate of completed events.", func(v *step) float64 { return unlessZero(v.EventRate) })
 }
 
-// foundRows has the findings of the whole run.
+// foundRows returns the findings of the whole run.
 func foundRows() shape[analysis.Findings] {
 	type f = analysis.Findings
 	s := shape[f]{group: "findings"}

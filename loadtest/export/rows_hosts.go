@@ -6,7 +6,8 @@ import (
 	"weir/monitor"
 )
 
-// hostRows has the metrics of a whole host. The statistics of a server are samples of a host without most of them.
+// hostRows returns the metrics of a whole host. The statistics of a server are samples of a host
+// without most of them.
 func hostRows() shape[monitor.Sample] {
 	type sample = monitor.Sample
 	s := shape[sample]{group: "host", labels: []string{"host", "role"}}
@@ -43,7 +44,7 @@ func hostRows() shape[monitor.Sample] {
 	return s
 }
 
-// linkBusy returns how busy one direction of an emulated link was.
+// linkBusy returns the busy share of one direction of an emulated link.
 func linkBusy(v *monitor.Sample, way string) float64 {
 	switch {
 	case v.Link == nil:
@@ -76,7 +77,7 @@ func cpuOf(v *monitor.Sample, mode string) float64 {
 	}
 }
 
-// ofHost returns x if v is a sample of a whole host.
+// ofHost returns x if v is a sample of a whole host, else NaN.
 func ofHost(v *monitor.Sample, x float64) float64 {
 	if v.CPU == nil {
 		return math.NaN()
@@ -113,7 +114,8 @@ func netRows() shape[monitor.Net] {
 	return s
 }
 
-// processRows has the metrics of a monitored group of processes. The role is that of the processes, not of their host.
+// processRows returns the metrics of a monitored group of processes. The role is the role of the
+// processes, not of their host.
 func processRows() shape[monitor.Proc] {
 	type proc = monitor.Proc
 	s := shape[proc]{group: "process", labels: []string{"host", "role", "process"}}
@@ -132,7 +134,7 @@ func processRows() shape[monitor.Proc] {
 	return s
 }
 
-// serviceRows has the statistics that a server of the service reports.
+// serviceRows returns the statistics that a server of the service reports.
 func serviceRows() shape[monitor.Service] {
 	type service = monitor.Service
 	s := shape[service]{group: "service", labels: []string{"host", "service_kind", "program"}}
@@ -167,7 +169,7 @@ func serviceRows() shape[monitor.Service] {
 	return s
 }
 
-// balancedRows has the statistics that a balancer reports for each server behind it.
+// balancedRows returns the statistics that a balancer reports for each server behind it.
 func balancedRows() shape[monitor.Balanced] {
 	type server = monitor.Balanced
 	s := shape[server]{group: "backend", labels: []string{"service", "backend"}}
@@ -182,7 +184,7 @@ func balancedRows() shape[monitor.Balanced] {
 	return s
 }
 
-// transferRows has the transfers in the log of a backend, when they end.
+// transferRows returns the transfers in the log of a backend, counted at their end.
 func transferRows() shape[monitor.Transfers] {
 	type transfers = monitor.Transfers
 	s := shape[transfers]{group: "transfers", labels: []string{"host"}}

@@ -14,8 +14,9 @@ import (
 	"weir/loadtest/results"
 )
 
-// A Sender follows a run directory and sends its metrics to a receiver. The directory is the queue: while the receiver is
-// down or slow, nothing is read, and the backlog is sent when the receiver is back.
+// A Sender follows a run directory and sends its metrics to a receiver. The directory is the queue:
+// while the receiver is down or slow, nothing is read; the backlog is sent when the receiver is
+// back.
 type Sender struct {
 	receiver Receiver
 	find     Finder
@@ -23,35 +24,35 @@ type Sender struct {
 	wait     time.Duration // between two polls
 
 	cancel context.CancelFunc
-	last   chan struct{} // closed by Finish: the run is over, and its findings are there
+	last   chan struct{} // closed by Finish: the run is over, and its findings exist
 	ended  chan struct{}
 
 	mu     sync.Mutex // guards all below
 	report Report
-	active time.Time // when something was taken last
+	active time.Time // time of the last accepted request
 }
 
-// A Report says how many of a run's values were sent.
+// A Report has the numbers of values of a run that were sent or not.
 type Report struct {
 	Sent     int       // accepted values
 	Requests int       // accepted requests
-	Refused  int       // values that the receiver rejected for good
+	Refused  int       // values that the receiver rejected permanently
 	Reason   string    // of the first rejection
 	Left     int       // values that could not be sent
-	Since    time.Time // time of the first of them
+	Since    time.Time // time of the first of these values
 	Trouble  string    // last temporary failure
-	Err      error     // why the run directory could not be read
+	Err      error     // reason why the run directory could not be read
 }
 
-// Options say how a run is sent.
+// Options control the export of a run.
 type Options struct {
-	Since time.Time     // earlier values are not sent; zero: all are
+	Since time.Time     // earlier values are not sent; zero: send all values
 	Every time.Duration // between two polls of the run directory; 0: 2 s
-	Find  Finder        // of the findings; nil: analysis.Analyze
+	Find  Finder        // returns the findings; nil: analysis.Analyze
 }
 
-// Send begins to follow the run in dir and to send it to t, until Finish or the
-// end of ctx. An error is one of dir, or of t's credentials.
+// Send begins to follow the run in dir and to send it to t, until Finish or the end of ctx. An
+// error is an error of dir, or of t's credentials.
 func Send(ctx context.Context, dir string, t Receiver, o Options) (*Sender, error) {
 	follower, err := results.Follow(dir)
 	if err != nil {
@@ -86,8 +87,9 @@ func Send(ctx context.Context, dir string, t Receiver, o Options) (*Sender, erro
 	return s, nil
 }
 
-// Finish sends the rest of the run with its findings and returns the report. It gives up on a receiver that has accepted
-// nothing for patience (after 2 s at most if that was so before), or that needs longer than most (0: no limit).
+// Finish sends the rest of the run with its findings and returns the report. It gives up on a
+// receiver that has accepted nothing for patience (for at most 2 s if it did not respond before),
+// or that needs longer than most (0: no limit).
 func (s *Sender) Finish(patience, most time.Duration) Report {
 	defer s.cancel()
 	close(s.last)
@@ -115,7 +117,8 @@ func (s *Sender) Finish(patience, most time.Duration) Report {
 // lastChance is the time for a receiver that did not respond before the end.
 const lastChance = 2 * time.Second
 
-// follow sends until Finish was called and everything is sent, or ctx ends. It counts the values that are not sent.
+// follow sends until Finish was called and everything is sent, or ctx ends. It counts the values
+// that are not sent.
 func (s *Sender) follow(ctx context.Context, f *results.Follower, since time.Time) {
 	enc := s.receiver.encoder()
 	order := &ordered{to: enc}
@@ -139,11 +142,11 @@ func (s *Sender) follow(ctx context.Context, f *results.Follower, since time.Tim
 			return
 		}
 		finishing = s.rest(ctx)
-		f.Over() // a last line may have no end
+		f.Over() // a last line may be unterminated
 	}
 }
 
-// rest waits for the next poll, and reports whether it is the last.
+// rest waits for the next poll, and reports whether it is the last poll.
 func (s *Sender) rest(ctx context.Context) (last bool) {
 	t := time.NewTimer(s.wait)
 	defer t.Stop()
@@ -168,7 +171,7 @@ func (s *Sender) conclude(ctx context.Context, l *ledger, run *results.Run) {
 	l.end(found)
 }
 
-// upload sends payloads, or counts them as left once ctx has ended.
+// upload sends payloads, or counts them as left after ctx has ended.
 func (s *Sender) upload(ctx context.Context, all []payload) {
 	for _, p := range all {
 		err := ctx.Err()
@@ -207,20 +210,21 @@ func (s *Sender) note(p payload, err error) {
 	}
 }
 
-// fail records why the run cannot be read; nil: it can.
+// fail records the reason why the run cannot be read, or nil if it can.
 func (s *Sender) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.report.Err = err
 }
 
-// stepEnds analyzes a run whenever a step has ended, as long as that is quick, because it runs on the load generator.
+// stepEnds analyzes a run whenever a step has ended, as long as that is fast, because it runs on
+// the load generator.
 type stepEnds struct {
 	step int
 	slow bool
 }
 
-// quickLook is how long an analysis may take while the load goes on.
+// quickLook is the maximum duration of an analysis during the load.
 const quickLook = 200 * time.Millisecond
 
 func (e *stepEnds) look(l *ledger, run *results.Run) {

@@ -11,27 +11,27 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A series is one metric with its labels, and its value now.
+// A series is one metric with its labels and its current value.
 type series struct {
 	metric  *Metric
-	number  int     // place in the ledger; -1: it is not exported
-	labels  []Label // run and scenario among them, sorted by name, none empty
+	number  int     // index in the ledger; -1: not exported
+	labels  []Label // including run and scenario, sorted by name, not empty
 	value   float64
 	buckets *buckets // of a histogram
-	known   bool     // false: a gauge has no value now
+	known   bool     // false: a gauge currently has no value
 	emitted bool     // the last point was a value
 	last    int64    // time of the last point, in milliseconds since 1970
 }
 
 // buckets are the counts of a histogram.
 type buckets struct {
-	counts []float64 // one a bound, and those above all bounds: not cumulative
+	counts []float64 // per bound, and above all bounds: not cumulative
 	sum    float64   // seconds
 	count  float64
 }
 
-// add counts h's durations, each within 1%: counters of h that a bound divides count as below it, so that a duration equal
-// to the bound does.
+// add counts h's durations, each within 1%: counters of h that contain a bound count as below it,
+// so that a duration equal to the bound does.
 func (s *buckets) add(h *measure.Histogram, bounds []float64) {
 	h.Buckets(func(from, _ float64, n int64) {
 		i, _ := slices.BinarySearch(bounds, from)
@@ -41,8 +41,8 @@ func (s *buckets) add(h *measure.Histogram, bounds []float64) {
 	s.sum += h.Sum()
 }
 
-// values appends the value of s to all, or those of a histogram: how many durations are not above each bound, how many
-// there are, and their sum.
+// values appends the value of s to all. For a histogram it appends the number of durations up to
+// each bound, their total number, and their sum.
 func (s *series) values(all []float64) []float64 {
 	if s.buckets == nil {
 		return append(all, s.value)
@@ -55,7 +55,7 @@ func (s *series) values(all []float64) []float64 {
 	return append(all, s.buckets.count, s.buckets.sum)
 }
 
-// A part is the name that Prometheus has for one of a series' values.
+// A part is the name that one of a series' values has in Prometheus.
 type part struct {
 	name   string
 	labels []Label
@@ -78,7 +78,7 @@ func (s *series) parts() []part {
 type point struct {
 	*series
 	at   int64
-	gone bool // the series has no value from then on
+	gone bool // the series has no value from this time on
 }
 
 // A sink receives points. The times of a series increase. The sink reads the value of the series before it returns.
@@ -86,10 +86,10 @@ type sink interface {
 	point(p point)
 }
 
-// mostSeries bounds the memory that damaged or hostile names can take.
+// mostSeries limits the memory that damaged or hostile names can use.
 const mostSeries = 500_000
 
-// An entity is one thing with labels, and its series, one for each row of its shape.
+// An entity is an object with labels, and its series, one for each row of its shape.
 type entity[T any] struct {
 	shape  *shape[T]
 	labels []Label
@@ -97,10 +97,11 @@ type entity[T any] struct {
 	dirty  bool
 }
 
-// mostLabels is how many labels a shape has at most.
+// mostLabels is the maximum number of labels of a shape.
 const mostLabels = 5
 
-// of returns the entity with these values of the shape's labels, a new one if there is none.
+// of returns the entity with the given values of the shape's labels. It creates the entity if
+// necessary.
 func (s *shape[T]) of(l *ledger, values ...string) *entity[T] {
 	var key [mostLabels]string
 	copy(key[:], values)
@@ -176,7 +177,7 @@ func (e *entity[T]) emit(l *ledger, begin, end int64) {
 	}
 }
 
-// open makes a series, which is not exported if there are too many.
+// open creates a series, which is not exported if there are too many series.
 func (l *ledger) open(m *Metric, labels []Label) *series {
 	s := &series{metric: m, number: len(l.all), known: m.Type != Gauge}
 	for _, label := range labels {
@@ -196,10 +197,11 @@ func (l *ledger) open(m *Metric, labels []Label) *series {
 	return s
 }
 
-// longestLabel is in bytes; receivers refuse what is much longer.
+// longestLabel is the maximum length of a label in bytes; receivers reject much longer labels.
 const longestLabel = 1024
 
-// labelValue makes a value valid UTF-8 of a length that all receivers accept. Long values stay distinct by a hash.
+// labelValue converts a value to valid UTF-8 of a length that all receivers accept. A hash keeps
+// long values distinct.
 func labelValue(v string) string {
 	v = strings.ToValidUTF8(v, "\uFFFD")
 	if len(v) <= longestLabel {
@@ -212,8 +214,8 @@ func labelValue(v string) string {
 
 func (l *ledger) empty() *buckets { return &buckets{counts: make([]float64, len(l.bounds)+1)} }
 
-// emit passes s to the sink as it is at end. Counters and histograms start at 0 when their first span begins, so that their
-// increase in it can be seen.
+// emit passes the value of s at end to the sink. Counters and histograms start at 0 when their
+// first span begins, so that their increase in it is visible.
 func (l *ledger) emit(s *series, begin, end int64) {
 	if s.number < 0 {
 		return
@@ -236,7 +238,8 @@ func (l *ledger) emit(s *series, begin, end int64) {
 	l.put(s, end, false)
 }
 
-// put passes a point to the sink. Times of a series always increase, whatever the clock of the run did.
+// put passes a point to the sink. Times of a series always increase, even if the clock of the run
+// was set back.
 func (l *ledger) put(s *series, at int64, gone bool) {
 	if at <= s.last {
 		at = s.last + 1

@@ -1,11 +1,14 @@
-// Package export sends the metrics of a run to other tools, during the run and after it: Prometheus (a page to scrape,
-// remote write, OpenMetrics text), InfluxDB and Grafana.
+// Package export sends the metrics of a run to other tools, during the run and after it: Prometheus
+// (a page to scrape, remote write, OpenMetrics text), InfluxDB and Grafana.
 //
-// There is one table of metrics ([Table]) and one ledger of their values, which a [results.Follower] fills from a run
-// directory; the encoders differ only in how they write the values. Nothing here touches the load: a receiver that is slow
-// or down costs the run nothing, because the run directory is the queue.
+// There is one table of metrics ([Table]) and one ledger of their values, which a
+// [results.Follower] fills from a run directory; the encoders differ only in the format of the
+// values. The export does not affect the load: a receiver that is slow or down costs the run
+// nothing, because the run directory is the queue.
 //
-// Files: table and rows_* define the metrics; ledger and series keep their values; page, remote, influx and files write
+// Files: table and rows_* define the metrics; ledger and series hold their values; page, remote,
+// influx and files write them; sender follows a run and receiver uploads its points; grafana has
+// the dashboard.
 // them; sender follows a run and receiver uploads its points; grafana has the dashboard.
 package export
 
@@ -25,47 +28,47 @@ type Type int
 // Types of metrics.
 const (
 	Counter   Type = iota // grows from 0
-	Gauge                 // is what it is now
+	Gauge                 // has a current value
 	Histogram             // counts durations below bounds, each growing from 0
 )
 
-// String returns the type as OpenMetrics names it.
+// String returns the name of the type in OpenMetrics.
 func (t Type) String() string { return [...]string{"counter", "gauge", "histogram"}[t] }
 
-// A Metric is one row of the table: what is measured, in which unit.
+// A Metric is one row of the table: a measured quantity with its unit.
 type Metric struct {
-	Name   string // as in Prometheus: with its unit and, of a counter, _total
+	Name   string // as in Prometheus: with its unit and, for a counter, _total
 	Help   string // one sentence
 	Type   Type
 	Group  string   // measurement of InfluxDB: metrics with the same labels
-	Labels []string // beside run and scenario
+	Labels []string // in addition to run and scenario
 }
 
 // Field returns the metric's name as a field of its group.
 func (m *Metric) Field() string { return strings.TrimPrefix(m.Name, prefix) }
 
-// prefix begins all names.
+// prefix is the start of all names.
 const prefix = "weir_"
 
 // A Label is a name and its value.
 type Label struct{ Name, Value string }
 
-// bounds are the upper bounds of the buckets of a histogram, in seconds: 1,
-// 2.5 and 5 of each power of ten, from 100 us, which a local disk takes, to the
-// 10 minutes of a file from tape. Three a decade tell quantiles within some
-// 40% (exact ones of each second are gauges of their own), and 21 buckets cost
-// little to store. They are of the classic kind, since native histograms need
-// a newer server, and neither text files nor InfluxDB have them.
+// bounds returns the upper bounds of the buckets of a histogram, in seconds: 1, 2.5 and 5 of each
+// power of ten, from 100 us, the time of a local disk, to the 10 minutes of a file from tape. Three
+// bounds a decade give quantiles within some 40% (exact quantiles of each second are separate
+// gauges), and 21 buckets cost little to store. They are classic buckets, since native histograms
+// need a newer server, and neither text files nor InfluxDB have them.
 func bounds() []float64 {
 	return []float64{
 		1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 600,
 	}
 }
 
-// boundText writes a bound as shortly as can be.
+// boundText formats a bound in the shortest way.
 func boundText(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// leText writes a bound like the label le of OpenMetrics, 1.0 and not 1, so that series are the same in all formats.
+// leText formats a bound like the label le of OpenMetrics, 1.0 and not 1, so that series are the
+// same in all formats.
 func leText(x float64) string {
 	if math.IsInf(x, 1) {
 		return "+Inf"
@@ -76,16 +79,17 @@ func leText(x float64) string {
 	return boundText(x)
 }
 
-// A row gives the value of a metric from a T: what is added to a counter, or the value of a gauge; NaN if it is not known.
+// A row computes the value of a metric from a T: the increase of a counter, or the value of a
+// gauge; NaN if it is unknown.
 type row[T any] struct {
 	metric *Metric
-	label  Label // beside the entity's own, or none
-	rare   bool  // there is no series before the first value that is not 0
+	label  Label // in addition to the entity's labels; may be empty
+	rare   bool  // the series is created with its first value other than 0
 	of     func(*T) float64
-	hist   func(*T) *measure.Histogram // instead of of: what is added to a histogram
+	hist   func(*T) *measure.Histogram // instead of of: the durations to add to a histogram
 }
 
-// A shape is all metrics of one kind of thing, and the things, which differ by their labels.
+// A shape has all metrics of one kind of object, and the objects, which differ by their labels.
 type shape[T any] struct {
 	group    string
 	labels   []string
@@ -128,7 +132,7 @@ func (s *shape[T]) each(name, help string, kind Type, rare bool, label string, v
 	}
 }
 
-// metrics adds the shape's metrics to all, each once.
+// metrics appends the shape's metrics to all, each once.
 func (s *shape[T]) metrics(all []*Metric) []*Metric {
 	for _, r := range s.rows {
 		if n := len(all); n == 0 || all[n-1] != r.metric {
@@ -138,7 +142,7 @@ func (s *shape[T]) metrics(all []*Metric) []*Metric {
 	return all
 }
 
-// tables are all shapes. A ledger has its own, with the things of its run.
+// tables are all shapes. Each ledger has its own tables, with the objects of its run.
 type tables struct {
 	info      shape[moment]
 	run       shape[moment]
@@ -180,7 +184,7 @@ func (t *tables) metrics() (all []*Metric) {
 	return all
 }
 
-// known returns what p points to, NaN if that is nothing.
+// known returns the value that p points to, or NaN if p is nil.
 func known(p *float64) float64 {
 	if p == nil {
 		return math.NaN()
@@ -188,7 +192,7 @@ func known(p *float64) float64 {
 	return *p
 }
 
-// ofPart makes a value of a T from one of a part of it: NaN if there is no such part.
+// ofPart applies value to a part of a T. The result is NaN if the part does not exist.
 func ofPart[T, P any](part func(*T) *P, value func(*P) float64) func(*T) float64 {
 	return func(v *T) float64 {
 		if p := part(v); p != nil {
@@ -206,7 +210,7 @@ func byMode(mode string, user, system float64) float64 {
 	return system
 }
 
-// flag is 1 for true.
+// flag returns 1 for true and 0 for false.
 func flag(b bool) float64 {
 	if b {
 		return 1

@@ -13,35 +13,36 @@ import (
 	"weir/loadtest/measure"
 )
 
-// About says which program made a run, when, how it was called and on what
-// machine. It is written before the first operation.
+// About describes the program, the time, the command line and the machine of a run. It is written
+// before the first operation.
 type About struct {
 	Format  int       `json:"format"`            // of the run directory: FormatVersion; filled in by Create
 	Weir    string    `json:"weir"`              // version of the program
 	Go      string    `json:"go"`                // version of the Go runtime; filled in by Create
 	Run     string    `json:"run"`               // unique name of this run; filled in by Create if empty
 	Start   time.Time `json:"start"`             // wall clock; filled in by Create if zero
-	Command []string  `json:"command,omitempty"` // command line, passwords in URLs blotted out by Create
+	Command []string  `json:"command,omitempty"` // command line; Create removes passwords in URLs
 	Clock   Clock     `json:"clock,omitzero"`
-	// payload may have been counted without being copied to memory; discarded_bytes of the intervals says how much was
+	// payload may have been counted without being copied to memory; the intervals have its amount
+	// in discarded_bytes
 	Discard     bool             `json:"payload_discarded"`
 	Scratch     *measure.Scratch `json:"scratch,omitempty"` // of jobs that copy files to a disk of this machine
-	Links       *Links           `json:"links,omitempty"`   // nil: the network as it was
+	Links       *Links           `json:"links,omitempty"`   // nil: no emulated links
 	Environment json.RawMessage  `json:"environment,omitempty"`
 }
 
-// Links describes where emulated links were made.
+// Links describes the location of emulated links.
 type Links struct {
-	Isolated bool     `json:"isolated,omitempty"` // in a network of their own
-	Why      string   `json:"why,omitempty"`      // reason for it
+	Isolated bool     `json:"isolated,omitempty"` // in a separate network
+	Why      string   `json:"why,omitempty"`      // reason for the location
 	Blind    []string `json:"blind,omitempty"`    // differences from real links, a sentence each
 }
 
-// Clock holds what is known about the clock that the times were read from.
+// Clock describes the clock from which the times were read.
 type Clock struct {
 	Source string  `json:"source,omitempty"`       // the kernel's clock source
-	Read   float64 `json:"read_seconds,omitempty"` // what one look at it costs
-	Step   float64 `json:"step_seconds,omitempty"` // smallest difference seen between two looks
+	Read   float64 `json:"read_seconds,omitempty"` // cost of one reading
+	Step   float64 `json:"step_seconds,omitempty"` // smallest difference between two readings
 }
 
 // ReadClock measures the clock of this machine; it takes less than a millisecond.
@@ -65,7 +66,7 @@ func ReadClock() Clock {
 	return c
 }
 
-// complete fills in what a caller may leave open.
+// complete fills in the fields that a caller may leave empty.
 func (a About) complete(seed uint64) About {
 	a.Format = FormatVersion
 	if a.Go == "" {
@@ -81,8 +82,8 @@ func (a About) complete(seed uint64) About {
 	return a
 }
 
-// runName is unique for practical purposes: the second, and a hash of what
-// tells two runs of the same second apart.
+// runName returns a name that is unique in practice: the second, and a hash of values that
+// distinguish two runs of the same second.
 func runName(start time.Time, seed uint64) string {
 	h := fnv.New32a()
 	host, _ := os.Hostname() // only one ingredient of several

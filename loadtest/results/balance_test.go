@@ -11,8 +11,7 @@ import (
 	"weir/monitor"
 )
 
-// A backlog of intervals and one of samples are read about equally far in
-// time, whatever their sizes.
+// Backlogs of intervals and samples are read up to about the same time, for any sizes of the files.
 func TestFollowerKeepsFilesTogether(t *testing.T) {
 	dir := t.TempDir() + "/run"
 	require.NoError(t, (resultstest.Large{Seconds: 600, Steps: 3, Servers: 8, Loaders: 2, Stores: 2, Cores: 16}).Write(dir))
@@ -30,7 +29,7 @@ func TestFollowerKeepsFilesTogether(t *testing.T) {
 		if moved, err = f.Poll(take); err != nil {
 			t.Fatal(err)
 		}
-		// A piece of 128 KiB is some 10 seconds of the hosts, and a hundred of the clients.
+		// A piece of 128 KiB has some 10 seconds of the hosts, and a hundred of the clients.
 		if apart := clients.Sub(hosts).Abs(); moved && apart > 3*time.Minute {
 			t.Fatalf("clients at %s, hosts at %s", clients, hosts)
 		}

@@ -11,8 +11,8 @@ import (
 	"weir/storage"
 )
 
-// Bounds of what one line can say. They are far beyond any machine and keep
-// sums of damaged lines finite.
+// Limits of the values of one line. They are far beyond any machine, and keep sums of damaged lines
+// finite.
 const (
 	mostCount   = int64(1) << 50
 	mostSeconds = 1e6
@@ -28,7 +28,7 @@ func impossible(key string, value any) error {
 
 func badTime(t time.Time) bool { return t.IsZero() || t.Year() > 9999 }
 
-// checkInterval refuses numbers that no measurement can give.
+// checkInterval returns an error for numbers that are impossible in a measurement.
 func checkInterval(iv *measure.Interval) error {
 	switch {
 	case badTime(iv.Start):
@@ -61,7 +61,7 @@ func checkInterval(iv *measure.Interval) error {
 	return nil
 }
 
-// checkField refuses what a quantity of an interval cannot be.
+// checkField returns an error for impossible values of a quantity of an interval.
 func checkField(f measure.Field) error {
 	switch v := f.Value.(type) {
 	case *int64:
@@ -90,7 +90,7 @@ func checkField(f measure.Field) error {
 	return nil
 }
 
-// A worst is the last number that cannot be, NaN if there was none.
+// A worst is the last impossible number, or NaN if all numbers are possible.
 type worst float64
 
 func (w *worst) check(values ...float64) {
@@ -101,7 +101,7 @@ func (w *worst) check(values ...float64) {
 	}
 }
 
-// checkSample refuses numbers that no look at a host can give.
+// checkSample returns an error for numbers that are impossible in a sample of a host.
 func checkSample(s *monitor.Sample) error {
 	switch {
 	case badTime(s.Time):
@@ -138,7 +138,7 @@ func checkSample(s *monitor.Sample) error {
 	return nil
 }
 
-// checkBackends checks what a balancer, or a server's log, says.
+// checkBackends checks the values of a balancer, or of a server's log.
 func (w *worst) checkBackends(s *monitor.Sample) {
 	if b := s.Balancer; b != nil {
 		w.check(float64(b.Connected), float64(b.Received), float64(b.Sent))
@@ -161,7 +161,7 @@ func (w *worst) checkBackends(s *monitor.Sample) {
 	}
 }
 
-// checkTransfer refuses numbers that no attempt can give.
+// checkTransfer returns an error for numbers that are impossible in an attempt.
 func checkTransfer(t *Transfer) error {
 	switch {
 	case t.Step < 0 || t.Step > mostStep:

@@ -6,10 +6,9 @@ import (
 	"weir/monitor"
 )
 
-// A decoder reads lines of one file. It first tries the way that is fast for
-// lines as this program writes them, then the one that takes any JSON. What it
-// fills is its to reuse: slices and maps of a value are overwritten when the
-// same value is filled again.
+// A decoder reads lines of one file. It first tries the parser that is fast for lines in the form
+// that this program writes, then the parser for any JSON. It reuses the memory of values that it
+// fills: their slices and maps are overwritten when the same value is filled again.
 type decoder struct {
 	intervals measure.IntervalReader
 	samples   scan.Reader[monitor.Sample]
@@ -24,7 +23,7 @@ func (d *decoder) interval(b []byte, iv *measure.Interval) error {
 	return decode(b, iv)
 }
 
-// A host is a sample with room for what it points to.
+// A host is a sample with room for the values it points to.
 type host struct {
 	monitor.Sample
 	room monitor.Sample

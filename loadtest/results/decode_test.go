@@ -17,7 +17,7 @@ import (
 	"weir/storage"
 )
 
-// load sets every field of v to something that JSON does not leave out.
+// load sets every field of v to a value that JSON does not omit.
 func load(v reflect.Value) {
 	switch x := v.Addr().Interface().(type) {
 	case *time.Time:
@@ -79,7 +79,7 @@ func line(t testing.TB, v any) []byte {
 	return b
 }
 
-// sameHistograms compares what histograms say and how they are written.
+// sameHistograms compares histograms by their values and their encodings.
 func sameHistograms() cmp.Option {
 	return cmp.Comparer(func(a, b measure.Histogram) bool {
 		type bin struct {
@@ -102,8 +102,8 @@ func sameHistograms() cmp.Option {
 	})
 }
 
-// Whoever adds a field to an interval or a sample adds it to Fields, or to decode.go,
-// at the same place: otherwise lines that have it are read ten times slower.
+// A new field of an interval or a sample must also be added to Fields, or to decode.go, at the same
+// place: otherwise lines with it are read ten times slower.
 func TestQuickWayKnowsEveryField(t *testing.T) {
 	d := new(decoder)
 	iv, h := new(measure.Interval), new(host)
@@ -113,7 +113,7 @@ func TestQuickWayKnowsEveryField(t *testing.T) {
 			t.Fatalf("decode.go does not know a key, or not at its place: %s", line(t, want))
 		}
 		written := line(t, want)
-		if err := json.Unmarshal(written, plain(want)); err != nil { // sums lose less than a nanosecond on the way
+		if err := json.Unmarshal(written, plain(want)); err != nil { // sums lose less than a nanosecond in JSON
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, iv, sameHistograms()); diff != "" {
@@ -126,7 +126,7 @@ func TestQuickWayKnowsEveryField(t *testing.T) {
 		if diff := cmp.Diff(sample, &h.Sample); diff != "" {
 			t.Errorf("sample (-want +got):\n%s", diff)
 		}
-		// What a line does not have must not be left from the line before.
+		// Fields that are missing in a line must not keep values from the line before.
 		if !d.intervals.Read([]byte(`{"start":"2026-01-01T00:00:00Z"}`), iv) || !d.samples.Read([]byte(`{"time":"2026-01-01T00:00:00Z"}`),
 			&h.Sample, &h.room) {
 			t.Fatal("lines with little in them are refused")
@@ -141,7 +141,7 @@ func TestQuickWayKnowsEveryField(t *testing.T) {
 	}
 }
 
-// unusual are lines that are not as this program writes them.
+// unusual returns lines that differ from the form that this program writes.
 func unusual() []string {
 	return []string{
 		`{}`, ``, `null`, `{`, `[]`, `{"start":null}`, `{"start":"2026-01-01T00:00:00Z","done":1.0}`,
@@ -179,13 +179,13 @@ func unusual() []string {
 	}
 }
 
-// plain returns v as a type that encoding/json reads by itself.
+// plain returns v as a type that encoding/json decodes by itself.
 func plain(v *measure.Interval) any {
 	type interval measure.Interval
 	return (*interval)(v)
 }
 
-// agree decodes b both ways, and fails unless both refuse it or find the same.
+// agree decodes b with both decoders, and fails unless both return an error or the same value.
 func agree(t *testing.T, d *decoder, iv *measure.Interval, h *host, b []byte) {
 	t.Helper()
 	wantInterval, wantSample := new(measure.Interval), new(monitor.Sample)
@@ -217,7 +217,7 @@ func TestBothWaysOfDecodingAgree(t *testing.T) {
 		agree(t, d, iv, h, []byte(text))
 	}
 	for _, whole := range [][]byte{line(t, filled[measure.Interval]()), line(t, filled[monitor.Sample]())} {
-		for i := 0; i < len(whole); i += 3 { // cut, and with a byte changed
+		for i := 0; i < len(whole); i += 3 { // cut, and with one byte changed
 			agree(t, d, iv, h, whole[:i])
 			changed := []byte(string(whole[:i]) + string(`0"}x,-`[i%6]) + string(whole[i+1:]))
 			agree(t, d, iv, h, changed)
@@ -225,7 +225,7 @@ func TestBothWaysOfDecodingAgree(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds the fast way against encoding/json.
+// FuzzDecode compares the fast decoder with encoding/json.
 func FuzzDecode(f *testing.F) {
 	for _, text := range unusual() {
 		f.Add([]byte(text))
@@ -236,7 +236,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { agree(t, d, iv, h, b) })
 }
 
-// A line in memory that was used before takes no more allocations than these.
+// Decoding a line into used memory takes at most these allocations.
 func TestLinesAreDecodedWithoutGarbage(t *testing.T) {
 	d, iv, h := new(decoder), new(measure.Interval), new(host)
 	interval, sample := usualInterval(t), usualSample(t)
@@ -299,7 +299,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// Names in lines share their memory, but not without end.
+// Names in lines share their memory, within limits.
 func TestManyNamesAreRead(t *testing.T) {
 	d, h := new(decoder), new(host)
 	for i := range 10_000 {

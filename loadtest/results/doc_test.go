@@ -13,8 +13,7 @@ import (
 	"weir/monitor"
 )
 
-// The page that specifies the format and the types that are the format must
-// name the same keys.
+// The specification of the format and the types of the format must have the same keys.
 func TestDocumentedKeys(t *testing.T) {
 	var h measure.Histogram
 	h.Record(time.Second)

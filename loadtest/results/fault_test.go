@@ -16,7 +16,7 @@ import (
 	"weir/loadtest/measure"
 )
 
-// asChild names the part that this test binary plays when a test starts it again.
+// asChild selects the role of this test binary when a test starts it again.
 const asChild = "WEIR_RESULTS_CHILD"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// writeForever says on its output how many lines it has handed over, until it is killed.
+// writeForever writes lines until it is killed, and prints a dot for each.
 func writeForever(dir string) {
 	w, err := Create(dir, testPlan(), About{})
 	if err != nil {
@@ -60,7 +60,7 @@ func TestKilledRunKeepsWhatItHandedOver(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	rest, _ := io.ReadAll(out)
 	told += len(rest)
-	_ = cmd.Wait() // killed, as told
+	_ = cmd.Wait() // killed on purpose
 	r := open(t, dir)
 	if n := len(collect(t, r.Intervals())); n < told || n > told+1 {
 		t.Errorf("%d lines kept of %d handed over", n, told)
@@ -94,7 +94,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// writeToLimit writes until the kernel takes only a part of a line.
+// writeToLimit writes until the kernel accepts only a part of a line.
 func writeToLimit(dir string) {
 	signal.Ignore(syscall.SIGXFSZ)
 	w, err := Create(dir, testPlan(), About{})

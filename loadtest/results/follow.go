@@ -15,29 +15,27 @@ import (
 	"weir/monitor"
 )
 
-// Takers are called with what a Follower has read; a nil one is passed over.
-// They must not keep what they are given: its memory is used again. Strings in
-// it may be kept.
+// Takers are called with the lines that a Follower has read; nil functions are skipped. They must
+// not keep their arguments: the memory is reused. Strings in them may be kept.
 type Takers struct {
 	Interval func(*measure.Interval)
 	Sample   func(*monitor.Sample)
 	Event    func(*measure.Event)
 }
 
-// perPoll is how many bytes of each file one Poll reads, but for a longer line,
-// unless Bound says otherwise.
+// perPoll is the number of bytes of each file that one Poll reads, except for a longer line, unless
+// Bound sets another number.
 const perPoll = 4 << 20
 
-// ahead is how far one file of a backlog may be read before the other.
+// ahead is the time by which one file of a backlog may be read before the other.
 const ahead = 10 * time.Second
 
-// silence is how long a run is not written before it counts as over where there
-// are no locks: a live one writes every second.
+// silence is the time without writes after which a run counts as over if there are no locks: an
+// active run is written every second.
 const silence = 10 * time.Minute
 
-// A Follower reads a run directory while its run goes on, as well as one whose
-// run is over. It holds no open file and keeps nothing of what it has read. It
-// is not safe for concurrent use.
+// A Follower reads a run directory while its run is active, or after the run is over. It holds no
+// open file and stores nothing that it has read. It is not safe for concurrent use.
 type Follower struct {
 	run       *Run
 	intervals tail[measure.Interval]
@@ -46,11 +44,11 @@ type Follower struct {
 	clients   time.Time // start of the last interval
 	looked    time.Time // time of the last sample
 	over      bool
-	ended     bool // of the events resume and end, the last one is end
+	ended     bool // the last of the events resume and end is end
 }
 
-// Follow begins to follow dir from its first line. It refuses what Open refuses.
-// A file that is not there yet is read when it comes.
+// Follow begins to follow dir from its first line. It returns the errors of Open. A file that does
+// not exist yet is read when it appears.
 func Follow(dir string) (*Follower, error) {
 	run, err := Open(dir)
 	if err != nil {
@@ -66,21 +64,20 @@ func Follow(dir string) (*Follower, error) {
 // Run returns the run that is followed.
 func (f *Follower) Run() *Run { return f.run }
 
-// Bound makes a Poll read at most about so many bytes of each file: for those
-// who make much of a line.
+// Bound limits a Poll to about so many bytes of each file, for callers that use much memory per
+// line.
 func (f *Follower) Bound(bytes int64) {
 	f.intervals.most, f.hosts.most, f.events.most = bytes, bytes, bytes
 }
 
-// Poll hands to take what was appended since the last Poll: first the events,
-// then the intervals, then the samples, each in the order of its file. It reads
-// a few megabytes of each file at most, so that its memory does not grow with
-// what has gathered: call it again until moved is false, then wait a moment.
-// Of a backlog intervals and samples are read about equally far in time. A
-// last line is read once its end is there, or, if it is whole without one,
-// after Over has returned true. Poll never waits for the writer.
+// Poll passes the lines appended since the last Poll to take: first the events, then the intervals,
+// then the samples, each in the order of its file. It reads at most a few megabytes of each file,
+// so that its memory does not grow with the backlog: call it again until moved is false, then wait
+// a moment. Intervals and samples of a backlog are read up to about the same time. A last line is
+// read as soon as it is terminated, or, if it is complete without a newline, after Over has
+// returned true. Poll never waits for the writer.
 //
-// An error names file and line; a Poll after it tries that line again.
+// Errors contain the file and the line; the next Poll tries that line again.
 func (f *Follower) Poll(take Takers) (moved bool, err error) {
 	movedEvents, err := f.events.poll(f.over, func(e *measure.Event) {
 		switch e.Kind {
@@ -116,23 +113,22 @@ func (f *Follower) Poll(take Takers) (moved bool, err error) {
 	return movedEvents || movedIntervals || movedSamples, err
 }
 
-// Over reports whether the run is not written any more: it ended, was interrupted
-// or was killed; Ended tells which. What was written last may not have been
-// read yet: after Over has returned true, Poll until nothing moved. A run that
-// is resumed is not over again.
+// Over reports whether the run is no longer being written: it ended, was interrupted or was killed;
+// Ended distinguishes these. The last lines may not have been read yet: after Over has returned
+// true, call Poll until nothing moved. After a run is resumed, Over returns false again.
 //
-// Where files have no locks a run is over once its end was read or nothing has
-// been written for ten minutes.
+// If files have no locks, a run is over after its end was read, or after ten minutes without
+// writes.
 func (f *Follower) Over() bool {
 	f.over = f.left()
 	return f.over
 }
 
-// Ended reports whether the last of the events "resume" and "end" that were read
-// is "end". A run that is over and did not end was killed.
+// Ended reports whether the last of the events "resume" and "end" that were read is "end". A run
+// that is over and did not end was killed.
 func (f *Follower) Ended() bool { return f.ended }
 
-// left reports whether the writer has gone.
+// left reports whether the writer has ended.
 func (f *Follower) left() bool {
 	file, err := os.Open(f.intervals.path)
 	if err != nil {
@@ -148,7 +144,7 @@ func (f *Follower) left() bool {
 	return f.ended || f.silent()
 }
 
-// silent reports whether nothing has been written for long.
+// silent reports whether nothing has been written for the time silence.
 func (f *Follower) silent() bool {
 	for _, name := range []string{PlanFile, IntervalsFile, HostsFile, EventsFile} {
 		info, err := os.Stat(filepath.Join(f.run.Dir, name))
@@ -163,16 +159,16 @@ func (f *Follower) silent() bool {
 type tail[T any] struct {
 	path   string
 	read   lineReader[T]
-	most   int64 // bytes that one poll reads, to the end of a piece
-	at     int64 // begin of the first line that has not been read
-	number int   // of the lines before it
-	more   bool  // the last poll did not come to the end
+	most   int64 // bytes that one poll reads, up to the end of a piece
+	at     int64 // start of the first unread line
+	number int   // number of lines before it
+	more   bool  // the last poll did not reach the end
 	buf    []byte
 	value  T
 }
 
-// poll hands the lines from t.at on to take, which may be nil. last tells that
-// a last line without an end will not get one.
+// poll passes the lines from t.at on to take, which may be nil. last reports that an unterminated
+// last line will not be completed.
 func (t *tail[T]) poll(last bool, take func(*T)) (moved bool, err error) {
 	t.more = false
 	info, err := os.Stat(t.path) // opening a pipe would wait for its writer
@@ -199,12 +195,12 @@ func (t *tail[T]) poll(last bool, take func(*T)) (moved bool, err error) {
 	begin := t.at
 	err = t.drain(file, last, take)
 	if cap(t.buf) > piece {
-		t.buf = nil // a long line came; they are rare
+		t.buf = nil // after a long line, which is rare
 	}
 	return t.at > begin, err
 }
 
-// drain reads what of the file is new, t.most bytes and a line at most.
+// drain reads the new part of the file, at most t.most bytes and a line.
 func (t *tail[T]) drain(file io.ReaderAt, last bool, take func(*T)) error {
 	again := int64(-1)
 	for begin := t.at; t.at-begin < t.most; {
@@ -214,8 +210,8 @@ func (t *tail[T]) drain(file io.ReaderAt, last bool, take func(*T)) error {
 		}
 		err = t.each(whole, take)
 		if err != nil && again != t.at {
-			// A torn line was cut off and another one written there, maybe while
-			// it was being read: what stands there now decides.
+			// A torn line was cut off and another line written there, maybe while it was being
+			// read: the current content decides.
 			again = t.at
 			continue
 		}
@@ -233,8 +229,8 @@ func (t *tail[T]) drain(file io.ReaderAt, last bool, take func(*T)) error {
 	return nil
 }
 
-// lines returns the whole lines from t.at on, at least one if there is one,
-// and, if there is none, what stands there without an end.
+// lines returns the terminated lines from t.at on. If no line is terminated, it returns the
+// unterminated rest.
 func (t *tail[T]) lines(file io.ReaderAt) (whole, rest []byte, err error) {
 	for size := piece; ; size *= 2 {
 		if cap(t.buf) < size {
@@ -256,7 +252,7 @@ func (t *tail[T]) lines(file io.ReaderAt) (whole, rest []byte, err error) {
 	}
 }
 
-// each hands the lines of text to take.
+// each passes the lines of text to take.
 func (t *tail[T]) each(text []byte, take func(*T)) error {
 	for len(text) > 0 {
 		line, after, _ := bytes.Cut(text, []byte{'\n'})
@@ -278,7 +274,7 @@ func (t *tail[T]) each(text []byte, take func(*T)) error {
 	return nil
 }
 
-// unended hands rest, which has no end, to take if it is a whole line all the same.
+// unended passes rest, which is not terminated, to take if it is a complete line nevertheless.
 func (t *tail[T]) unended(rest []byte, take func(*T)) error {
 	trimmed := bytes.TrimSpace(rest)
 	if len(trimmed) == 0 {
@@ -286,7 +282,7 @@ func (t *tail[T]) unended(rest []byte, take func(*T)) error {
 	}
 	whole, err := t.read(trimmed, &t.value)
 	if !whole {
-		return nil // what the writer was about when it died
+		return nil // the writer died while it wrote this line
 	}
 	if err != nil {
 		return t.damaged(err)
@@ -294,11 +290,11 @@ func (t *tail[T]) unended(rest []byte, take func(*T)) error {
 	if take != nil {
 		take(&t.value)
 	}
-	t.at += int64(len(rest)) // a writer that goes on ends this line first
+	t.at += int64(len(rest)) // a writer that resumes terminates this line first
 	return nil
 }
 
-// damaged says where err happened.
+// damaged adds the file and the line to err.
 func (t *tail[T]) damaged(err error) error {
 	return fmt.Errorf("results: %s:%d: %w", t.path, t.number+1, err)
 }

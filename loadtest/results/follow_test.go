@@ -19,7 +19,7 @@ import (
 	"weir/monitor"
 )
 
-// seen is what a follower was handed, as lines.
+// seen has the lines that a follower passed on.
 type seen struct{ intervals, samples, events []string }
 
 func (s *seen) takers(t testing.TB) Takers {
@@ -42,7 +42,7 @@ func rest(t testing.TB, f *Follower, take Takers) {
 	}
 }
 
-// all is what the iterators find in dir.
+// all returns the lines that the iterators find in dir.
 func all(t *testing.T, dir string) (s seen) {
 	t.Helper()
 	r, take := open(t, dir), s.takers(t)
@@ -77,7 +77,7 @@ func same(t *testing.T, want, got seen) {
 	}
 }
 
-// bare is a run directory whose growing files are not there yet.
+// bare returns a run directory whose growing files do not exist yet.
 func bare(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -105,8 +105,8 @@ func appendTo(t testing.TB, dir, name, text string) {
 	require.NoError(t, f.Close())
 }
 
-// Whatever pieces the files grow by, and however often somebody looks, each
-// line is handed on once and in its order. Files come one after the other.
+// Each line is passed on once and in order, for any growth of the files in pieces and any number of
+// polls. Files appear one after the other.
 func TestFollowerReadsWhatAppearsInPieces(t *testing.T) {
 	tier.Slow(t, "reads thousands of pieces")
 	for seed := range uint64(20) {
@@ -136,8 +136,9 @@ func TestFollowerReadsWhatAppearsInPieces(t *testing.T) {
 	}
 }
 
-// A line that was cut off waits for its end, which never comes when the writer
-// was killed: who resumes the run cuts it and writes on, maybe as many bytes.
+// A follower waits for the rest of a line that was cut off. If the writer was killed, the rest
+// never comes: the process that resumes the run removes the line and continues, maybe with as many
+// bytes.
 func TestFollowerAndARunThatIsKilledAndResumed(t *testing.T) {
 	for name, end := range map[string]string{"half a line": `{"time":"2026-01-0`, "zeros": "\x00\x00",
 		"more than the next line": `{"start":"` + strings.Repeat("x", 3*piece),
@@ -179,7 +180,7 @@ func TestFollowerAndARunThatIsKilledAndResumed(t *testing.T) {
 	}
 }
 
-// The same with processes: one writes and is killed at whatever instant.
+// The same with processes: the writer is killed at a random instant.
 func TestFollowerOfAnotherProcess(t *testing.T) {
 	tier.Slow(t, "starts a process")
 	dir := filepath.Join(t.TempDir(), "run")
@@ -205,7 +206,7 @@ func TestFollowerOfAnotherProcess(t *testing.T) {
 		}
 	}
 	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait() // killed, as told
+	_ = cmd.Wait() // killed on purpose
 	if !f.Over() {
 		t.Error("not over when the writer is dead")
 	}
@@ -216,12 +217,12 @@ func TestFollowerOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// What has gathered comes in pieces, in bounded memory.
+// A backlog is read in pieces, in bounded memory.
 func TestFollowerTakesABacklogInPieces(t *testing.T) {
 	tier.Slow(t, "reads a large run")
 	dir := bare(t)
 	appendTo(t, dir, IntervalsFile, strings.Repeat(numbered(40_000), 4))
-	appendTo(t, dir, EventsFile, strings.Repeat(" \n", perPoll)) // nothing in them, but no end either
+	appendTo(t, dir, EventsFile, strings.Repeat(" \n", perPoll)) // empty lines, in large numbers
 	f := follow(t, dir)
 	n, polls := 0, 0
 	for moved := true; moved; polls++ {
@@ -255,7 +256,7 @@ func TestFollowerSaysWhatIsWrong(t *testing.T) {
 		dir := bare(t)
 		appendTo(t, dir, c.file, c.text)
 		f := follow(t, dir)
-		for range 3 { // it stays so
+		for range 3 { // the error persists
 			if _, err := f.Poll(Takers{}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -299,8 +300,8 @@ func TestFollowerWithoutLocks(t *testing.T) {
 	}
 }
 
-// FuzzFollow holds a follower of a file that appears in two pieces against the
-// iterator of the whole.
+// FuzzFollow compares a follower of a file that appears in two pieces with the iterator of the
+// whole file.
 func FuzzFollow(f *testing.F) {
 	f.Add([]byte(numbered(3)), 70)
 	f.Add(bytes.Join([][]byte{line(f, testInterval(1)), line(f, testInterval(2)), []byte(`{"start":`)}, []byte("\n")), 100)
@@ -312,7 +313,7 @@ func FuzzFollow(f *testing.F) {
 		n, m := 0, 0
 		count := Takers{Interval: func(*measure.Interval) { m++ }}
 		appendTo(t, dir, IntervalsFile, string(text[:at]))
-		_, _ = follower.Poll(count) // its error stays
+		_, _ = follower.Poll(count) // its error persists
 		appendTo(t, dir, IntervalsFile, string(text[at:]))
 		follower.Over()
 		moved, got := true, error(nil)

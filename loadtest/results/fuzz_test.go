@@ -15,8 +15,8 @@ import (
 	"weir/loadtest/measure"
 )
 
-// FuzzHistogram feeds intervals with histograms whose bytes are damaged inside
-// of their compression: they are refused, or can be used like any other.
+// FuzzHistogram reads intervals with histograms whose compressed content is damaged: they are
+// rejected, or can be used like any other.
 func FuzzHistogram(f *testing.F) {
 	var h measure.Histogram
 	for i := range 100 {
@@ -24,7 +24,7 @@ func FuzzHistogram(f *testing.F) {
 	}
 	inner, cookie := unpack(f, h)
 	f.Add(inner)
-	for _, at := range []int{0, 4, 8, 12, 16, 24, 32} { // the fields of its head
+	for _, at := range []int{0, 4, 8, 12, 16, 24, 32} { // the fields of its header
 		for _, b := range []byte{0x00, 0x7f, 0x80, 0xff} {
 			bad := bytes.Clone(inner)
 			bad[at] = b
@@ -53,7 +53,7 @@ func FuzzHistogram(f *testing.F) {
 	})
 }
 
-// unpack returns what lies inside of h's compression, and the mark before it.
+// unpack returns the uncompressed content of h's encoding, and the cookie before it.
 func unpack(f *testing.F, h measure.Histogram) (inner, cookie []byte) {
 	b, err := json.Marshal(h)
 	require.NoError(f, err)

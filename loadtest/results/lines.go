@@ -12,17 +12,17 @@ import (
 	"path/filepath"
 )
 
-// longest is the longest line that is read, in bytes. A sample of a machine
-// with a thousand disks stays far below it.
+// longest is the maximum length of a line, in bytes. A sample of a machine with a thousand disks
+// stays far below it.
 const longest = 16 << 20
 
 func tooLong() error { return fmt.Errorf("line is longer than %d bytes", longest) }
 
-// errStop ends a stream whose lines are not wanted any more.
+// errStop ends a stream whose remaining lines are not used.
 var errStop = errors.New("stop")
 
-// lines yields each line of path as a new T that check finds possible. A file
-// that is missing has no lines. A last line that has no end and is not whole is left out.
+// lines yields each line of path as a new T that check accepts. A missing file has no lines. A last
+// line that is neither terminated nor complete is left out.
 func lines[T any](path string, check func(*T) error) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		read := reader(func(line []byte, v *T) error {
@@ -41,8 +41,8 @@ func lines[T any](path string, check func(*T) error) iter.Seq2[*T, error] {
 	}
 }
 
-// decode reads one line. A histogram of impossible shape makes the decoder
-// that reads it panic; that is turned into the error that it should be.
+// decode decodes one line. A histogram of impossible shape makes its decoder panic; the panic is
+// converted to an error.
 func decode(line []byte, v any) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -55,7 +55,7 @@ func decode(line []byte, v any) (err error) {
 	return nil
 }
 
-// torn describes the end of path if it is not the end of a line, else "".
+// torn returns a description of the end of path if it is not the end of a line, else "".
 func torn(path string) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,8 +72,8 @@ func torn(path string) (string, error) {
 	return fmt.Sprintf("%s: the last line is not whole (%d bytes of it) and was left out", filepath.Base(path), len(tail)), nil
 }
 
-// lastLine returns what follows f's last newline, the longest line at most, and
-// where it begins.
+// lastLine returns the text after f's last newline, up to the length of the longest line, and its
+// position.
 func lastLine(f *os.File) (at int64, text []byte, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -97,7 +97,7 @@ func lastLine(f *os.File) (at int64, text []byte, err error) {
 	return at, text, err
 }
 
-// cutTail removes what follows f's last newline.
+// cutTail removes the text after f's last newline.
 func cutTail(f *os.File) error {
 	at, text, err := lastLine(f)
 	if err != nil || len(text) == 0 {

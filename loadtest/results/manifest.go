@@ -13,9 +13,8 @@ import (
 	"weir/internal/lock"
 )
 
-// A Manifest lists what a run creates on its target, so that it removes that
-// and nothing else, also after it was killed. Its methods may be called by
-// several goroutines at once.
+// A Manifest lists the files that a run creates on its target, so that the run removes only these,
+// even after it was killed. Its methods are safe for concurrent use.
 type Manifest struct {
 	f       *os.File
 	buffers sync.Pool // of *[]byte
@@ -25,12 +24,11 @@ type Manifest struct {
 type Made struct {
 	Path string // as in storage.Op: below the target, unescaped
 	Size int64  // bytes
-	Seed uint64 // which content, as package content makes it
+	Seed uint64 // the content, as package content generates it
 }
 
-// OpenManifest opens the manifest of run directory dir, a new one if there is
-// none yet. A line that a killed run left unfinished is cut off: what it was to
-// announce was never created.
+// OpenManifest opens the manifest of run directory dir, and creates it if necessary. A line that a
+// killed run left unfinished is cut off: its file was never created.
 func OpenManifest(dir string) (*Manifest, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("results: %w", err)
@@ -42,14 +40,14 @@ func OpenManifest(dir string) (*Manifest, error) {
 	if err := cutTail(f); err != nil {
 		return nil, fmt.Errorf("results: %w", errors.Join(err, f.Close()))
 	}
-	_ = lock.TryShared(f) // Resume waits until the last of a killed run's processes is gone
+	_ = lock.TryShared(f) // Resume waits until all processes of a killed run have ended
 	m := &Manifest{f: f}
 	m.buffers.New = func() any { b := make([]byte, 0, 256); return &b }
 	return m, nil
 }
 
-// Created notes that path is about to be created. It is called before the
-// creation; when it returns nil, the line is with the kernel.
+// Created records that path is about to be created. It is called before the creation; after it has
+// returned nil, the kernel has the line.
 func (m *Manifest) Created(path string, size int64, seed uint64) error {
 	b := m.buffers.Get().(*[]byte)
 	defer m.buffers.Put(b)
@@ -60,7 +58,7 @@ func (m *Manifest) Created(path string, size int64, seed uint64) error {
 	return m.write(*b)
 }
 
-// Removed notes that path is gone. It is called after the removal.
+// Removed records that path was removed. It is called after the removal.
 func (m *Manifest) Removed(path string) error {
 	b := m.buffers.Get().(*[]byte)
 	defer m.buffers.Put(b)
@@ -68,7 +66,7 @@ func (m *Manifest) Removed(path string) error {
 	return m.write(*b)
 }
 
-// write needs no lock: the kernel appends each write whole.
+// write needs no lock: the kernel appends each write atomically.
 func (m *Manifest) write(line []byte) error {
 	if _, err := m.f.Write(line); err != nil {
 		return fmt.Errorf("results: %w", err)
@@ -76,17 +74,17 @@ func (m *Manifest) write(line []byte) error {
 	return nil
 }
 
-// appendPath writes path as JSON. A path that is no UTF-8 would not survive
-// that, so it is written as base64 under another key.
+// appendPath writes path as JSON. JSON cannot represent a path that is not UTF-8, so such a path is
+// written as base64 under another key.
 func appendPath(b []byte, path string) []byte {
 	if !utf8.ValidString(path) {
-		raw, _ := json.Marshal([]byte(path)) // bytes always can
+		raw, _ := json.Marshal([]byte(path)) // never fails for bytes
 		return append(append(b, `"path_base64":`...), raw...)
 	}
 	b = append(b, `"path":`...)
 	for i := range len(path) {
 		if c := path[i]; c < ' ' || c == '"' || c == '\\' || c == 0x7f {
-			quoted, _ := json.Marshal(path) // strings always can
+			quoted, _ := json.Marshal(path) // never fails for strings
 			return append(b, quoted...)
 		}
 	}
@@ -95,7 +93,7 @@ func appendPath(b []byte, path string) []byte {
 
 // manifestLine is one line of the manifest.
 type manifestLine struct {
-	Op   string  `json:"op"` // create, remove
+	Op   string  `json:"op"` // create or remove
 	Path *string `json:"path,omitempty"`
 	Raw  []byte  `json:"path_base64,omitempty"`
 	Size int64   `json:"size_bytes,omitempty"`
@@ -109,11 +107,11 @@ func (l *manifestLine) check() error {
 	return nil
 }
 
-// Left returns what was created (or was about to be) and not removed, in the
-// order of creation. Some of it may not exist: the run was killed in between.
+// Left returns the files that were created (or about to be created) and not removed, in the order
+// of creation. Some of them may not exist: the run may have been killed before the creation.
 func (m *Manifest) Left() ([]Made, error) {
 	var made []Made
-	index := map[string]int{} // path: place in made, plus one
+	index := map[string]int{} // path: index in made, plus one
 	for l, err := range lines(m.f.Name(), (*manifestLine).check) {
 		if err != nil {
 			return nil, err
@@ -138,7 +136,7 @@ func (m *Manifest) Left() ([]Made, error) {
 	return left, nil
 }
 
-// Close brings the manifest to the disk and closes it.
+// Close syncs the manifest to the disk and closes it.
 func (m *Manifest) Close() error {
 	if err := errors.Join(m.f.Sync(), m.f.Close()); err != nil {
 		return fmt.Errorf("results: %w", err)

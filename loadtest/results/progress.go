@@ -6,31 +6,31 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A Progress is how far a run came, all its parts together.
+// A Progress describes the part of a run that was completed, over all parts of a resumed run.
 type Progress struct {
 	Steps []Begun
-	Last  int             // largest number of a step, 0 if none began
+	Last  int             // largest number of a step, 0 if no step began
 	Spent time.Duration   // of all phases, summed
-	Done  int64           // operations that ended well
+	Done  int64           // operations that succeeded
 	Moved int64           // payload bytes
-	Ended *measure.Ending // nil: the run was killed, or goes on
+	Ended *measure.Ending // nil: the run was killed, or is active
 }
 
 // A Begun is a step that began.
 type Begun struct {
 	Number   int
-	Duration time.Duration // as measured
-	Want     time.Duration // as planned
-	Passed   bool          // the next step, or the run's own end, came without a break
+	Duration time.Duration // measured
+	Want     time.Duration // planned
+	Passed   bool          // the next step, or the run's own end, followed without an interruption
 }
 
-// Whole reports whether the step was held for as long as it was to be; what the
-// last second was still to bring when a run was interrupted is not missed.
+// Whole reports whether the step was held for its planned duration. The incomplete last second of
+// an interrupted run is tolerated.
 func (b Begun) Whole() bool {
 	return b.Duration > 0 && float64(b.Duration) >= 0.95*float64(b.Want)-0.05*float64(time.Second)
 }
 
-// Progress reads how far the run came. A damaged line is an error.
+// Progress reads the progress of the run. A damaged line is an error.
 func (r *Run) Progress() (*Progress, error) {
 	p := &Progress{}
 	resumed := false
@@ -58,7 +58,7 @@ func (r *Run) Progress() (*Progress, error) {
 			resumed = true
 		case measure.EventEnd:
 			if n := len(p.Steps); n > 0 && e.Ending().Outcome == measure.Complete {
-				p.Steps[n-1].Passed = true // its jobs may have been done before its measurement time was over
+				p.Steps[n-1].Passed = true // its jobs may have ended before its measurement time was over
 			}
 		}
 	}
@@ -66,8 +66,8 @@ func (r *Run) Progress() (*Progress, error) {
 	return p, p.count(r)
 }
 
-// Ending reads how the run ended, nil if it goes on or was killed. A damaged line
-// is an error.
+// Ending reads the end of the run. It returns nil if the run is active or was killed. A damaged
+// line is an error.
 func (r *Run) Ending() (*measure.Ending, error) {
 	var end measure.EndTracker
 	for e, err := range r.Events() {
@@ -106,9 +106,8 @@ func (p *Progress) count(r *Run) error {
 	return nil
 }
 
-// Left returns which of the plan's steps are still to be held, as the place of
-// the first one in the plan, and the number of the step that was broken off, 0
-// if none was.
+// Left returns the remaining part of the plan: first is the index in the plan of the first step to
+// be held, broken is the number of the interrupted step, or 0 if no step was interrupted.
 func (p *Progress) Left() (first, broken int) {
 	for i, s := range p.Steps {
 		switch {

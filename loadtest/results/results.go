@@ -1,5 +1,5 @@
-// Package results keeps a run directory: written once while the run goes on,
-// append-only, read by everything after it, also when the run was cut off.
+// Package results reads and writes a run directory: it is written once during the run, append-only,
+// and read by everything after it, also if the run was interrupted.
 //
 // The format is public and versioned; docs/results.md is its specification.
 package results
@@ -20,36 +20,35 @@ import (
 
 // Names of the files in a run directory.
 const (
-	PlanFile      = "plan.json"       // what was asked for
-	AboutFile     = "about.json"      // by whom, when and where it was done
-	IntervalsFile = "intervals.jsonl" // what the clients saw, second by second
-	HostsFile     = "hosts.jsonl"     // what the hosts went through, second by second
-	EventsFile    = "events.jsonl"    // what happened once
-	ManifestFile  = "manifest.jsonl"  // what the run created on the target
-	TransfersFile = "transfers.jsonl" // what was copied between sites, attempt by attempt
+	PlanFile      = "plan.json"       // the plan
+	AboutFile     = "about.json"      // the program, the time and the machine
+	IntervalsFile = "intervals.jsonl" // measurements of the clients, per second
+	HostsFile     = "hosts.jsonl"     // samples of the hosts, per second
+	EventsFile    = "events.jsonl"    // single events
+	ManifestFile  = "manifest.jsonl"  // files created on the target
+	TransfersFile = "transfers.jsonl" // copies between sites, one line per attempt
 
-	FindingsFile     = "findings.json" // made from the files above, like all that follow
+	FindingsFile     = "findings.json" // computed from the files above, like all that follow
 	CurveFile        = "curve.csv"
 	IntervalsCSVFile = "intervals.csv"
 	HostsCSVFile     = "hosts.csv"
-	BackendsCSVFile  = "backends.csv" // of runs in which several servers shared the load
+	BackendsCSVFile  = "backends.csv" // of runs with several servers that shared the load
 	ReportFile       = "report.html"
 )
 
-// FormatVersion is the version of the run directory's format that this
-// program writes and reads.
+// FormatVersion is the version of the run directory's format that this program writes and reads.
 const FormatVersion = 3
 
-// A Run is a run directory that is read: of a run that is over, was broken
-// off, or still goes on. It holds no open file; each iterator opens its own.
+// A Run is a run directory opened for reading: the run may be over, interrupted, or still active.
+// It holds no open file; each iterator opens its own.
 type Run struct {
 	Dir   string
 	Plan  *scenario.Plan
 	About About
-	Torn  []string // a sentence for each file whose last line is not whole; the line is left out
+	Torn  []string // a sentence for each file whose last line is incomplete; the line is left out
 
-	// GoesOn is set by a caller who knows that the run is being written: what is
-	// still to come is not missing then.
+	// GoesOn is set by a caller if the run is still being written. The rest of the run then does
+	// not count as missing.
 	GoesOn bool
 }
 
@@ -59,8 +58,8 @@ func IsRun(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Open reads what dir is about. It refuses a folder that is no run directory
-// and one in another version of the format.
+// Open reads the description and the plan of dir. It returns an error if dir is not a run
+// directory, or has another version of the format.
 func Open(dir string) (*Run, error) {
 	r := &Run{Dir: dir, Plan: &scenario.Plan{}}
 	if err := onlyFiles(dir); err != nil {
@@ -90,7 +89,7 @@ func Open(dir string) (*Run, error) {
 	return r, nil
 }
 
-// onlyFiles refuses what would be opened and never end, such as a pipe.
+// onlyFiles returns an error for files that cannot be read to an end, such as a pipe.
 func onlyFiles(dir string) error {
 	for _, name := range []string{AboutFile, PlanFile, IntervalsFile, HostsFile, EventsFile, ManifestFile, TransfersFile} {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -116,8 +115,8 @@ func readJSON(dir, name string, v any) error {
 	return nil
 }
 
-// Intervals yields the lines of intervals.jsonl in their order, each a new
-// value. An error, which names file and line, ends it.
+// Intervals yields the lines of intervals.jsonl in their order, each as a new value. An error,
+// which contains file and line, ends the iteration.
 func (r *Run) Intervals() iter.Seq2[*measure.Interval, error] {
 	return lines(filepath.Join(r.Dir, IntervalsFile), checkInterval)
 }
@@ -132,8 +131,7 @@ func (r *Run) Events() iter.Seq2[*measure.Event, error] {
 	return lines(filepath.Join(r.Dir, EventsFile), func(*measure.Event) error { return nil })
 }
 
-// Transfers yields the lines of transfers.jsonl as Intervals does. Most runs have
-// none.
+// Transfers yields the lines of transfers.jsonl as Intervals does. Most runs have no such file.
 func (r *Run) Transfers() iter.Seq2[*Transfer, error] {
 	return lines(filepath.Join(r.Dir, TransfersFile), checkTransfer)
 }

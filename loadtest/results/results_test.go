@@ -196,7 +196,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// put writes text into dir, nothing if it is empty.
+// put writes text into dir, unless text is empty.
 func put(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if text == "" {

@@ -13,16 +13,16 @@ import (
 	"weir/internal/redact"
 )
 
-// ErrBusy tells that a run directory is being written by another process.
+// ErrBusy is the error for a run directory that another process is writing.
 var ErrBusy = errors.New("another process is writing this run")
 
-// Resume opens the run directory dir, whose run was interrupted, to go on
-// writing. It refuses what Open refuses, and with ErrBusy a run that a live
-// process still writes. A last line that is not whole is cut off; nothing else
-// is changed. It waits up to ten seconds for workers of a killed run to end.
+// Resume opens the run directory dir, whose run was interrupted, to continue writing. It returns
+// the errors of Open, and ErrBusy for a run that a live process is still writing. An incomplete
+// last line is cut off; nothing else is changed. It waits up to ten seconds for workers of a killed
+// run to end.
 //
-// The caller tells with an event "resume" that the run goes on, and which step
-// was broken off; see [Run.Progress].
+// The caller writes an event "resume", which records that the run continues and which step was
+// interrupted; see [Run.Progress].
 func Resume(dir string) (*Writer, *Run, error) {
 	run, err := Open(dir)
 	if err != nil {
@@ -60,15 +60,15 @@ func (w *Writer) reopen() (err error) {
 	}
 	if err != nil {
 		for _, l := range []*lineFile{w.intervals, w.hosts, w.events} {
-			_ = l.f.Close() // the first error says more
+			_ = l.f.Close() // the first error is more helpful
 		}
 	}
 	return err
 }
 
-// taken locks f as its only user and returns true if somebody else has it.
-// Where there are no locks (some network file systems) there is none. Followers
-// have the lock for an instant when they ask who has it: that is waited for.
+// taken locks f exclusively. It returns true if another process holds the lock. If there are no
+// locks (some network file systems), it returns false. Followers hold the lock for an instant to
+// test it; taken waits for them.
 func taken(f *os.File) bool {
 	for range 20 {
 		if !errors.Is(lock.Alone(f), lock.ErrTaken) {
@@ -79,8 +79,8 @@ func taken(f *os.File) bool {
 	return true
 }
 
-// mend makes f end with a line's end: a last line that is whole is ended, one
-// that is not is cut off. It returns f's size.
+// mend makes f end with a newline: a complete last line is terminated, an incomplete last line is
+// cut off. It returns f's size.
 func mend(f *os.File) (int64, error) {
 	at, text, err := lastLine(f)
 	if err != nil || len(text) == 0 {
@@ -93,8 +93,8 @@ func mend(f *os.File) (int64, error) {
 	return at, f.Truncate(at)
 }
 
-// unattended waits until no process has the manifest at path open any more: workers
-// of a run that was killed notice that a moment later.
+// unattended waits until no process has the manifest at path open any more: workers of a run that
+// was killed detect that with a small delay.
 func unattended(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

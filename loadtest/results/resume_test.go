@@ -16,7 +16,7 @@ import (
 	"weir/monitor"
 )
 
-// endAll writes text behind the end of each file that grows.
+// endAll appends text to each file that grows.
 func endAll(t *testing.T, dir, text string) {
 	t.Helper()
 	for _, name := range []string{IntervalsFile, HostsFile, EventsFile} {
@@ -60,7 +60,7 @@ func TestResumeCutsOnlyWhatIsTorn(t *testing.T) {
 	}
 }
 
-// A run that a live process writes is left alone, also by a process that resumes it.
+// A run that a live process writes is not changed, also not by a process that resumes it.
 func TestResumeRefusesARunThatIsWritten(t *testing.T) {
 	w, dir := create(t)
 	if _, _, err := Resume(dir); !errors.Is(err, ErrBusy) {
@@ -78,7 +78,7 @@ func TestResumeRefusesARunThatIsWritten(t *testing.T) {
 	}
 }
 
-// part writes the hold of a step, whole or not, second by second.
+// part writes the hold of a step, complete or not, second by second.
 func part(t *testing.T, w *Writer, at *int, step, seconds int, want float64) {
 	t.Helper()
 	require.NoError(t, w.Event(measure.Event{Kind: measure.EventStep, Step: step, Duration: want}))
@@ -92,8 +92,8 @@ func part(t *testing.T, w *Writer, at *int, step, seconds int, want float64) {
 	}
 }
 
-// A step whose jobs were done before its measurement time was over is not held again
-// when the run came to its end.
+// A step whose jobs ended before its measurement time was over is not held again if the run was
+// completed.
 func TestAStepThatEndedWithItsJobsIsOver(t *testing.T) {
 	for end, want := range map[measure.Ending]int{measure.Completed(): 1, measure.InterruptedBy("SIGINT"): 0} {
 		plan := testPlan()
@@ -128,7 +128,7 @@ func TestProgressTellsWhereARunStopped(t *testing.T) {
 		"all":                   {[][]held{{{1, 5, 5}, {2, 5, 5}, {3, 5, 5}}}, 3, 0},
 		"again":                 {[][]held{{{1, 5, 5}, {2, 3, 5}}, {{4, 5, 5}}}, 2, 0},
 		"again and again":       {[][]held{{{1, 5, 5}, {2, 3, 5}}, {{4, 1, 5}}, {{5, 5, 5}, {6, 2, 5}}}, 2, 6},
-		"a hold that was short": {[][]held{{{1, 4, 5}, {2, 5, 5}}}, 2, 0}, // it was over all the same
+		"a hold that was short": {[][]held{{{1, 4, 5}, {2, 5, 5}}}, 2, 0}, // it was over nevertheless
 		"an older run":          {[][]held{{{1, 5, 0}, {2, 4, 0}}}, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,8 +12,9 @@ import (
 	"weir/internal/require"
 )
 
-// TestStalledDisk: a file that takes nothing, as on a disk that is full of other writes, holds nobody up for longer than
-// diskPatience, and has all lines in their order in the end.
+// TestStalledDisk checks that a file that accepts nothing, as on a disk that is full of other
+// writes, does not delay callers for longer than diskPatience, and has all lines in their order in
+// the end.
 func TestStalledDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -25,7 +26,7 @@ func TestStalledDisk(t *testing.T) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	require.NoError(t, err)
 	l := linesOf(f)
-	const lines = 1000 // of 1 KiB: the pipe takes 64
+	const lines = 1000 // of 1 KiB: the pipe holds 64
 	line := func(i int) []byte { return fmt.Appendf(nil, "%1023d\n", i) }
 	longest := time.Duration(0)
 	for i := range lines {
@@ -42,7 +43,7 @@ func TestStalledDisk(t *testing.T) {
 			t.Fatalf("line %d is %q, %v", i, bytes.TrimSpace(got[:n]), err)
 		}
 	}
-	_ = l.close() // a pipe has nothing to sync
+	_ = l.close() // a pipe does not support sync
 	if l.append(line(0)) == nil {
 		t.Error("a closed file takes lines")
 	}

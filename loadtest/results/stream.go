@@ -15,17 +15,17 @@ import (
 	"weir/monitor"
 )
 
-// EachInterval calls take with each line of intervals.jsonl in its order, and
-// with what render makes of it. Lines are decoded and rendered on all cores
-// ahead of take: render is called by several goroutines at once and appends to
-// out; take is called by the caller's. Both must not keep iv, nor take row:
-// their memory is used again. render may be nil. Memory does not grow with the
-// file. An error, which names file and line if it is the file's, ends it.
+// EachInterval calls take with each line of intervals.jsonl in order, and with the row that render
+// returns for it. Lines are decoded and rendered on all cores in advance: render is called by
+// several goroutines at once and appends to out; take is called by the caller's goroutine. render
+// and take must not keep iv, and take must not keep row: their memory is reused. render may be nil.
+// Memory does not grow with the file. An error ends the iteration; it contains file and line if the
+// file is damaged.
 func (r *Run) EachInterval(render func(out []byte, iv *measure.Interval) []byte, take func(iv *measure.Interval, row []byte) error) error {
 	return stream(filepath.Join(r.Dir, IntervalsFile), readIntervals, render, take)
 }
 
-// EachSample does for hosts.jsonl what EachInterval does.
+// EachSample is like EachInterval, for hosts.jsonl.
 func (r *Run) EachSample(render func(out []byte, s *monitor.Sample) []byte, take func(s *monitor.Sample, row []byte) error) error {
 	var row func(out []byte, h *host) []byte
 	if render != nil {
@@ -34,10 +34,10 @@ func (r *Run) EachSample(render func(out []byte, s *monitor.Sample) []byte, take
 	return stream(filepath.Join(r.Dir, HostsFile), readSamples, row, func(h *host, row []byte) error { return take(&h.Sample, row) })
 }
 
-// A lineReader fills v from a line. whole is false if the line is no JSON of a T.
+// A lineReader fills v from a line. whole is false if the line is not JSON of a T.
 type lineReader[T any] func(line []byte, v *T) (whole bool, err error)
 
-// reader returns what reads lines with decode and refuses values that check finds impossible.
+// reader returns a lineReader that uses decode, and returns an error for values that check rejects.
 func reader[T any](decode func(line []byte, v *T) error, check func(*T) error) lineReader[T] {
 	return func(line []byte, v *T) (whole bool, err error) {
 		if err := decode(line, v); err != nil {
@@ -62,22 +62,22 @@ func readEvents() lineReader[measure.Event] {
 	}, func(*measure.Event) error { return nil })
 }
 
-// piece is how many bytes of lines are handed from one goroutine to another.
+// piece is the number of bytes of lines that goroutines pass to each other.
 const piece = 128 << 10
 
-// A batch is a piece of a file on its way: its text, and what was read from it.
+// A batch is a piece of a file in progress: its text, and the values decoded from it.
 type batch[T any] struct {
 	text   []byte
 	values []T
-	ends   []int // of each value's row in rows
+	ends   []int // end of each value's row in rows
 	rows   []byte
-	n      int   // values that are good
-	lines  int   // that were read, empty ones among them
-	err    error // of the line after the last good one
+	n      int   // valid values
+	lines  int   // lines that were read, including empty lines
+	err    error // of the line after the last valid line
 	ready  chan struct{}
 }
 
-// decode fills b's values from its text, and b's rows with what render makes of them.
+// decode fills b's values from its text, and b's rows with the results of render.
 func (b *batch[T]) decode(read lineReader[T], render func(out []byte, v *T) []byte) {
 	b.n, b.lines, b.rows, b.ends, b.err = 0, 0, b.rows[:0], b.ends[:0], nil
 	for rest := b.text; len(rest) > 0; {
@@ -92,7 +92,7 @@ func (b *batch[T]) decode(read lineReader[T], render func(out []byte, v *T) []by
 		}
 		whole, err := read(line, &b.values[b.n])
 		if err != nil && !ended && !whole {
-			return // the line that was in the making when the writer died
+			return // the incomplete last line of a writer that died
 		}
 		if err != nil {
 			b.err = err
@@ -105,9 +105,9 @@ func (b *batch[T]) decode(read lineReader[T], render func(out []byte, v *T) []by
 	}
 }
 
-// stream reads path, decodes its lines on all cores and gives them to take in
-// their order, with what render, which may be nil, makes of them. Each goroutine
-// has a reader of its own. A file that is missing has no lines.
+// stream reads path, decodes its lines on all cores and passes them to take in order, with the
+// results of render, which may be nil. Each goroutine has its own reader. A missing file has no
+// lines.
 func stream[T any](path string, reader func() lineReader[T], render func(out []byte, v *T) []byte,
 	take func(v *T, row []byte) error) error {
 	file, err := os.Open(path)
@@ -144,7 +144,7 @@ func stream[T any](path string, reader func() lineReader[T], render func(out []b
 			select {
 			case b := <-free:
 				b.text = append(b.text[:0], text...)
-				work <- b // there is room for all there are
+				work <- b // there is room for all batches
 				order <- b
 				return true
 			case <-stop:
@@ -169,7 +169,7 @@ func stream[T any](path string, reader func() lineReader[T], render func(out []b
 	return nil
 }
 
-// give hands b's values to take.
+// give passes b's values to take.
 func (b *batch[T]) give(take func(v *T, row []byte) error) error {
 	from := 0
 	for i := range b.n {
@@ -181,8 +181,8 @@ func (b *batch[T]) give(take func(v *T, row []byte) error) error {
 	return nil
 }
 
-// cut calls give with r's content in pieces that end where lines end, but for
-// the last, until give returns false.
+// cut calls give with r's content in pieces that end at line ends, except for the last piece, until
+// give returns false.
 func cut(r io.Reader, give func(text []byte) bool) error {
 	buf := make([]byte, 0, 2*piece)
 	for {

@@ -16,7 +16,7 @@ import (
 	"weir/monitor"
 )
 
-// runWith is a run whose intervals and samples are these texts.
+// runWith returns a run with the given texts as intervals and samples.
 func runWith(t testing.TB, intervals, hosts string) *Run {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// Many pieces on many cores come in the order of the file, each with its row.
+// Pieces that are decoded on many cores arrive in the order of the file, each with its row.
 func TestStreamKeepsTheOrder(t *testing.T) {
 	const lines = 40_000 // about fifteen pieces
 	run := runWith(t, numbered(lines), "")
@@ -66,7 +66,7 @@ func TestStreamEndsEarly(t *testing.T) {
 	if !errors.Is(err, enough) || n != 12_345 {
 		t.Errorf("%d lines, %v", n, err)
 	}
-	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; { // those that are ending count as well
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; { // including goroutines about to end
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines are left", runtime.NumGoroutine()-before)
 		}
@@ -74,7 +74,7 @@ func TestStreamEndsEarly(t *testing.T) {
 	}
 }
 
-// What a stream says of a file is what the iterator says of it.
+// A stream and an iterator of the same file return the same lines and errors.
 func TestStreamAndIteratorAgree(t *testing.T) {
 	good, bad := `{"start":"2026-01-01T00:00:00Z","done":1}`, `{"start":"2026-01-01T00:00:00Z","done":-1}`
 	long := `{"start":"2026-01-01T00:00:00Z","server":"` + strings.Repeat("x", 3*piece) + `"}`
@@ -108,7 +108,7 @@ func TestStreamAndIteratorAgree(t *testing.T) {
 	}
 }
 
-// FuzzStream holds the stream against the iterator on damaged files.
+// FuzzStream compares the stream with the iterator on damaged files.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(numbered(3)))
 	f.Add(bytes.Join([][]byte{line(f, filled[measure.Interval]()), line(f, testInterval(1)), []byte(`{"start":`)}, []byte("\n")))

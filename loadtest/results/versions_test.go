@@ -9,7 +9,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// The page that specifies the formats names their versions.
+// The specification of the formats contains their versions.
 func TestDocumentedVersions(t *testing.T) {
 	page := require.File(t, "../../docs/results.md")
 	for what, version := range map[string]int{"version of the run directory's format": FormatVersion,

@@ -21,26 +21,25 @@ import (
 	"weir/monitor"
 )
 
-// A Writer fills a run directory while a run goes on. Every line reaches the
-// kernel before the call that brings it returns, so a killed process loses
-// nothing that was handed over, unless the disk takes nothing for 0.2 s: then lines wait for it in memory. It is a measure.Sink and takes
-// the hosts' samples; its methods may be called by several goroutines at once.
+// A Writer writes a run directory during a run. Every line reaches the kernel before its call
+// returns, so a killed process loses no line, unless the disk accepts nothing for 0.2 s: then lines
+// wait in memory. It is a measure.Sink and accepts the hosts' samples; its methods are safe for
+// concurrent use, except Transfer.
 type Writer struct {
 	dir       string
 	about     About
-	secrets   *redact.Values // of the plan; nil: none are known
+	secrets   *redact.Values // of the plan; nil: no secrets are known
 	intervals *lineFile
 	hosts     *lineFile
 	events    *lineFile
-	transfers *lineFile // nil: none was written yet
+	transfers *lineFile // nil: no transfer was written yet
 }
 
 var _ measure.Sink = (*Writer)(nil)
 
-// Create makes dir, with its parents, a run directory: about.json and
-// plan.json are whole and on disk when it returns, without the secrets in URLs, which no
-// text of an event repeats either. It refuses a folder that
-// holds a run already or anything else that is not a run's own.
+// Create makes dir, with its parents, a run directory: about.json and plan.json are complete and on
+// disk when it returns, without the secrets in URLs, which texts of events do not contain either.
+// It returns an error if the folder already contains a run, or files that do not belong to a run.
 func Create(dir string, plan *scenario.Plan, about About) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("results: %w", err)
@@ -63,7 +62,7 @@ func (w *Writer) begin(plan *scenario.Plan) error {
 	if err := w.grow(newLineFile); err != nil {
 		return err
 	}
-	// The plan makes the folder a run directory, so the lock must be there before it.
+	// The plan makes the folder a run directory, so the lock must exist before it.
 	recorded := *plan
 	recorded.Version = scenario.PlanVersion
 	err := writeOnce(w.dir, PlanFile, indented(&recorded))
@@ -73,8 +72,8 @@ func (w *Writer) begin(plan *scenario.Plan) error {
 	return err
 }
 
-// grow opens the files that grow, each as open does, and locks the first. Its
-// error is open's; then none of them is open.
+// grow opens the files that grow with open, and locks the first file. It returns open's error; then
+// all files are closed.
 func (w *Writer) grow(open func(path string) (*lineFile, error)) (err error) {
 	var opened []*lineFile
 	for _, name := range []string{IntervalsFile, HostsFile, EventsFile} {
@@ -87,7 +86,7 @@ func (w *Writer) grow(open func(path string) (*lineFile, error)) (err error) {
 		}
 		if err != nil {
 			for _, o := range opened {
-				_ = o.f.Close() // nothing was written; the first error says more
+				_ = o.f.Close() // nothing was written; the first error is more helpful
 			}
 			return err
 		}
@@ -96,8 +95,8 @@ func (w *Writer) grow(open func(path string) (*lineFile, error)) (err error) {
 	return nil
 }
 
-// fresh reports whether a run may be written into dir. Only a manifest may be
-// there before: files can be made on the target before the run begins.
+// fresh returns an error unless a run may be written into dir. Only a manifest may exist already:
+// files can be made on the target before the run begins.
 func fresh(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -124,14 +123,14 @@ func indented(v any) func(io.Writer) error {
 	}
 }
 
-// Hide has no event repeat the secrets of these addresses: of a run that is resumed, whose
-// plan.json does not have them.
+// Hide removes the secrets of these addresses from events: for a resumed run, whose plan.json does
+// not contain them.
 func (w *Writer) Hide(addresses ...string) { w.secrets.Learn(addresses...) }
 
 // Dir returns the run directory's path.
 func (w *Writer) Dir() string { return w.dir }
 
-// About returns what about.json holds.
+// About returns the content of about.json.
 func (w *Writer) About() About { return w.about }
 
 // Interval appends iv to intervals.jsonl.
@@ -153,8 +152,8 @@ func (w *Writer) Event(e measure.Event) error {
 	return appendJSON(w.events, e)
 }
 
-// Transfer appends t to transfers.jsonl, which is made with the first. It is for one
-// goroutine at a time.
+// Transfer appends t to transfers.jsonl, which is created with the first transfer. It must not be
+// called concurrently.
 func (w *Writer) Transfer(t *Transfer) (err error) {
 	if w.transfers == nil {
 		if w.transfers, err = newLineFile(filepath.Join(w.dir, TransfersFile)); err != nil {
@@ -166,7 +165,7 @@ func (w *Writer) Transfer(t *Transfer) (err error) {
 
 func appendJSON(l *lineFile, v any) error {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b) // ends the line as well
+	enc := json.NewEncoder(&b) // also terminates the line
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("results: %s: %w", l.f.Name(), err)
@@ -174,14 +173,14 @@ func appendJSON(l *lineFile, v any) error {
 	return l.append(b.Bytes())
 }
 
-// Close brings everything to the disk. The Writer can not be used after it.
+// Close syncs everything to the disk. The Writer must not be used after it.
 func (w *Writer) Close() error {
 	err := errors.Join(w.intervals.close(), w.hosts.close(), w.events.close())
 	if w.transfers != nil {
 		err = errors.Join(err, w.transfers.close())
 	}
 	if d, openErr := os.Open(w.dir); openErr == nil {
-		_ = d.Sync() // not every file system can; the files themselves are safe
+		_ = d.Sync() // not every file system supports it; the files themselves are safe
 		_ = d.Close()
 	}
 	if err != nil {
@@ -190,8 +189,8 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// WriteFile writes one of the files that are made after a run, whole or not at
-// all: readers see the old content until the new one is complete on disk.
+// WriteFile writes a file that is made after a run, atomically: readers see the old content until
+// the new content is complete on disk.
 func WriteFile(dir, name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
 		return fmt.Errorf("results: %s is a folder, and a file was to be written", filepath.Join(dir, name))
@@ -202,8 +201,8 @@ func WriteFile(dir, name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// writeOnce is WriteFile for a file that must not exist yet. Its temporary
-// name is the same for everyone, so that of two writers at once one is refused.
+// writeOnce is WriteFile for a file that must not exist yet. Its temporary name is fixed, so that
+// one of two simultaneous writers gets an error.
 func writeOnce(dir, name string, write func(io.Writer) error) error {
 	temp, final := filepath.Join(dir, "."+name+".new"), filepath.Join(dir, name)
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -223,13 +222,13 @@ func writeOnce(dir, name string, write func(io.Writer) error) error {
 		err = os.Rename(temp, final)
 	}
 	if err != nil {
-		_ = os.Remove(temp) // the first error says more
+		_ = os.Remove(temp) // the first error is more helpful
 		return fmt.Errorf("%s: %w", final, err)
 	}
 	return nil
 }
 
-// fill has write fill f and brings it to the disk.
+// fill writes f with write and syncs it to the disk.
 func fill(f *os.File, write func(io.Writer) error) error {
 	b := bufio.NewWriter(f)
 	if err := write(b); err != nil {
@@ -241,32 +240,33 @@ func fill(f *os.File, write func(io.Writer) error) error {
 	return f.Sync()
 }
 
-// A lineFile is a file to which whole lines are appended, one system call each, so that whatever ends the process loses
-// at most the line in the making. A goroutine of its own writes them: a disk that takes nothing for seconds, as one that the load
-// itself fills, must not stop who measures.
+// A lineFile is a file to which complete lines are appended, one system call each, so that a sudden
+// end of the process loses at most the line that is being written. A separate goroutine writes
+// them: a disk that accepts nothing for seconds, for example because the load itself fills it, must
+// not delay the measurement.
 type lineFile struct {
 	f    *os.File
 	size int64 // bytes of whole lines
-	dead error // set once the file's end is not a line's end any more
+	dead error // set if the file no longer ends with a newline
 
 	mu      sync.Mutex
 	changed *sync.Cond // a line was written
 	waiting []waitingLine
-	writing bool  // a goroutine writes them
-	late    bool  // the disk does not take lines in time: callers do not wait for it
-	missed  error // of a line whose caller did not wait
+	writing bool  // a goroutine is writing lines
+	late    bool  // the disk is slow: callers do not wait for it
+	missed  error // error of a line whose caller did not wait
 	closed  bool
 }
 
-// A waitingLine is to be written. done gets the result.
+// A waitingLine is a line to be written. done receives the result.
 type waitingLine struct {
 	text []byte
 	done chan error
 }
 
 const (
-	diskPatience = 200 * time.Millisecond // in which a disk takes a line
-	mostLines    = 1 << 15                // that wait for it
+	diskPatience = 200 * time.Millisecond // maximum time for a line
+	mostLines    = 1 << 15                // maximum number of waiting lines
 )
 
 // newLineFile creates path, which must not exist.
@@ -278,15 +278,15 @@ func newLineFile(path string) (*lineFile, error) {
 	return linesOf(f), nil
 }
 
-// linesOf is a file to whose end lines are appended.
+// linesOf returns a lineFile that appends to f.
 func linesOf(f *os.File) *lineFile {
 	l := &lineFile{f: f}
 	l.changed = sync.NewCond(&l.mu)
 	return l
 }
 
-// append writes line, which ends with a newline. It returns when the file has it or, if that takes long, at once: what
-// goes wrong then is the error of the next call.
+// append writes line, which ends with a newline. It returns when the line is in the file or, if
+// that takes long, immediately: the next call then returns the error.
 func (l *lineFile) append(line []byte) error {
 	w := waitingLine{line, make(chan error, 1)}
 	l.mu.Lock()
@@ -322,7 +322,7 @@ func (l *lineFile) append(line []byte) error {
 	}
 }
 
-// run writes the lines until none waits.
+// run writes the lines until no line waits.
 func (l *lineFile) run() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -342,7 +342,7 @@ func (l *lineFile) run() {
 	l.changed.Broadcast()
 }
 
-// write writes a line. When the disk takes only a part of it, the part is cut off again.
+// write writes a line. If the disk accepts only a part of it, the part is cut off again.
 func (l *lineFile) write(line []byte) error {
 	if l.dead != nil {
 		return l.dead
@@ -352,7 +352,7 @@ func (l *lineFile) write(line []byte) error {
 		l.size += int64(n)
 		return nil
 	}
-	err = fmt.Errorf("results: %w; everything before is kept", err) // a *fs.PathError names the file
+	err = fmt.Errorf("results: %w; everything before is kept", err) // a *fs.PathError has the name
 	if n > 0 {
 		if cut := l.f.Truncate(l.size); cut != nil {
 			l.dead = err

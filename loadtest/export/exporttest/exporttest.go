@@ -1,5 +1,5 @@
-// Package exporttest asks Prometheus and InfluxDB what they know of a run, and
-// holds it against the run directory: for the tests of all that exports.
+// Package exporttest queries Prometheus and InfluxDB for the values of a run, and compares them
+// with the run directory: for the tests of all exports.
 package exporttest
 
 import (
@@ -23,16 +23,16 @@ import (
 	"weir/loadtest/results"
 )
 
-// A Truth is what a run directory says, under the names that the tools have.
+// A Truth has the values of a run directory, under the names used by the tools.
 type Truth struct {
 	Moved, Done map[string]float64 // by server
 	failed      map[string]float64 // by class
 	latencies   float64
-	below       float64 // of them below 0.1 s
+	below       float64 // number of latencies below 0.1 s
 	sum         float64
 	received    float64 // bytes, by all interfaces
 	End         time.Time
-	Disks       bool // there are any
+	Disks       bool // samples have disks
 	Found       *analysis.Findings
 }
 
@@ -71,7 +71,7 @@ func TruthOf(t testing.TB, dir string) Truth {
 	return w
 }
 
-// Get fetches an answer in JSON.
+// Get fetches a response in JSON.
 func Get(t testing.TB, address string, v any) {
 	t.Helper()
 	text := labtest.Get(t, address)
@@ -80,7 +80,7 @@ func Get(t testing.TB, address string, v any) {
 	}
 }
 
-// Ask has Prometheus calculate at a time, and returns values by the given label.
+// Ask evaluates a query in Prometheus at a time, and returns the values by the given label.
 func Ask(t testing.TB, server, query, label string, at time.Time) map[string]float64 {
 	t.Helper()
 	var answer struct {
@@ -101,7 +101,7 @@ func Ask(t testing.TB, server, query, label string, at time.Time) map[string]flo
 	return all
 }
 
-// Prometheus fails t unless a Prometheus server has what w knows.
+// Prometheus fails t unless a Prometheus server has the values of w.
 func Prometheus(t testing.TB, server string, w Truth) {
 	t.Helper()
 	at := w.End.Add(time.Minute)
@@ -127,15 +127,15 @@ func Prometheus(t testing.TB, server string, w Truth) {
 	same("validity", map[string]float64{w.Found.Validity.Status: 1}, Ask(t, server, `last_over_time(weir_validity[1h]) == 1`, "status", at))
 }
 
-// nearly allows for sums in another order.
+// nearly allows for a different order of summation.
 func nearly() cmp.Option {
 	return cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) })
 }
 
-// InfluxDB fails t unless the database weir of an InfluxDB server has what w knows.
+// InfluxDB fails t unless the database weir of an InfluxDB server has the values of w.
 func InfluxDB(t testing.TB, server string, w Truth) {
 	t.Helper()
-	tag := strings.NewReplacer("\\", "/", "\n", " ") // what the protocol cannot say
+	tag := strings.NewReplacer("\\", "/", "\n", " ") // characters that the protocol cannot encode
 	for name, moved := range w.Moved {
 		if got := lastOf(t, server, "moved_bytes_total", "weir_operations", "server", tag.Replace(name)); got != moved {
 			t.Errorf("%q moved %v, InfluxDB has %v", name, moved, got)
@@ -155,7 +155,7 @@ func InfluxDB(t testing.TB, server string, w Truth) {
 	}
 }
 
-// lastOf is the last value of a field where a tag has a value.
+// lastOf returns the last value of a field of the points whose tag has the given value.
 func lastOf(t testing.TB, server, field, measurement, tag, value string) float64 {
 	t.Helper()
 	quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value)
@@ -173,8 +173,8 @@ func lastOf(t testing.TB, server, field, measurement, tag, value string) float64
 	return answer.Results[0].Series[0].Values[0][1].(float64)
 }
 
-// NewDatabase makes a database on the InfluxDB at server. One that has just
-// started on a busy machine may refuse it for a while; a minute is long enough.
+// NewDatabase creates a database on the InfluxDB at server. A server that has just started on a
+// busy machine may refuse the request for a while; a minute is long enough.
 func NewDatabase(t testing.TB, server, name string) {
 	t.Helper()
 	text := ""

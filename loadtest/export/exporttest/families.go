@@ -28,8 +28,8 @@ func Families(t testing.TB, page string) map[string]*dto.MetricFamily {
 	return all
 }
 
-// Sum adds up the values of a metric's series with these labels (name, value, ...), of histograms the numbers of observations. series
-// is their number.
+// Sum adds up the values of a metric's series with these labels (name, value, ...); for histograms,
+// the numbers of observations. series is the number of these series.
 func Sum(f *dto.MetricFamily, labels ...string) (sum float64, series int) {
 	for _, m := range f.GetMetric() {
 		has := map[string]string{}

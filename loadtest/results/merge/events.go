@@ -13,8 +13,8 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// addEvents writes the events of all runs in the order of time: errors and warnings with their source, each step once, and the
-// runs as workers.
+// addEvents writes the events of all runs in the order of time: errors and warnings with their
+// source, each step once, and an event for each run as a worker.
 func addEvents(out *results.Writer, plan *scenario.Plan, runs []*run) (err error) {
 	var all []measure.Event
 	steps := map[int]measure.Event{}
@@ -66,7 +66,7 @@ func addEvents(out *results.Writer, plan *scenario.Plan, runs []*run) (err error
 	return err
 }
 
-// label names the run as a worker.
+// label returns the name of the run as a worker.
 func (r *run) label() string {
 	if r.host == "" {
 		return "worker " + r.name
@@ -74,7 +74,7 @@ func (r *run) label() string {
 	return "worker " + r.name + " on " + r.host
 }
 
-// worker returns the events of the run as a worker: it came, and it left or was lost.
+// worker returns the events of the run as a worker: it started, and it ended or was lost.
 func (r *run) worker() []measure.Event {
 	text := r.label() + " (run " + r.About.Run + ")"
 	came := measure.Worker{Name: r.name, State: measure.Came, Host: r.host, Clients: r.Plan.MostClients()}

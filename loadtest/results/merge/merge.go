@@ -1,8 +1,10 @@
-// Package merge makes one run of several runs of the same plan that were started at the same time, on several machines.
+// Package merge makes one run of several runs of the same plan that were started at the same time,
+// on several machines.
 //
-// Measurements and samples are added second by second, by the clocks of the machines, which were not compared. A second
-// counts as the hold of a step only if all runs held that step throughout it: runs that began a few seconds apart have a
-// shorter hold, and runs that never held a step together have no hold.
+// Measurements and samples are added second by second, by the clocks of the machines, which were
+// not compared. A second counts as the hold of a step only if all runs held that step throughout
+// it: runs that began a few seconds apart have a shorter hold, and runs that never held a step
+// together have no hold.
 package merge
 
 import (
@@ -19,9 +21,10 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// Runs makes dir a run directory with the sum of the runs in dirs. The Start and Environment of about are filled in. It refuses
-// runs of different plans, the same run twice, runs that did not overlap in time, searches, runs over emulated links, resumed runs,
-// and a run that has not ended.
+// Runs makes dir a run directory with the sum of the runs in dirs. It fills in Start and
+// Environment of about. It returns an error for runs of different plans, the same run twice, runs
+// that did not overlap in time, searches, runs over emulated links, resumed runs, and a run that
+// has not ended.
 func Runs(dir string, dirs []string, about results.About) (err error) {
 	runs, err := open(dirs)
 	if err != nil {
@@ -49,19 +52,19 @@ func Runs(dir string, dirs []string, about results.About) (err error) {
 // A run is one of the merged runs.
 type run struct {
 	*results.Run
-	name    string // of the worker that it is in the result
+	name    string // name as a worker in the result
 	host    string // its machine
 	boot    string // distinguishes machines of the same name
 	events  []*measure.Event
-	begun   time.Time    // of its first step
-	over    time.Time    // of its last event
-	steps   map[int]bool // those that began
+	begun   time.Time    // start of its first step
+	over    time.Time    // time of its last event
+	steps   map[int]bool // steps that began
 	end     measure.Ending
-	last    place     // of the latest interval that was added
-	begin   time.Time // of its first interval
-	until   time.Time // end of the latest interval that was added
+	last    place     // of the latest added interval
+	begin   time.Time // start of its first interval
+	until   time.Time // end of the latest added interval
 	second  int64     // in which that interval began
-	seconds int       // in which it has intervals
+	seconds int       // number of seconds with intervals
 }
 
 // A place is a position in the plan.
@@ -89,7 +92,7 @@ func open(dirs []string) (runs []*run, err error) {
 			Host string `json:"hostname"`
 			Boot string `json:"boot_time"`
 		}
-		_ = json.Unmarshal(of.About.Environment, &e) // of another program: unknown
+		_ = json.Unmarshal(of.About.Environment, &e) // environment of another program: unknown
 		r.host, r.boot = e.Host, e.Boot
 		if err := r.readEvents(); err != nil {
 			return nil, err
@@ -115,7 +118,7 @@ func open(dirs []string) (runs []*run, err error) {
 	return runs, nil
 }
 
-// readEvents reads the events. It refuses a run that cannot be added to others.
+// readEvents reads the events. It returns an error if the run cannot be added to others.
 func (r *run) readEvents() error {
 	switch {
 	case r.Plan.Find != nil:
@@ -145,13 +148,14 @@ func (r *run) readEvents() error {
 		}
 		r.events, r.over = append(r.events, e), e.Time
 	}
-	if r.end.Outcome == measure.BrokenOff { // at an unknown time
+	if r.end.Outcome == measure.BrokenOff { // the time of its end is unknown
 		r.over = r.About.Start.Add(r.Plan.Time())
 	}
 	return nil
 }
 
-// sumPlan returns the plan of all runs together: each step has the clients and the rate of all.
+// sumPlan returns the plan of all runs together: each step has the clients and the rate of all
+// runs.
 func sumPlan(runs []*run) (*scenario.Plan, error) {
 	plan := *runs[0].Plan
 	for _, r := range runs[1:] {
@@ -165,6 +169,6 @@ func sumPlan(runs []*run) (*scenario.Plan, error) {
 		plan.Steps[i].Clients *= len(runs)
 		plan.Steps[i].Rate *= unit.Rate(len(runs))
 	}
-	plan.Stop = scenario.Stop{} // each run had its own
+	plan.Stop = scenario.Stop{} // each run had its own conditions
 	return &plan, nil
 }

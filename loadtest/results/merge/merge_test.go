@@ -20,23 +20,23 @@ import (
 	"weir/storage"
 )
 
-// plan is of two steps, of 6 and 9 clients.
+// plan returns a plan with two steps, of 6 and 9 clients.
 func plan() *scenario.Plan {
 	p := resultstest.Service{Clients: []int{6, 9}, Duration: 10, File: 1 << 20}.Plan()
 	p.Hosts = []monitor.Host{{Name: "localhost", Role: "client"}}
 	return p
 }
 
-// A recorded is a made-up run of a plan on one machine: each of its clients
-// moves 1 MB in a second, in one operation.
+// A recorded is a simulated run of a plan on one machine: each of its clients moves 1 MB per
+// second, in one operation.
 type recorded struct {
 	plan   *scenario.Plan
 	host   string
-	late   time.Duration // of its begin
-	until  int           // seconds that it has; 0: all
-	ends   string        // text of its end; "": it was killed
+	late   time.Duration // delay of its start
+	until  int           // number of seconds; 0: all
+	ends   string        // text of its end; "": killed
 	kinds  []storage.Kind
-	joined [2]int // lines, from and to, that are one: the process was stalled
+	joined [2]int // range of lines that are joined to one: the process was stalled
 	before func(*results.Writer)
 }
 
@@ -69,7 +69,7 @@ func (r recorded) write(t *testing.T) string {
 			}
 			told++
 			phase := []string{measure.Ramp, measure.Warmup, measure.Measured}[min(k, 2)]
-			// Intervals end at whole seconds, and where a phase ends.
+			// Intervals end at whole seconds, and at the end of a phase.
 			for _, cut := range [][2]time.Time{{now, now.Truncate(time.Second).Add(time.Second)},
 				{now.Truncate(time.Second).Add(time.Second), now.Add(time.Second)}} {
 				length := min(cut[1].Sub(cut[0]), time.Second)
@@ -121,7 +121,7 @@ func machines(n int) (all []recorded) {
 	return all
 }
 
-// merged merges them and analyses what that gives.
+// merged merges the runs and analyzes the result.
 func merged(t *testing.T, all []recorded) *analysis.Findings {
 	t.Helper()
 	var dirs []string
@@ -201,7 +201,8 @@ func TestRunsThatDidNotBeginTogether(t *testing.T) {
 	}
 }
 
-// A run that was stalled has one line of several seconds, or one that reaches into the next: no time counts twice.
+// A run that was stalled has one line of several seconds, or a line that extends into the next
+// second: no time counts twice.
 func TestStalledRuns(t *testing.T) {
 	for _, late := range []time.Duration{0, 300 * time.Millisecond} {
 		want := 0.0
@@ -220,7 +221,7 @@ func TestStalledRuns(t *testing.T) {
 	}
 }
 
-// A run that was killed is reported, and the loads without its clients are not those of the plan.
+// A run that was killed is reported, and the loads without its clients differ from the plan.
 func TestKilledRunsAreReported(t *testing.T) {
 	all := machines(3)
 	all[2].ends, all[2].until = "", 15
@@ -233,7 +234,7 @@ func TestKilledRunsAreReported(t *testing.T) {
 	}
 }
 
-// Kinds of operations that only some runs have do not lose the clients of the others.
+// Kinds of operations that only some runs have do not remove the clients of the others.
 func TestRunsWithDifferentKindsAddUp(t *testing.T) {
 	a, b := recorded{plan: plan(), host: "a", ends: measure.AllDone}, recorded{plan: plan(), host: "b", ends: measure.AllDone,
 		kinds: []storage.Kind{storage.Write}}
@@ -241,7 +242,7 @@ func TestRunsWithDifferentKindsAddUp(t *testing.T) {
 	if s := f.Curve[1]; s.Clients != 18 || !near(s.ActiveClients, 18) || !near(s.Throughput, 18e6) || len(f.Kinds) != 2 {
 		t.Errorf("%+v, %v", s, f.Kinds)
 	}
-	b.host = "a" // and what two runs on one machine used is one machine's
+	b.host = "a" // two runs on one machine share its CPU use
 	f = merged(t, []recorded{a, b})
 	if s := f.Curve[0]; len(s.Hosts) != 1 || s.Hosts[0].ClientCores == nil || !near(*s.Hosts[0].ClientCores, 1) {
 		t.Errorf("%+v", s.Hosts)

@@ -12,7 +12,7 @@ import (
 	"weir/storage"
 )
 
-// slack is the largest difference of times that machines record for the same moment.
+// slack is the largest difference between times that machines record for the same moment.
 const slack = 50 * time.Millisecond
 
 // A source reads the lines of one run.
@@ -28,8 +28,8 @@ func (s *source[T]) advance() (err error) {
 	return err
 }
 
-// eachSecond calls do for each second, in order of time, with the lines of all runs. A line of several seconds, of a process that
-// was stalled, makes one call for these seconds.
+// eachSecond calls do for each second, in order of time, with the lines of all runs. A line of
+// several seconds, from a process that was stalled, results in one call for these seconds.
 func eachSecond[T any](runs []*run, lines func(*run) iter.Seq2[T, error], span func(T) (from, until time.Time),
 	do func(all []*source[T], taken [][]T) error) error {
 	var all []*source[T]
@@ -63,7 +63,7 @@ func eachSecond[T any](runs []*run, lines func(*run) iter.Seq2[T, error], span f
 	}
 }
 
-// take takes all lines that begin in a second, and in the seconds that these lines reach into.
+// take takes all lines that begin in a second, and in the seconds to which these lines extend.
 func take[T any](all []*source[T], second int64, span func(T) (from, until time.Time)) ([][]T, error) {
 	taken := make([][]T, len(all))
 	for longer := true; longer; {
@@ -109,7 +109,7 @@ func addIntervals(out measure.Sink, runs []*run) error {
 				total.Step = max(total.Step, v.Step)
 			}
 			if total.Phase = phase(all, taken, total.Step, from, until); from.Sub(before) >= slack || !before.Before(until) {
-				total.Start = from // else clocks and ticks differ by milliseconds
+				total.Start = from // otherwise clocks and ticks differ by milliseconds
 			}
 			total.Seconds, before = until.Sub(total.Start).Seconds(), until
 			for _, v := range sum(taken, &total) {
@@ -121,7 +121,8 @@ func addIntervals(out measure.Sink, runs []*run) error {
 		})
 }
 
-// phase returns the phase of a step between from and until: that of the run that has come least far.
+// phase returns the phase of a step between from and until: the phase of the run with the least
+// progress.
 func phase(all []*source[*measure.Interval], taken [][]*measure.Interval, step int, from, until time.Time) (worst string) {
 	order := []string{"", measure.Measured, measure.Warmup, measure.GracefulStop, measure.Ramp}
 	for i, s := range all {
@@ -134,19 +135,19 @@ func phase(all []*source[*measure.Interval], taken [][]*measure.Interval, step i
 	return cmp.Or(worst, measure.Ramp)
 }
 
-// phases returns the phases of a step in which the run is between from and until, where it has the given lines. next is its next
-// line, or nil.
+// phases returns the phases of a step in which the run is between from and until, given its lines
+// in that time. next is its next line, or nil.
 func (r *run) phases(step int, lines []*measure.Interval, next *measure.Interval, from, until time.Time) (all []string) {
 	if len(lines) == 0 {
 		switch {
 		case !r.steps[step], next == nil && r.end.Outcome != measure.Complete:
-			return nil // it was stopped or killed
+			return nil // the run was stopped or killed
 		case r.last.step < step:
-			return []string{measure.Ramp} // it has not begun the step
+			return []string{measure.Ramp} // the run has not begun the step
 		case next != nil && r.last == place{next.Step, next.Phase}:
 			return nil // a second is missing
 		}
-		return []string{measure.GracefulStop} // it has left the step
+		return []string{measure.GracefulStop} // the run has left the step
 	}
 	begin, _ := spanOf(lines[0])
 	_, end := spanOf(lines[len(lines)-1])
@@ -172,8 +173,8 @@ func (r *run) phases(step int, lines []*measure.Interval, next *measure.Interval
 	return all
 }
 
-// sum adds the lines of all runs up: one interval for each kind of operation, data server and population, in the time and phase of
-// total.
+// sum adds up the lines of all runs: one interval for each kind of operation, data server and
+// population, in the time and phase of total.
 func sum(taken [][]*measure.Interval, total *measure.Interval) []*measure.Interval {
 	type key struct {
 		kind               storage.Kind
@@ -181,7 +182,7 @@ func sum(taken [][]*measure.Interval, total *measure.Interval) []*measure.Interv
 	}
 	sums, all := map[key]*measure.Interval{}, []*measure.Interval(nil)
 	for _, lines := range taken {
-		var clients, jobs float64 // of one interval, whose lines all have those of all kinds and servers
+		var clients, jobs float64 // of one interval: each line has the total of all kinds and servers
 		for i, v := range lines {
 			clients, jobs = max(clients, v.Clients*v.Seconds), max(jobs, v.Running*v.Seconds)
 			if i+1 == len(lines) || !lines[i+1].Start.Equal(v.Start) {
@@ -203,13 +204,13 @@ func sum(taken [][]*measure.Interval, total *measure.Interval) []*measure.Interv
 	return all
 }
 
-// addSamples writes the samples of all hosts. Of a host that several runs monitored the first sample of a second is taken, and
-// the clients of the other runs on the same machine are added.
+// addSamples writes the samples of all hosts. If several runs monitored a host, the samples of the
+// first run are used, and the clients of the other runs on the same machine are added.
 func addSamples(out *results.Writer, runs []*run) error {
 	return eachSecond(runs, func(r *run) iter.Seq2[*monitor.Sample, error] { return r.Samples() },
 		func(s *monitor.Sample) (from, until time.Time) { return s.Time, s.Time },
 		func(all []*source[*monitor.Sample], taken [][]*monitor.Sample) (err error) {
-			first := map[string]int{} // the run of which the samples of a host are taken
+			first := map[string]int{} // the run whose samples of a host are used
 			var samples []*monitor.Sample
 			for i, r := range all {
 				for _, s := range taken[i] {
@@ -233,7 +234,8 @@ func addSamples(out *results.Writer, runs []*run) error {
 		})
 }
 
-// join adds to s the clients of another run on the same machine, and the processes that only that run saw.
+// join adds to s the clients of another run on the same machine, and the processes that only that
+// run monitored.
 func join(s, other *monitor.Sample, worker string) {
 	for _, p := range other.Procs {
 		if p.Role == "client" {
@@ -246,7 +248,8 @@ func join(s, other *monitor.Sample, worker string) {
 	s.Cost += other.Cost
 }
 
-// machine returns the name of the run's machine. Machines of the same name get different ones.
+// machine returns the name of the run's machine. Different machines with the same name get
+// different names.
 func (r *run) machine(runs []*run) string {
 	name := cmp.Or(r.host, "machine of worker "+r.name)
 	if slices.ContainsFunc(runs, func(o *run) bool { return o.host == r.host && o.boot != r.boot }) {

@@ -9,11 +9,11 @@ import (
 	"weir/monitor"
 )
 
-// Balanced is a GridFTP service of several servers, gftp-1 and so on, behind
-// HAProxy, which have the given shares of its files. Everything is known of them: what
-// clients saw of 192.0.2.11 and so on, their machines with an interface eth1, their
-// transfer logs, and HAProxy's sessions. The CPU of each machine is busy by its
-// share of the files, that of the largest to 95% from 32 clients on.
+// Balanced returns a GridFTP service of several servers, gftp-1 and so on, behind HAProxy, with the
+// given shares of its files. All sources of data exist: the clients' measurements of 192.0.2.11 and
+// so on, the servers' machines with an interface eth1, their transfer logs, and HAProxy's sessions.
+// The CPU of each machine is busy in proportion to its share of the files, on the machine with the
+// largest share to 95% from 32 clients on.
 func Balanced(shares ...float64) Service {
 	s := Typical()
 	s.File, s.Clients, s.Duration = 8<<20, []int{4, 8, 16, 32, 64}, 10
@@ -35,11 +35,11 @@ func dataAddress(i int) string { return fmt.Sprintf("192.0.2.%d", 11+i) }
 type balanced struct {
 	s      *Service
 	shares []float64
-	whole  measure.Interval // the last second's, before it was taken apart
+	whole  measure.Interval // the last second's interval, before it was divided
 	moved  []int64          // by server, in that second
 }
 
-// part makes iv what server i did of whole.
+// part sets iv to the part of whole that server i processed.
 func (b *balanced) part(iv *measure.Interval, i int, whole measure.Interval) {
 	if i == 0 {
 		b.whole, b.moved = whole, make([]int64, len(b.shares))

@@ -10,21 +10,22 @@ import (
 	"weir/storage"
 )
 
-// Jobs makes the clients of a Service run jobs: each operation reads a page of
-// an event, and computing follows each event. Operations end as the service's
-// law has it, so the CPU efficiency with n jobs is what ComputeShare says.
+// Jobs makes the clients of a Service run jobs: each operation reads a page of an event, and
+// computing follows each event. Operations end according to the service's law, so ComputeShare(n)
+// is the CPU efficiency with n jobs.
 type Jobs struct {
 	Job     workload.Job
-	Crashed func(n int) float64 // share of the jobs that crash with n of them; may be nil
+	Crashed func(n int) float64 // share of n jobs that crash; may be nil
 	Failed  float64             // share of the jobs that fail
-	Each    int                 // that each client does in a step before it leaves; 0: for its measurement time
-	// share of the jobs that run at the site "far", where they take twice as long; the others are at "near". 0: there are no sites
+	Each    int                 // jobs of each client in a step before it leaves; 0: for its measurement time
+	// share of the jobs that run at the site "far", where they take twice as long; the others are
+	// at "near". 0: no sites
 	Far float64
 }
 
-// Farm is jobs of 100 events of 40 KB in pages of 8 KB, computing 50 ms on each
-// event, on a service that serves 2000 pages/s: from 20 jobs on they wait for each
-// other more and more.
+// Farm returns a service with jobs of 100 events of 40 KB in pages of 8 KB, with 50 ms of computing
+// per event. The service serves 2000 pages/s: from 20 jobs on they wait for each other more and
+// more.
 func Farm() Service {
 	job := workload.Job{Access: workload.Direct, Events: 100, Event: 40 << 10, Page: 8 << 10, Skim: 1, Slim: 1,
 		Compute: workload.Span{Fixed: unit.Duration(50 * time.Millisecond)}}
@@ -32,22 +33,22 @@ func Farm() Service {
 		Jobs: &Jobs{Job: job}}
 }
 
-// pages is how many operations an event takes.
+// pages returns the number of operations per event.
 func (j *Jobs) pages() float64 { return math.Ceil(float64(j.Job.Event) / float64(j.Job.Page)) }
 
-// each is how long a job computes for each operation, in seconds.
+// each returns the computing time of a job per operation, in seconds.
 func (j *Jobs) each() float64 { return j.Job.Compute.Mean().Seconds() / j.pages() }
 
 // ComputeShare returns the CPU efficiency of n jobs.
 func (s Service) ComputeShare(n int) float64 { return s.Rate(n) * s.Jobs.each() / float64(n) }
 
-// JobSeconds returns how long one of n jobs takes.
+// JobSeconds returns the duration of one of n jobs.
 func (s Service) JobSeconds(n int) float64 {
 	return float64(s.Jobs.Job.Reads()) * s.Jobs.pages() * float64(n) / s.Rate(n)
 }
 
-// put adds to v what its jobs did. Jobs end at the rate at which their events
-// are read, so a second of few of them has none that ends, or one.
+// put adds the counts of its jobs to v. Jobs end at the rate at which their events are read, so in
+// a second with few jobs at most one job ends.
 func (j *Jobs) put(s *Service, v *measure.Interval, n int, ended *float64) {
 	events := float64(v.Done) / j.pages()
 	v.Running, v.Events, v.Used = v.Clients, int64(math.Round(events)), v.Moved
@@ -75,7 +76,7 @@ func (j *Jobs) put(s *Service, v *measure.Interval, n int, ended *float64) {
 	}
 }
 
-// end adds to v a job that ends in its turn, which tells how.
+// end adds a job that ends to v; turn determines its result.
 func (j *Jobs) end(v *measure.Jobs, n int, turn, seconds float64) {
 	v.Started++
 	switch {
@@ -89,7 +90,7 @@ func (j *Jobs) end(v *measure.Jobs, n int, turn, seconds float64) {
 	}
 }
 
-// sites deals out what v reports on running jobs; those at far compute half as
+// sites divides the counts of running jobs in v between the sites; the jobs at far compute half as
 // much as their share.
 func (j *Jobs) sites(v *measure.Interval) (far, near *measure.Site) {
 	part := func(n int64) int64 { return int64(math.Round(j.Far * float64(n))) }

@@ -18,25 +18,25 @@ import (
 	"weir/storage"
 )
 
-// A Large is a run of a big cluster: many hosts and data servers, for tests of
-// how much an analysis costs. It is written line by line, the same each time.
+// A Large is a run of a big cluster: many hosts and data servers, for tests of the cost of an
+// analysis. It is written line by line, with the same content each time.
 type Large struct {
-	Seconds int // of the whole run, in equal parts for the steps
+	Seconds int // of the whole run, divided equally between the steps
 	Steps   int
 	Servers int // hosts
 	Loaders int // hosts
-	Stores  int // data servers, which take turns on the hosts; each second one interval of reads each
-	Writes  int // how many of them take writes as well: a second interval each
+	Stores  int // data servers, distributed over the hosts; each has one interval of reads per second
+	Writes  int // number of data servers with writes as well: a second interval each
 	Cores   int // of each host
 }
 
-// Hour is what a large test of a large site gives: each of 40 data servers is
-// watched and has an interval a second, 144,000 of them beside 180,000 samples.
+// Hour returns a large test of a large site: each of 40 data servers is monitored and has an
+// interval a second, 144,000 intervals and 180,000 samples in total.
 func Hour() Large {
 	return Large{Seconds: 3600, Steps: 20, Servers: 40, Loaders: 10, Stores: 40, Cores: 16}
 }
 
-// service is the made-up service that the run's load follows.
+// service returns the service that determines the run's load.
 func (l Large) service() Service {
 	s := Service{Lambda: 60 * float64(l.Stores) / 50, Sigma: 0.004, Kappa: 1e-6, Think: 0, File: 64 << 20, Duration: l.Seconds/l.Steps - 2}
 	for i := range l.Steps {
@@ -77,14 +77,14 @@ func (l Large) Write(dir string) (err error) {
 		w.Event(measure.Event{Time: now, Kind: measure.EventEnd, Outcome: measure.Complete, Text: "all steps done"}))
 }
 
-// variants is how many different seconds of one data server a step has.
+// variants is the number of different seconds of one data server in a step.
 const variants = 16
 
 // step writes the intervals and the samples of one step.
 func (l Large) step(intervals, samples *bufio.Writer, r *rand.Rand, s Service, number int, begin time.Time) error {
 	var reads, writes [variants]template
 	clients := s.Clients[number]
-	share := s.Rate(clients) / float64(l.Stores+l.Writes) // operations a second of one store and one kind
+	share := s.Rate(clients) / float64(l.Stores+l.Writes) // operations/s of one data server and one kind
 	for i := range reads {
 		busy := share * (0.9 + 0.2*r.Float64())
 		reads[i] = newTemplate(r, s, storage.Read, number+1, clients, busy)
@@ -127,8 +127,8 @@ func (l Large) step(intervals, samples *bufio.Writer, r *rand.Rand, s Service, n
 	return nil
 }
 
-// A template is the line of an interval, cut where its time, its phase and its
-// data server go: histograms are too slow to be compressed 270,000 times.
+// A template is the line of an interval, split at its time, its phase and its data server:
+// compressing histograms 270,000 times would be too slow.
 type template struct {
 	parts [4][]byte
 	moved int64
@@ -151,7 +151,7 @@ func newTemplate(r *rand.Rand, s Service, kind storage.Kind, step, clients int, 
 	}
 	b, err := json.Marshal(iv)
 	if err != nil {
-		panic(err) // an interval that we have made
+		panic(err) // of an interval created here
 	}
 	t := template{moved: iv.Moved}
 	for i, at := range []string{`1970-01-01T00:00:00Z`, `PHASE`, `SERVER`} {
@@ -167,8 +167,8 @@ func (t *template) write(w *bufio.Writer, now time.Time, phase string, store int
 	return err
 }
 
-// sample makes a second of one host, with the service at share of its most and
-// so many bytes a second moving through all servers together.
+// sample returns a second of one host, with the service at share of its maximum, and bytes moving
+// per second through all servers together.
 func (l Large) sample(r *rand.Rand, end time.Time, step, host int, share, bytes float64) *monitor.Sample {
 	seconds := math.Round(1e9+1e5*r.NormFloat64()) / 1e9
 	used := share * (0.8 + 0.1*r.Float64()) // of the CPU

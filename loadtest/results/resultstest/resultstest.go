@@ -1,5 +1,5 @@
-// Package resultstest makes run directories of a service whose curve follows
-// from a formula, for the tests of everything that reads run directories.
+// Package resultstest writes run directories of a service whose curve follows from a formula, for
+// the tests of everything that reads run directories.
 package resultstest
 
 import (
@@ -18,9 +18,9 @@ import (
 	"weir/storage"
 )
 
-// A Service is a made-up service under a made-up closed load. Its rate follows
-// the universal scalability law, X(N) = L*N / (1 + S*(N-1) + K*N*(N-1)), and
-// its latency Little's law, R = N/X - Z.
+// A Service is a simulated service under a simulated closed load. Its rate follows the universal
+// scalability law, X(N) = L*N / (1 + S*(N-1) + K*N*(N-1)), and its latency Little's law, R = N/X -
+// Z.
 type Service struct {
 	Lambda, Sigma, Kappa float64 // per second; shares
 	Think                float64 // Z, seconds
@@ -38,11 +38,11 @@ type Service struct {
 	Hosts                []monitor.Host                                  // of the plan
 	Balancer             monitor.BalancerConfig                          // of the plan
 	MoreSamples          func(end time.Time, step int) []*monitor.Sample // further samples of the same second; may be nil
-	Event                func(now time.Time, step int) *measure.Event    // at the begin of each second; may be nil, or return nil
-	Environment          json.RawMessage                                 // of about.json; nil: a usual one
+	Event                func(now time.Time, step int) *measure.Event    // at the start of each second; may be nil, or return nil
+	Environment          json.RawMessage                                 // of about.json; nil: typical
 }
 
-// Typical is a service that peaks at 99 clients, by sqrt((1-S)/K).
+// Typical returns a service that peaks at 99 clients, by sqrt((1-S)/K).
 func Typical() Service {
 	return Service{Lambda: 60, Sigma: 0.02, Kappa: 0.0001, File: 1 << 20, Clients: []int{1, 2, 4, 8, 16, 32, 64, 128, 256},
 		Duration: 8, Noise: 0.02}
@@ -66,7 +66,7 @@ func (s Service) Most() float64 {
 	return most
 }
 
-// Start is when every made-up run begins.
+// Start returns the start time of every simulated run.
 func Start() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 // Plan returns the plan of the run.
@@ -132,7 +132,7 @@ func (s Service) Write(dir string) error {
 	return errors.Join(err, w.Close())
 }
 
-// late is by how much each start is late.
+// late is the delay of each start.
 const late = 50 * time.Microsecond
 
 // second writes one second: an interval and a sample of each of the two hosts.
@@ -159,7 +159,7 @@ func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int
 	}
 	iv.OperationTime = max(0, latency*float64(max(done, 1)))
 	for i := range done {
-		x := latency * (0.5 + (float64(i)+0.5)/float64(done)) // even from half the mean to one and a half
+		x := latency * (0.5 + (float64(i)+0.5)/float64(done)) // uniform from half to one and a half means
 		iv.Latency.Record(time.Duration(x * 1e9))
 		iv.FirstByte.Record(time.Duration(x * 2e8))
 		iv.Late.Record(late)
@@ -186,8 +186,8 @@ func (s Service) second(w *results.Writer, r *rand.Rand, now time.Time, step int
 	return err
 }
 
-// samples makes what the two hosts went through in a second of done
-// operations, with the service at share of its most.
+// samples returns the samples of the two hosts in a second of done operations, with the service at
+// share of its maximum.
 func (s Service) samples(end time.Time, step int, done int64, share float64) []*monitor.Sample {
 	wire := done * (s.File + 300)
 	packets := wire/1448 + 1

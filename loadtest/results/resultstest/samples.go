@@ -8,7 +8,8 @@ import (
 	"weir/monitor"
 )
 
-// Irregular returns changes of a service under which its samples and intervals do not lie as in a typical run.
+// Irregular returns changes of a service that give its samples and intervals unusual times or
+// durations.
 func Irregular() map[string]func(*Service) {
 	return map[string]func(*Service){
 		"typical":                func(*Service) {},
@@ -43,8 +44,9 @@ func Overlap(s *monitor.Sample, spans [][2]time.Time) float64 {
 	return sum
 }
 
-// LinkSample returns a sample of one second of an emulated link: busy is the share of the time in which its way to the
-// clients was used, late the p99 of the delay beyond the specified one, in seconds.
+// LinkSample returns a sample of one second of an emulated link: busy is the share of the time in
+// which its direction to the clients was used, late the p99 of the delay beyond the specified
+// delay, in seconds.
 func LinkSample(name string, step int, at time.Time, busy, late float64) *monitor.Sample {
 	way := link.Traffic{Packets: 100, Bytes: int64(busy * 250e3), Busy: busy, Late: link.Quantiles{P99: late, Max: 2 * late}}
 	return &monitor.Sample{

@@ -1,5 +1,4 @@
-// Package keys compares the keys that docs/results.md names with those that
-// the types of the format have.
+// Package keys compares the keys in docs/results.md with the keys of the types of the format.
 package keys
 
 import (
@@ -12,12 +11,11 @@ import (
 	"weir/internal/require"
 )
 
-// word matches a key as the page writes it.
+// word matches a key as it is written in the page.
 var word = regexp.MustCompile("`([a-z0-9_]+)`")
 
-// Compare fails t unless the section of the page at path names exactly the
-// keys of types (structs, or objects that were read): each key in the first
-// column of a table, or in the text.
+// Compare fails t unless the section of the page at path contains exactly the keys of types
+// (structs, or objects that were read): each key in the first column of a table, or in the text.
 func Compare(t *testing.T, path, section string, types ...any) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -54,8 +52,7 @@ func Compare(t *testing.T, path, section string, types ...any) {
 	}
 }
 
-// keysOf returns the JSON keys of v, a struct or an object that was read, and
-// where each comes from.
+// keysOf returns the JSON keys of v, a struct or an object that was read, with their origins.
 func keysOf(v any) map[string]string {
 	keys := map[string]string{}
 	if object, ok := v.(map[string]any); ok {
@@ -65,7 +62,7 @@ func keysOf(v any) map[string]string {
 		return keys
 	}
 	of := reflect.TypeOf(v)
-	for _, f := range reflect.VisibleFields(of) { // those of embedded structs as well
+	for _, f := range reflect.VisibleFields(of) { // including the fields of embedded structs
 		if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); key != "" && key != "-" {
 			keys[key] = of.String() + "." + f.Name
 		}
