@@ -55,7 +55,7 @@ func (s *series) values(all []float64) []float64 {
 	return append(all, s.buckets.count, s.buckets.sum)
 }
 
-// A part is the name that one of a series' values has in Prometheus.
+// A part is the name of a value of a series in Prometheus.
 type part struct {
 	name   string
 	labels []Label

@@ -202,7 +202,7 @@ func WriteFile(dir, name string, write func(io.Writer) error) error {
 }
 
 // writeOnce is WriteFile for a file that must not exist yet. Its temporary name is fixed, so that
-// one of two simultaneous writers gets an error.
+// only one writer succeeds if two write at the same time.
 func writeOnce(dir, name string, write func(io.Writer) error) error {
 	temp, final := filepath.Join(dir, "."+name+".new"), filepath.Join(dir, name)
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

@@ -148,7 +148,7 @@ func (c *curve) highest(m *model, p []float64) (from, to float64) {
 func (c *curve) within(x float64) bool { return x > c.first() && x < c.last() }
 
 // estimate returns a value with the 95% interval of its resamples, widened to include the value.
-// scale converts both to the points' units.
+// scale converts the value and the interval to the points' units.
 func estimate(name string, value float64, drawn []float64, scale float64) Estimate {
 	slices.Sort(drawn)
 	low, high := min(value, stats.SortedQuantile(drawn, 0.025))*scale, max(value, stats.SortedQuantile(drawn, 0.975))*scale

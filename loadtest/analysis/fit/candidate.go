@@ -25,7 +25,7 @@ type candidate struct {
 	shape    []float64   // by point: size of its noise relative to other points
 	standard []float64   // residuals over shape, about their mean, with a mean square of 1
 	noise    float64     // sum of squares of the residuals over shape; if spreads are known: left
-	perShare float64     // if spreads are known: converts excess variance, in units of se, to units of shape
+	perShare float64     // if spreads are known: converts excess variance from units of se^2 to shape^2
 	drawn    [][]float64 // by parameter: its value in each resample
 	kept     [][]float64 // parameters of the first resamples
 	unbound  []int       // by parameter: resamples that did not bound it

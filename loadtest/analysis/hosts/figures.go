@@ -98,7 +98,7 @@ type LinkFigure struct {
 	ToClients   WayFigure `json:"to_clients"`
 	FromClients WayFigure `json:"from_clients"`
 	Over        []string  `json:"over,omitempty"` // links that lead over it, if it is a trunk
-	Down        float64   `json:"down_share"`     // share of the seconds
+	Down        float64   `json:"down_share"`     // share of seconds that ended with the link down
 	Cost        float64   `json:"emulation_cpu_cores"`
 }
 

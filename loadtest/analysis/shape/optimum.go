@@ -12,7 +12,7 @@ import (
 // indexes of the points passed to OptimumOf.
 type Optimum struct {
 	Best   int     // the largest yield
-	Least  int     // the lightest sufficient load: the recommended load
+	Least  int     // the lightest sufficient load, which is the result
 	Equals []int   // loads that cannot be distinguished from the best load, in order of load, including Best and Least
 	Level  float64 // mean yield of the equal loads, weighted by their intervals
 	Inside bool    // the heaviest load certainly yields less

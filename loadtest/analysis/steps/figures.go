@@ -137,7 +137,7 @@ func (s *Figures) Site(name string) *SiteFigure {
 }
 
 // Unwell returns the share of failures: of operations, or of jobs if that share is larger. A job
-// has thousands of operations, of which a single failure may end it.
+// has thousands of operations, of which only the last operation shows that it failed.
 func (s *Figures) Unwell() float64 {
 	return max(s.ErrorRatio, s.LostJobs())
 }

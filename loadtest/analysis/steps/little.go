@@ -20,9 +20,9 @@ const (
 // meaningless: in the open model, with few pauses per client, and for runs of versions that did not
 // record the time of operations that the measurement cuts.
 //
-// Pauses, and the computing of jobs, count in full at the start and the end of the measurement: in
-// a steady state, the parts cut at the start and at the end cancel except for about one part in the
-// number of operations per client.
+// Pauses, and the computing of jobs, count in full in the interval in which they begin or end: in a
+// steady state, the parts cut at the start and at the end of the measurement cancel except for
+// about one part in the number of operations per client.
 func (d *Run) little(s *Working) *float64 {
 	if d.Plan.Model == scenario.OpenModel || s.ActiveClients < littleEnough {
 		return nil

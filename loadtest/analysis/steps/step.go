@@ -95,7 +95,7 @@ type Peak struct {
 
 // peak returns the step's best window, or nil if no operation ended and nothing was moved.
 func (t *Total) peak() *Peak {
-	const tolerance = 0.1 // seconds cut at those of the wall clock are slightly shorter
+	const tolerance = 0.1 // intervals cut at whole seconds of the clock may be slightly shorter
 	want := max(1, t.Span/20) - tolerance
 	var best *Peak
 	for i := 0; i < len(t.Seconds); {

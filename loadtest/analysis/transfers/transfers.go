@@ -57,7 +57,7 @@ type TransferCase struct {
 // its host did not report.
 type TransferEnd struct {
 	Site     string   `json:"site"`
-	Role     string   `json:"role"`           // source, destination, or both of them
+	Role     string   `json:"role"`           // "source", "destination" or "both"
 	Moved    int64    `json:"moved_bytes"`    // sent and received
 	Endpoint *int64   `json:"endpoint_bytes"` // of these through its endpoint, by its count
 	CPUMax   *float64 `json:"cpu_max"`        // of its agent, busiest second

@@ -205,7 +205,8 @@ func sum(taken [][]*measure.Interval, total *measure.Interval) []*measure.Interv
 }
 
 // addSamples writes the samples of all hosts. If several runs monitored a host, the samples of the
-// first run are used, and the clients of the other runs on the same machine are added.
+// first of these runs are used in each second, and the clients of the other runs on the same
+// machine are added.
 func addSamples(out *results.Writer, runs []*run) error {
 	return eachSecond(runs, func(r *run) iter.Seq2[*monitor.Sample, error] { return r.Samples() },
 		func(s *monitor.Sample) (from, until time.Time) { return s.Time, s.Time },
