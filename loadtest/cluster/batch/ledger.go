@@ -12,17 +12,17 @@ import (
 	"weir/internal/say"
 )
 
-// A Ledger keeps what is known of the workers of a submission, for Systems. It may be used by many goroutines at
-// once.
+// A Ledger records the states of the workers of a submission, for Systems. It may be used by many
+// goroutines at once.
 type Ledger struct {
 	mu    sync.Mutex
 	last  []Change // of each worker
 	all   []Change
-	news  chan struct{} // closed when something comes
-	ended bool          // nothing more comes
+	news  chan struct{} // closed at the next change
+	ended bool          // there are no further changes
 }
 
-// NewLedger returns the ledger of count workers of which nothing is known but that they are queued.
+// NewLedger returns the ledger of count workers that are queued; their jobs and hosts are unknown.
 func NewLedger(count int) *Ledger {
 	l := &Ledger{last: make([]Change, count), news: make(chan struct{})}
 	for i := range l.last {
@@ -31,8 +31,9 @@ func NewLedger(count int) *Ledger {
 	return l
 }
 
-// Note takes a change if it is one: a worker that has ended stays so, and known states are not reported again. What c does not say of
-// host and job is as it was; without a time it is of now.
+// Note records c if it is a change: a worker that has ended stays so, and known states are not
+// reported again. An empty host or job leaves the recorded value unchanged; an empty time means
+// now.
 func (l *Ledger) Note(c Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +62,7 @@ func (l *Ledger) Note(c Change) {
 	l.wake()
 }
 
-// Last returns what is known of a worker.
+// Last returns the latest change of a worker.
 func (l *Ledger) Last(worker int) Change {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +82,7 @@ func (l *Ledger) wake() {
 	l.news = make(chan struct{})
 }
 
-// Follow tells all changes from the first on, until End was called or ctx is over.
+// Follow calls tell with all changes from the first on, until End was called or ctx is over.
 func (l *Ledger) Follow(ctx context.Context, tell func(Change)) error {
 	for seen := 0; ; {
 		l.mu.Lock()
@@ -105,7 +106,8 @@ func (l *Ledger) Follow(ctx context.Context, tell func(Change)) error {
 	}
 }
 
-// FollowWatched follows the ledger while watch, which notes changes, runs beside it. An error of watch ends both.
+// FollowWatched follows the ledger while watch, which notes changes, runs beside it. It ends with
+// an error if watch fails.
 func (l *Ledger) FollowWatched(ctx context.Context, tell func(Change), watch func(ctx context.Context) error) error {
 	both, stop := context.WithCancel(ctx)
 	var failed error
@@ -124,9 +126,10 @@ func (l *Ledger) FollowWatched(ctx context.Context, tell func(Change), watch fun
 	return err
 }
 
-// FollowAsked follows the ledger while ask, which notes changes, is called once a second, and less often the more workers there are:
-// what it costs the batch system grows with them. It ends when over returns true, which is called after each ask, or ctx ends. A
-// system that gives no answer, as it may when it is busy, is asked again for five minutes.
+// FollowAsked follows the ledger while ask, which notes changes, is called once a second, and less
+// often the more workers there are, because the load on the batch system grows with them. It ends
+// when over returns true, which is called after each ask, or when ctx ends. If ask fails, as it may
+// while the system is busy, it is called again for five minutes.
 func (l *Ledger) FollowAsked(ctx context.Context, tell func(Change), ask func(context.Context) error, over func() bool) error {
 	return l.FollowWatched(ctx, tell, func(ctx context.Context) error {
 		tick := time.NewTicker(time.Second + time.Duration(len(l.last))*5*time.Millisecond)
@@ -183,7 +186,7 @@ func (c *Counts) of(s State) *int {
 	return map[State]*int{Queued: &c.Queued, Running: &c.Running, Held: &c.Held, Ended: &c.Ended, Removed: &c.Removed, Failed: &c.Failed}[s]
 }
 
-// sentence says which workers are in a state, and why.
+// sentence describes the workers in a state, with the reason.
 func sentence(workers []int, state State, reason string) string {
 	text, many := "worker "+strconv.Itoa(workers[0]), 0
 	if n := len(workers); n > 1 {
@@ -199,7 +202,7 @@ func sentence(workers []int, state State, reason string) string {
 	return text
 }
 
-// numbers lists workers, runs of them shortly: 0-3, 7.
+// numbers lists workers; consecutive numbers become a range: 0-3, 7.
 func numbers(workers []int) string {
 	var b []string
 	for i := 0; i < len(workers); {

@@ -66,7 +66,7 @@ func TestLedger(t *testing.T) {
 	})
 }
 
-// What is in a folder is not believed because of its name.
+// A submission file is validated: its name alone does not make it a submission.
 func TestReadSubmission(t *testing.T) {
 	dir := t.TempDir()
 	w := Work{Dir: dir, Program: os.Args[0], Count: 3}

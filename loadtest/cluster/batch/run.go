@@ -16,8 +16,8 @@ import (
 	"weir/internal/say"
 )
 
-// Run runs a program of the system, found on PATH, and returns what it says. The error of one that fails has its own
-// words.
+// Run runs a program of the system, found on PATH, and returns its output. If the program fails,
+// the error has its last lines.
 func Run(ctx context.Context, in io.Reader, argv ...string) (string, error) {
 	cmd := Command(ctx, argv...)
 	var out, words bytes.Buffer
@@ -35,7 +35,8 @@ func Run(ctx context.Context, in io.Reader, argv ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Command is a program that speaks English, does not hear the terminal's Ctrl-C and is killed when ctx ends.
+// Command returns a program with English output, which does not get the terminal's Ctrl-C and is
+// killed when ctx ends.
 func Command(ctx context.Context, argv ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
@@ -47,7 +48,8 @@ func Command(ctx context.Context, argv ...string) *exec.Cmd {
 // Quote makes s one word of a POSIX shell.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// Words are the last lines that a program has said, in one line that can be shown; if it said nothing, how it ended.
+// Words returns the last lines of a program's output, as one line that can be displayed. Without
+// output it returns the text of err.
 func Words(text string, err error) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -68,17 +70,19 @@ func Words(text string, err error) string {
 	return words
 }
 
-// A Transient is an answer of a batch system that says "not now": the same request may succeed a moment later.
+// A Transient is a response of a batch system that means "not now": the same request may succeed a
+// moment later.
 type Transient struct {
 	System string // as System.Name returns it
-	Answer string // part of the answer, in lower case
+	Answer string // part of the response, in lower case
 	Means  string
-	Unsure bool // what was asked for may have been done: look before asking again
+	Unsure bool // the request may have succeeded: check before it is repeated
 }
 
-// transients returns the transient answers that are known. Those of Slurm are texts of src/common/slurm_errno.c and
-// src/srun/allocate.c, those of HTCondor of src/condor_daemon_client and src/condor_io (SECMAN, AUTHENTICATE and
-// CEDAR codes), those of ssh of its client and of the C library.
+// transients returns the known transient responses. The texts of Slurm are from
+// src/common/slurm_errno.c and src/srun/allocate.c, the texts of HTCondor from
+// src/condor_daemon_client and src/condor_io (SECMAN, AUTHENTICATE and CEDAR codes), and the texts
+// of ssh from its client and the C library.
 func transients() []Transient {
 	return append([]Transient{
 		{System: "Slurm", Answer: "job is pending execution", Means: "the job was requeued, or its start is not confirmed yet"},
@@ -136,7 +140,8 @@ func transients() []Transient {
 	}, kubernetesTransients()...)
 }
 
-// kubernetesTransients returns those of Kubernetes: reasons of metav1.Status and texts of etcd and of Go's net/http.
+// kubernetesTransients returns the transient responses of Kubernetes: reasons of metav1.Status and
+// texts of etcd and of Go's net/http.
 func kubernetesTransients() []Transient {
 	return []Transient{
 		{System: "Kubernetes", Answer: "(toomanyrequests)", Means: "the API server has too much to do"},
@@ -151,7 +156,7 @@ func kubernetesTransients() []Transient {
 	}
 }
 
-// TransientAnswer returns what a system's answer means if it is a transient one.
+// TransientAnswer returns the meaning of a system's response if the response is transient.
 func TransientAnswer(system, answer string) (Transient, bool) {
 	answer = strings.ToLower(answer)
 	all := transients()
@@ -162,16 +167,16 @@ func TransientAnswer(system, answer string) (Transient, bool) {
 	return all[i], true
 }
 
-// Waits between the attempts of a request that got a transient answer, doubling from the first to the longest, and
-// for how long it is repeated.
+// The waits between the attempts of a request that got a transient response double from the first
+// to the longest.
 const (
 	firstWait   = 250 * time.Millisecond
 	longestWait = 8 * time.Second
-	// Patience is for how long a request that gets transient answers only is repeated.
+	// Patience is the time for which a request is repeated that gets only transient responses.
 	Patience = 2 * time.Minute
 )
 
-// Backoff returns how long to wait before attempt number n, which counts from 0: nothing before the first.
+// Backoff returns the wait before attempt number n, which counts from 0: nothing before the first.
 func Backoff(n int) time.Duration {
 	if n <= 0 {
 		return 0
@@ -179,9 +184,10 @@ func Backoff(n int) time.Duration {
 	return min(firstWait<<min(n-1, 10), longestWait)
 }
 
-// Retry repeats ask, which gets an answer of a system, while it fails with a transient one, for up to Patience. again
-// is called before each repetition of a request that may have been carried out all the same; it returns true if it
-// was, which ends Retry without an error. again may be nil for requests that change nothing.
+// Retry repeats ask, which sends a request to a system, while it fails with a transient response,
+// for up to Patience. again is called before each repetition of a request that may have been
+// carried out despite the error. It returns true if the request was carried out, which ends Retry
+// without an error. again may be nil for requests that change nothing.
 func Retry(ctx context.Context, system string, ask func() error, again func() (done bool, err error)) error {
 	until := time.Now().Add(Patience)
 	for n := 1; ; n++ {
@@ -206,8 +212,8 @@ func Retry(ctx context.Context, system string, ask func() error, again func() (d
 	}
 }
 
-// Ask runs a program of the system as Run does, and repeats it after transient answers. It is for requests that may
-// be made twice.
+// Ask runs a program of the system as Run does, and repeats it after transient responses. It is for
+// requests that may be made twice.
 func Ask(ctx context.Context, system string, argv ...string) (said string, err error) {
 	err = Retry(ctx, system, func() (err error) {
 		said, err = Run(ctx, nil, argv...)

@@ -16,20 +16,20 @@ import (
 	"weir/internal/durable"
 )
 
-// A Submission is what Submit leaves in Work.Dir, written before there is anything to be found again. It holds no
-// secrets.
+// A Submission is the record that Submit writes to Work.Dir before it makes anything that must be
+// found again. It holds no secrets.
 type Submission struct {
 	System string            `json:"system"`
 	Tag    string            `json:"tag"` // a random word that marks everything of this submission
 	Begin  time.Time         `json:"begin"`
 	Count  int               `json:"count"`
-	IDs    []string          `json:"ids,omitempty"`    // what the system calls it, when that is known
-	Step   int               `json:"step,omitempty"`   // workers in each of IDs, but for the last
-	Hosts  []string          `json:"hosts,omitempty"`  // machines to look on
+	IDs    []string          `json:"ids,omitempty"`    // the system's names of its jobs, once known
+	Step   int               `json:"step,omitempty"`   // workers in each of IDs except the last
+	Hosts  []string          `json:"hosts,omitempty"`  // machines of the workers
 	Places map[string]string `json:"places,omitempty"` // folders that were made, by machine
-	// Options are those of the Work: to get to a machine again may need them.
+	// Options are the Options of the Work: reaching a machine again may need them.
 	Options []string `json:"options,omitempty"`
-	Over    bool     `json:"over,omitempty"` // nothing is left but what is in Dir
+	Over    bool     `json:"over,omitempty"` // nothing is left outside Dir
 
 	dir string
 }
@@ -54,15 +54,16 @@ func Begin(system string, w *Work) (*Submission, error) {
 	return s, s.Write()
 }
 
-// Out is the folder for the outputs of a worker.
+// Out returns the folder for the outputs of a worker.
 func (s *Submission) Out(worker int) string {
 	return filepath.Join(s.dir, "out", strconv.Itoa(worker))
 }
 
-// Dir is the Work's.
+// Dir returns the folder of the Work.
 func (s *Submission) Dir() string { return s.dir }
 
-// Write writes the submission anew. A reader finds the old one or the new one.
+// Write replaces the file of the submission. A concurrent reader finds either the old or the new
+// content.
 func (s *Submission) Write() error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -71,7 +72,8 @@ func (s *Submission) Write() error {
 	return durable.Write(filepath.Join(s.dir, submissionFile), append(text, '\n'), 0o644)
 }
 
-// ReadSubmission reads what a run has left in dir. The error is fs.ErrNotExist if it has submitted nothing to system.
+// ReadSubmission reads the submission of an earlier run in dir. The error is fs.ErrNotExist if it
+// has submitted nothing to system.
 func ReadSubmission(dir, system string) (*Submission, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -98,7 +100,7 @@ func ReadSubmission(dir, system string) (*Submission, error) {
 	return s, nil
 }
 
-// mostWorkers keeps a slip of the finger from a site's queue.
+// mostWorkers protects a site's queue from a mistyped number of workers.
 const mostWorkers = 100_000
 
 var (
@@ -106,7 +108,7 @@ var (
 	plain  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*$`)
 )
 
-// check says what is wrong with a work before anything is done, and makes its paths absolute.
+// check validates a work before anything is done, and makes its paths absolute.
 func (w *Work) check() error {
 	if w.Count < 1 || w.Count > mostWorkers {
 		return fmt.Errorf("%d workers: use 1 to %d", w.Count, mostWorkers)
@@ -127,7 +129,7 @@ func (w *Work) check() error {
 	return w.names()
 }
 
-// names checks the files of a work: each name is of one file, and plain in all shells.
+// names checks the files of a work: each name is unique, and plain in all shells.
 func (w *Work) names() error {
 	used := map[string]bool{"weir": true, "stdout": true, "stderr": true, filepath.Base(w.Program): true}
 	files := make([]string, len(w.Files))

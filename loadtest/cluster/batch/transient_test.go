@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Answers that the real programs gave on busy machines, and others that must not be
-// repeated.
+// Responses of the real programs on busy machines, and other responses that must not be repeated.
 func TestTransientAnswers(t *testing.T) {
 	for _, c := range []struct {
 		system, answer string
@@ -57,8 +56,8 @@ func TestRetry(t *testing.T) {
 	end()
 	for name, c := range map[string]struct {
 		ctx     context.Context
-		answers []error // the last one stays
-		done    bool    // what was asked for was done, though the answer did not say so
+		answers []error // the last error stays
+		done    bool    // the request was carried out although it failed
 		want    error
 		asked   int
 		took    time.Duration

@@ -20,13 +20,13 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// A Place is what the suite needs to know of a system under test.
+// A Place describes a system under test to the suite.
 type Place struct {
 	System  batch.System
-	Folder  string   // where submissions go; "": anywhere
+	Folder  string   // for submissions; "": any temporary folder
 	Hosts   []string // of each submission
 	Options []string
-	Dies    bool // workers end with the process that submitted them
+	Dies    bool // whether workers end with the process that submitted them
 }
 
 const (
@@ -48,7 +48,7 @@ type Case struct {
 	Traces string // folder where workers leave their traces
 }
 
-// Work is a submission of count workers that do what the words say.
+// Work returns a submission of count workers that carry out the words.
 func (p Place) Work(t *testing.T, count int, words ...string) Case {
 	t.Helper()
 	dir := p.Folder
@@ -61,7 +61,7 @@ func (p Place) Work(t *testing.T, count int, words ...string) Case {
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	}
-	c := Case{Traces: t.TempDir()} // workers see it, whatever else they see
+	c := Case{Traces: t.TempDir()} // workers see this folder, even if they see no other
 	hidden := filepath.Join(dir, "hidden")
 	file := filepath.Join(hidden, "secret.json")
 	self, err := os.Executable()
@@ -75,7 +75,7 @@ func (p Place) Work(t *testing.T, count int, words ...string) Case {
 	return c
 }
 
-// Trace reads what worker n has said of itself; false if nothing yet.
+// Trace reads the trace of worker n; ok is false if it does not exist yet.
 func (c Case) Trace(n int) (t Trace, ok bool) {
 	text, err := os.ReadFile(filepath.Join(c.Traces, strconv.Itoa(n)))
 	return t, err == nil && json.Unmarshal(text, &t) == nil
@@ -122,18 +122,19 @@ func (c Case) gone(t *testing.T) {
 // alive reports whether a worker of ours runs.
 func (t Trace) alive(traces string) bool { return t.Outside(traces) > 0 }
 
-// hasFolder reports whether the working folder of a worker of ours exists, which may be in a container.
+// hasFolder reports whether the working folder of a worker of ours exists, which may be in a
+// container.
 func (t Trace) hasFolder(traces string) bool {
 	at, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", t.Outside(traces)))
-	if err != nil { // another user's
+	if err != nil { // a process of another user
 		_, err = os.Stat(t.Folder)
 		return err == nil
 	}
 	return at == t.Folder
 }
 
-// Outside is the worker's process id as this process sees it; 0 if it does not run. What the worker says itself may
-// count from another beginning.
+// Outside returns the worker's process id in the namespace of this process, 0 if it does not run.
+// The worker itself may have another id in its own namespace.
 func (t Trace) Outside(traces string) int {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range all {
@@ -148,7 +149,7 @@ func (t Trace) Outside(traces string) int {
 	return 0
 }
 
-// A Log keeps what Follow tells.
+// A Log records the changes that Follow reports.
 type Log struct {
 	mu  sync.Mutex
 	All []batch.Change
@@ -173,7 +174,7 @@ func (l *Log) Of(worker int) (all []batch.Change) {
 	return all
 }
 
-// States are those of a worker, one after the other.
+// States returns the states of a worker, one after the other.
 func (l *Log) States(worker int) (all []batch.State) {
 	for _, c := range l.Of(worker) {
 		all = append(all, c.State)
@@ -200,7 +201,7 @@ func (p Place) submit(t *testing.T, c Case) batch.Job {
 	return j
 }
 
-// noSecret fails t if the secret is in what is kept.
+// noSecret fails t if the secret is in the files of the submission.
 func (c Case) noSecret(t *testing.T) {
 	t.Helper()
 	_ = filepath.WalkDir(c.Dir, func(path string, d fs.DirEntry, _ error) error {
@@ -214,7 +215,7 @@ func (c Case) noSecret(t *testing.T) {
 	})
 }
 
-// odd are arguments that every shell and submit file would like to understand.
+// odd returns arguments with characters that are special in shells and submit files.
 func odd() []string {
 	return []string{"leave", "", "a b", "it's", `"quoted"`, `back\slash`, "$HOME", "$(date)", "`date`", "!", "*", "%d", "ü", "a,b;c|d&e>f<g",
 		"$(Process)", "#", "~", "-x", "''", " "}
@@ -366,7 +367,7 @@ func killed(t *testing.T, p Place) {
 		t.Errorf("again: %v", err)
 	}
 	c.Args[len(c.Args)-1] = "leave"
-	next := p.submit(t, c) // what is over makes room
+	next := p.submit(t, c) // an ended submission does not block its folder
 	if err := next.Follow(ctx, log.Add); err != nil || next.Counts().Ended != 2 {
 		t.Errorf("%v, %+v", err, next.Counts())
 	}

@@ -16,8 +16,8 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// Main is TestMain of packages that run the suite: the test program is also the worker that is submitted, and a
-// submitter that can be killed.
+// Main is TestMain of packages that run the suite: the test program is also the worker that is
+// submitted, and a submitter that can be killed.
 func Main(m *testing.M, systems ...batch.System) {
 	var code int
 	switch {
@@ -31,7 +31,7 @@ func Main(m *testing.M, systems ...batch.System) {
 	os.Exit(code) //nolint:forbidigo // this is main
 }
 
-// A Trace is what a worker says of itself, in a file of its own.
+// A Trace is the record that a worker writes of itself, in a file of its own.
 type Trace struct {
 	Folder string
 	Host   string
@@ -42,8 +42,9 @@ type Trace struct {
 	Secret int    // its length
 }
 
-// work is a worker's life: TRACES WORD...: it leaves a trace, and does what the words say: exit (with its number),
-// hang (until it is told to end), deaf (also then), leave (result.txt).
+// work runs a worker with the arguments TRACES WORD...: it leaves a trace and carries out the
+// words: exit (with its number), hang (until it gets a signal), deaf (ignores the signal), leave
+// (result.txt).
 func work(args []string) int {
 	t := Trace{Args: args[1:], Number: os.Getenv("WEIR_WORKER"), Job: os.Getenv("WEIR_JOB")}
 	t.Folder, _ = os.Getwd()

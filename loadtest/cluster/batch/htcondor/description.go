@@ -9,9 +9,10 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// describe writes the submit description (https://htcondor.readthedocs.io/en/latest/man-pages/condor_submit.html).
-// What the user adds comes before what must be as it is: the last word on a thing counts. Where the machines have the
-// program already, on a file system that they share, it need not travel.
+// describe writes the submit description
+// (https://htcondor.readthedocs.io/en/latest/man-pages/condor_submit.html). The user's lines come
+// before the lines that must not change: the last value of a command counts. If the machines have
+// the program already, on a shared file system, it need not be transferred.
 func describe(w *batch.Work, sub *batch.Submission) (string, error) {
 	arguments, err := arguments(w.Args)
 	if err != nil {
@@ -54,8 +55,8 @@ queue %d
 // literal keeps HTCondor from taking a part of s for a macro.
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$(DOLLAR)") }
 
-// arguments writes a command line in HTCondor's new syntax: all in double quotes, each argument in single ones, both
-// doubled inside.
+// arguments writes a command line in HTCondor's new syntax: the whole in double quotes, each
+// argument in single quotes, and quotes inside doubled.
 func arguments(args []string) (string, error) {
 	words := make([]string, len(args))
 	for i, a := range args {
@@ -67,13 +68,14 @@ func arguments(args []string) (string, error) {
 	return `"` + strings.ReplaceAll(strings.Join(words, " "), `"`, `""`) + `"`, nil
 }
 
-// ours are the commands that a submission by weir has to say itself.
+// ours returns the commands that weir sets in a submit description.
 func ours() []string {
 	return []string{"arguments", "should_transfer_files", "when_to_transfer_output", "transfer_input_files", "transfer_output_files",
 		"initialdir", "output", "error", "log", "log_xml"}
 }
 
-// checkOptions refuses lines that would submit something themselves, and those that would come to nothing.
+// checkOptions refuses lines that would submit jobs themselves, and lines that would have no
+// effect.
 func checkOptions(lines []string) error {
 	for _, line := range lines {
 		word, _, _ := strings.Cut(strings.TrimLeft(line, " \t"), " ")
@@ -91,7 +93,7 @@ func checkOptions(lines []string) error {
 	return nil
 }
 
-// command splits a line of a submit description; its names have no case.
+// command splits a line of a submit description; its names are not case-sensitive.
 func command(line string) (name, value string) {
 	name, value, _ = strings.Cut(line, "=")
 	name = strings.ToLower(strings.TrimSpace(name))
@@ -101,7 +103,8 @@ func command(line string) (name, value string) {
 	return name, strings.TrimSpace(value)
 }
 
-// environment returns what the user's lines add to ours: the last of them counts.
+// environment returns the environment in the user's lines, which is added to ours: the last line
+// counts.
 func environment(lines []string) (text string) {
 	for _, line := range lines {
 		if name, value := command(line); name == "environment" {

@@ -13,10 +13,10 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// evicted is the code of a job that ran and does no more.
+// evicted is the code of a job that ran and does not run any more.
 const evicted = 4
 
-// change says what an event means for its worker; false if nothing.
+// change returns the state that an event means for its worker; false if it means no change.
 func (e *event) change() (c batch.Change, ok bool) {
 	c = batch.Change{Time: e.Time, Worker: e.Proc, Exit: -1, JobID: fmt.Sprintf("%d.%d", e.Cluster, e.Proc)}
 	reason := batch.Words(strings.Join(e.Lines, "\n"), nil)
@@ -27,9 +27,9 @@ func (e *event) change() (c batch.Change, ok bool) {
 		c.State, c.Host = batch.Running, e.host()
 	case 23: // reconnected
 		c.State = batch.Running
-	case 2, evicted, 7, 24: // not executable, evicted, shadow exception, reconnect failed: it will be tried again
+	case 2, evicted, 7, 24: // not executable, evicted, shadow exception, reconnect failed: retried
 		c.State, c.Reason = batch.Queued, batch.Words(e.Text, nil)
-		if reason != "" && e.Code != evicted { // an evicted one has a table of what it used
+		if reason != "" && e.Code != evicted { // an evicted job has a table of resources
 			c.Reason += " " + reason
 		}
 	case 5: // terminated
@@ -55,7 +55,7 @@ func (e *event) change() (c batch.Change, ok bool) {
 	return c, true
 }
 
-// host is the machine of an event 001, from "SlotName: slot1_2@node7.example.org".
+// host returns the machine of an event 001, from "SlotName: slot1_2@node7.example.org".
 func (e *event) host() string {
 	for _, line := range e.Lines {
 		if slot, ok := strings.CutPrefix(line, "SlotName: "); ok {
@@ -98,7 +98,7 @@ func number(line, after string) (int, bool) {
 	return n, ok && closed && err == nil
 }
 
-// hold says why HTCondor holds a job, with its code
+// hold returns HTCondor's reason for holding a job, with its code
 // (https://htcondor.readthedocs.io/en/latest/codes-other-values/hold-reason-codes.html).
 func (e *event) hold() string {
 	var words []string
@@ -113,14 +113,14 @@ func (e *event) hold() string {
 	return batch.Words(strings.Join(words, "\n")+code, nil)
 }
 
-// An event is one of a job's event log
+// An event is an entry of a job's event log
 // (https://htcondor.readthedocs.io/en/latest/codes-other-values/job-event-log-codes.html).
 type event struct {
 	Code          int
 	Cluster, Proc int
 	Time          time.Time
 	Text          string   // the rest of its first line
-	Lines         []string // those that follow, without the spaces around
+	Lines         []string // the following lines, without surrounding spaces
 }
 
 // A userLog reads the event log as far as it is written.
@@ -130,14 +130,15 @@ type userLog struct {
 	offset int64     // of the first event that was not read
 }
 
-// skip leaves out what is there already.
+// skip skips the events that are already in the log.
 func (l *userLog) skip() {
 	if info, err := os.Stat(l.path); err == nil {
 		l.offset = info.Size()
 	}
 }
 
-// next returns the events that have come since the last call. An event whose last line is not there yet waits.
+// next returns the events that were written since the last call. An event whose last line is not
+// written yet waits.
 func (l *userLog) next() ([]event, error) {
 	f, err := os.Open(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +150,7 @@ func (l *userLog) next() ([]event, error) {
 	defer f.Close()
 	var all []event
 	for {
-		// Logs of thousands of jobs come in pieces; an event is far shorter than one.
+		// Logs of thousands of jobs are read in pieces; an event is far shorter than a piece.
 		piece := make([]byte, 1<<20)
 		n, err := f.ReadAt(piece, l.offset)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -167,8 +168,8 @@ func (l *userLog) next() ([]event, error) {
 	}
 }
 
-// parse reads the whole events at the beginning of text and tells how much of it they are. What is not an event is
-// left out.
+// parse reads the whole events at the beginning of text and returns the length of this part of the
+// text. Text that is not an event is left out.
 func parse(text string, since time.Time) (all []event, used int) {
 	for {
 		block, rest, ok := cutEvent(text[used:])
@@ -197,7 +198,7 @@ func cutEvent(text string) (block, rest string, ok bool) {
 	}
 }
 
-// parseEvent reads "012 (5.1.0) 2026-11-22 12:44:25 Job was held." and what follows.
+// parseEvent reads "012 (5.1.0) 2026-11-22 12:44:25 Job was held." and the lines that follow.
 func parseEvent(block string, since time.Time) (e event, ok bool) {
 	lines := strings.Split(strings.TrimRight(block, "\n"), "\n")
 	code, rest, _ := strings.Cut(lines[0], " (")
@@ -220,9 +221,9 @@ func parseEvent(block string, since time.Time) (e event, ok bool) {
 	return e, true
 }
 
-// eventTime reads the time at the beginning of text, which has one of the forms that EVENT_LOG_FORMAT_OPTIONS knows:
-// with a date as ISO 8601 has it, or only month and day; with parts of a second, or without; in the time zone of the
-// machine, or with Z that of UTC.
+// eventTime reads the time at the beginning of text, which has one of the forms of
+// EVENT_LOG_FORMAT_OPTIONS: with a date in ISO 8601, or only month and day; with or without parts
+// of a second; in the time zone of the machine, or with Z in UTC.
 func eventTime(text string, since time.Time) (at time.Time, rest string, ok bool) {
 	date, rest, _ := strings.Cut(text, " ")
 	var clock string

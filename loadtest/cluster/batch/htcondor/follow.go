@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// readEvery is how often the log is looked at, which costs a stat.
+	// readEvery is the interval at which the log is checked, which costs a stat.
 	readEvery = 300 * time.Millisecond
-	// askEvery is how often HTCondor is asked while jobs are queued and nothing happens.
+	// askEvery is the interval of requests to HTCondor while jobs are queued and nothing happens.
 	askEvery = 30 * time.Second
-	// removing is how often HTCondor is asked what is left while it removes jobs.
+	// removing is the interval at which the remaining jobs are listed while HTCondor removes jobs.
 	removing = 500 * time.Millisecond
-	// lagging is how long the log may be behind the queue.
+	// lagging is the time that the log may be behind the queue.
 	lagging = 15 * time.Second
-	// leaving is how long no job may have left before their places in HTCondor's queue are cleared without waiting
-	// for the machines they are on.
+	// leaving is the time without a job leaving after which the jobs are cleared from HTCondor's
+	// queue without waiting for their machines.
 	leaving = 40 * time.Second
 )
 
@@ -56,7 +56,7 @@ func (j *job) watch(ctx context.Context) error {
 	}
 }
 
-// over reports whether all workers are, and ends the ledger when they are.
+// over reports whether all workers are over, and ends the ledger if they are.
 func (j *job) over() bool {
 	if j.Counts().Left() > 0 {
 		return false
@@ -65,7 +65,7 @@ func (j *job) over() bool {
 	return true
 }
 
-// read notes what the log has that is new.
+// read notes the new events in the log.
 func (j *job) read() (news bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -84,8 +84,8 @@ func (j *job) read() (news bool, err error) {
 	return news, err
 }
 
-// ask asks HTCondor why jobs are queued, and whether it still has those that the log says nothing of. An answer that
-// does not come is not missed.
+// ask requests from HTCondor the reasons why jobs are queued, and checks that it still has the jobs
+// whose end is not in the log. A failed request is ignored.
 func (j *job) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askEvery)
 	defer cancel()
@@ -96,7 +96,7 @@ func (j *job) ask(ctx context.Context) {
 	idle := map[int]bool{}
 	for _, q := range has {
 		idle[q.proc] = q.status == idleStatus
-		// of a job submitted on hold the log says nothing
+		// the log does not record that a job submitted on hold is held
 		if q.status == heldStatus && q.proc < j.sub.Count && j.Last(q.proc).State == batch.Queued {
 			j.Note(batch.Change{Worker: q.proc, State: batch.Held, Reason: q.held, Exit: -1})
 		}
@@ -119,7 +119,7 @@ func (j *job) ask(ctx context.Context) {
 	}
 }
 
-// forgotten notes a worker that has left the queue though the log does not say so.
+// forgotten notes a worker that has left the queue without an event in the log.
 func (j *job) forgotten(i int) {
 	if _, err := j.read(); err == nil && !j.Last(i).State.Over() {
 		j.Note(batch.Change{Worker: i, State: batch.Failed, Exit: -1, Reason: "HTCondor does not have this job any more, " +
@@ -159,7 +159,7 @@ func (j *job) Remove(ctx context.Context) error {
 		case quiet > leaving+20*time.Second:
 			return fmt.Errorf("HTCondor does not let go of %s of cluster %s", say.Plural(before, "job"), strings.Join(j.sub.IDs, ", "))
 		}
-		// An error of condor_rm may be that there is nothing left: that is asked next.
+		// An error of condor_rm may mean that there is nothing left: the next request shows it.
 		select {
 		case <-time.After(removing):
 		case <-ctx.Done():
@@ -194,7 +194,7 @@ func (j *job) settle(ctx context.Context) error {
 	}
 }
 
-// finish says in the submission that nothing is left.
+// finish marks the submission as over.
 func (j *job) finish() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

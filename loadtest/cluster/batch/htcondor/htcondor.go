@@ -1,6 +1,6 @@
-// Package htcondor starts workers as jobs of HTCondor: one cluster of jobs for each submission. Program and files
-// travel with HTCondor's own file transfer, so nothing needs to be installed or shared; what becomes of the jobs is
-// read from their event log.
+// Package htcondor starts workers as jobs of HTCondor: one cluster of jobs for each submission.
+// HTCondor's own file transfer carries program and files, so nothing needs to be installed or
+// shared. The states of the jobs are read from their event log.
 package htcondor
 
 import (
@@ -35,7 +35,7 @@ type job struct {
 	*batch.Ledger
 	sub *batch.Submission
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	log      userLog
 	removing bool // by us
 }
@@ -68,7 +68,7 @@ func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	j := newJob(sub)
 	// The log may have another submission's events, of a run that is resumed.
 	j.log.skip()
-	// Ctrl-C must not leave it open whether there are jobs: it takes what it takes.
+	// Ctrl-C must not leave it open whether there are jobs: it does not end the submission.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
 	defer cancel()
 	cluster, err := j.submit(bounded, file)
@@ -84,8 +84,8 @@ func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	return j, nil
 }
 
-// submit submits the description in file, once: where an answer leaves open whether HTCondor has the jobs, the queue
-// is asked before they are submitted again.
+// submit submits the description in file, once: if a response does not show whether HTCondor has
+// the jobs, the queue is checked before they are submitted again.
 func (j *job) submit(ctx context.Context, file string) (cluster string, err error) {
 	err = batch.Retry(ctx, system, func() error {
 		said, err := batch.Run(ctx, nil, "condor_submit", "-terse", file)
@@ -112,7 +112,7 @@ func fail(sub *batch.Submission, err error) error {
 // clusterRange matches the first and the last job in the output of condor_submit -terse.
 var clusterRange = regexp.MustCompile(`(?m)^(\d+)\.\d+ - (\d+)\.\d+\s*$`)
 
-// clusterOf finds the number of the cluster in what condor_submit -terse says: "12.0 - 12.199".
+// clusterOf finds the number of the cluster in the output of condor_submit -terse: "12.0 - 12.199".
 func clusterOf(said string) (string, error) {
 	found := clusterRange.FindStringSubmatch(said)
 	if found == nil || found[1] != found[2] {
@@ -158,7 +158,7 @@ func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
 	return j, nil
 }
 
-// mine is the expression that is true of our jobs only.
+// mine returns the expression that is true of our jobs only.
 func (j *job) mine() string {
 	expression := fmt.Sprintf("%s == %q", tagAttribute, j.sub.Tag)
 	if len(j.sub.IDs) > 0 {
@@ -181,7 +181,7 @@ const (
 	heldStatus = 5
 )
 
-// queue asks which of our jobs HTCondor still has.
+// queue returns the jobs of the submission that HTCondor still has.
 func (j *job) queue(ctx context.Context) (all []inQueue, err error) {
 	said, err := batch.Ask(ctx, system, "condor_q", "-constraint", j.mine(), "-af", "ClusterId", "ProcId", "JobStatus", "HoldReason")
 	if err != nil {
@@ -201,7 +201,8 @@ func (j *job) queue(ctx context.Context) (all []inQueue, err error) {
 	return all, nil
 }
 
-// why asks why a job is queued: what room the pool has, and whether any machine is what the job asks for.
+// why returns the reason why a job is queued: the free room in the pool, or that no machine
+// satisfies the job's requirements.
 func (j *job) why(ctx context.Context, worker int) string {
 	said, err := batch.Run(ctx, nil, "condor_status", "-af", "Cpus", "State")
 	if err != nil {
@@ -227,8 +228,8 @@ func (j *job) why(ctx context.Context, worker int) string {
 	return pool
 }
 
-// room sums the processors of all slots, and of those that are free, from lines such as "49 Unclaimed". Parts of a
-// slot are slots of their own, which it then has not.
+// room sums the processors of all slots, and of the free slots, from lines such as "49 Unclaimed".
+// Parts of a slot are slots of their own, whose processors the slot then does not have.
 func room(said string) (all, free int) {
 	for line := range strings.Lines(said) {
 		words := strings.Fields(line)
@@ -246,7 +247,7 @@ func room(said string) (all, free int) {
 	return all, free
 }
 
-// analysis is how many machines there are, and how many of them a job's requirements refuse.
+// analysis is the number of machines, and the number of machines that a job's requirements refuse.
 type analysis struct{ machines, refused int }
 
 // analyzed reads the summary of condor_q -better-analyze:

@@ -25,7 +25,7 @@ func TestPool(t *testing.T) {
 	t.Run("WithoutOutputs", withoutOutputs)
 }
 
-// A worker that leaves nothing, though it may, has ended none the less.
+// A worker that leaves no files has ended nevertheless.
 func withoutOutputs(t *testing.T) {
 	c := batchtest.Place{}.Work(t, 1)
 	j, log := submit(t, c)
@@ -55,7 +55,7 @@ func TestSmallPool(t *testing.T) {
 	t.Run("Refused", refused)
 }
 
-// follow follows j until something is so, and then removes it.
+// follow follows j until ok returns true, and then removes it.
 func follow(t *testing.T, j batch.Job, log *batchtest.Log, what string, ok func() bool) {
 	t.Helper()
 	followed := make(chan error)
@@ -72,7 +72,8 @@ func follow(t *testing.T, j batch.Job, log *batchtest.Log, what string, ok func(
 	}
 }
 
-// With fewer slots than workers those run that can, and it is said why the others do not.
+// With fewer slots than workers, as many run as can, and the reason why the others wait is
+// reported.
 func full(t *testing.T) {
 	j, log := submit(t, batchtest.Place{}.Work(t, 3, "hang"))
 	want := "the pool has room for 2 jobs of one processor, and all of it is taken, 2 by this run"
@@ -87,7 +88,7 @@ func full(t *testing.T) {
 	}
 }
 
-// A job whose file has gone is held by HTCondor; the reason is told.
+// HTCondor holds a job whose file is gone; the reason is reported.
 func held(t *testing.T) {
 	c := batchtest.Place{}.Work(t, 1, "hang")
 	j, log := submit(t, c)
@@ -99,7 +100,7 @@ func held(t *testing.T) {
 	}
 }
 
-// What no machine can run is told so, and what HTCondor does not take.
+// If no machine can run a job, this is reported. Options that HTCondor does not accept are refused.
 func refused(t *testing.T) {
 	c := batchtest.Place{Options: []string{`requirements = (Name == "nowhere")`}}.Work(t, 1, "hang")
 	j, log := submit(t, c)
@@ -120,7 +121,7 @@ func refused(t *testing.T) {
 	}
 }
 
-// The user's environment and ours are one.
+// The user's environment and ours are combined.
 func TestEnvironmentsAreAdded(t *testing.T) {
 	w := &batch.Work{Program: "/bin/true", Dir: "/tmp/x", Count: 1, Options: []string{"request_cpus = 2", `Env = "A=1 B='x ""y""'"`}}
 	text, err := describe(w, &batch.Submission{})

@@ -13,7 +13,7 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// begin is when the jobs of the logs below were submitted.
+// begin is the time at which the jobs of the logs below were submitted.
 var begin = time.Date(2026, 12, 31, 23, 59, 50, 0, time.UTC)
 
 const oneLife = `000 (012.003.000) 2026-12-31 23:59:51.792Z Job submitted from host: <127.0.0.1:29618?addrs=127.0.0.1-29618&alias=a.weir.test&noUDP&sock=schedd_1_43af>
@@ -65,7 +65,7 @@ const oneLife = `000 (012.003.000) 2026-12-31 23:59:51.792Z Job submitted from h
 ...
 `
 
-// Events come out of what HTCondor 23.9.6 has written, also with the dates of older versions.
+// The output of HTCondor 23.9.6 is parsed into events, also with the dates of older versions.
 func TestUserLog(t *testing.T) {
 	utc := func(s string) time.Time {
 		at, err := time.Parse("06-01-02 15:04:05.999", s)

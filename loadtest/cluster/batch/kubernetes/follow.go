@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// mostTries is how often the outputs of a worker are asked for.
+	// mostTries is the number of attempts to fetch the outputs of a worker.
 	mostTries = 5
-	// atOnce is how many logs are fetched at once.
+	// atOnce is the number of logs that are fetched at once.
 	atOnce = 8
-	// slow is how long a pod may take to start before the reason is looked for.
+	// slow is the time that a pod may take to start before the reason is looked up.
 	slow = 5 * time.Second
 )
 
@@ -35,7 +35,8 @@ func (j *job) Follow(ctx context.Context, tell func(batch.Change)) error {
 	return err
 }
 
-// askAndClear asks, and deletes what was made when all workers are over.
+// askAndClear updates the states, and deletes the objects of the submission when all workers are
+// over.
 func (j *job) askAndClear(ctx context.Context) error {
 	if err := j.ask(ctx); err != nil || j.Counts().Left() > 0 {
 		return err
@@ -45,7 +46,8 @@ func (j *job) askAndClear(ctx context.Context) error {
 	return j.clear(context.WithoutCancel(ctx))
 }
 
-// over reports whether all workers are and what was made is deleted, and then closes the ledger.
+// over reports whether all workers are over and all objects are deleted, and then closes the
+// ledger.
 func (j *job) over() bool {
 	j.asking.Lock()
 	defer j.asking.Unlock()
@@ -56,7 +58,7 @@ func (j *job) over() bool {
 	return true
 }
 
-// ask asks for the Job and all pods, notes what is new, and fetches what workers have left.
+// ask requests the Job and all pods, notes changes, and fetches the outputs of workers.
 func (j *job) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -104,7 +106,7 @@ func (j *job) ask(ctx context.Context) error {
 			if j.tries[n]++; err != nil && !complete(err) && j.tries[n] < mostTries {
 				return
 			}
-			if err != nil && c.State == batch.Ended { // one that was killed may have left nothing
+			if err != nil && c.State == batch.Ended { // a killed worker may have left nothing
 				j.failed = errors.Join(j.failed, fmt.Errorf("worker %d: %w", n, err))
 			}
 			j.noteEnd(n, c, pod)
@@ -118,7 +120,7 @@ func (j *job) ask(ctx context.Context) error {
 	return nil
 }
 
-// noteEnd notes the end of a worker, and what it did before if that was too short to be seen.
+// noteEnd notes the end of a worker, and before it the start if that was too short to be observed.
 func (j *job) noteEnd(n int, c batch.Change, pod *object) {
 	if t := pod.ended(); j.Last(n).State == batch.Queued && !t.StartedAt.IsZero() {
 		j.Note(batch.Change{Time: t.StartedAt, Worker: n, State: batch.Running, Host: c.Host, JobID: c.JobID})
@@ -129,7 +131,7 @@ func (j *job) noteEnd(n int, c batch.Change, pod *object) {
 	j.Note(c)
 }
 
-// fetch brings what a worker has left in the log of its pod.
+// fetch reads the outputs of a worker from the log of its pod.
 func (j *job) fetch(ctx context.Context, n int, pod string) error {
 	log, err := batch.Run(ctx, nil, j.kubectl("logs", pod, "--container=weir")...)
 	if err != nil {
@@ -138,7 +140,7 @@ func (j *job) fetch(ctx context.Context, n int, pod string) error {
 	return readOutputs([]byte(log), j.sub.Out(n))
 }
 
-// complete reports whether an error of fetch says that there is nothing more to come.
+// complete reports whether an error of fetch means that no more outputs can come.
 func complete(err error) bool {
 	return errors.Is(err, errNotWhole) || strings.Contains(err.Error(), "(BadRequest)") || strings.Contains(err.Error(), "(NotFound)")
 }
@@ -147,12 +149,12 @@ func complete(err error) bool {
 func (j *job) warnings(ctx context.Context) map[string]string {
 	said, err := batch.Run(ctx, nil, j.kubectl("get", "events", "--field-selector=type=Warning", "-o", "json")...)
 	if err != nil {
-		return nil // not all may list events
+		return nil // some users may not list events
 	}
 	return latest(said, j.sub.Tag)
 }
 
-// warning is the latest that is known of a worker that has no pod, or whose pod does not start.
+// warning returns the latest warning on a worker that has no pod, or whose pod does not start.
 func (j *job) warning(pod *object) string {
 	if pod != nil {
 		return j.reasons[pod.Metadata.Name]
@@ -160,7 +162,8 @@ func (j *job) warning(pod *object) string {
 	return j.reasons[j.sub.Tag]
 }
 
-// latest reads the warnings in a list of events: by the name of the object, which is a Job or one of its pods.
+// latest reads the warnings in a list of events: by the name of the object, which is a Job or one
+// of its pods.
 func latest(said, tag string) map[string]string {
 	var list struct {
 		Items []struct {

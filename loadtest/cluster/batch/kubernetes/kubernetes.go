@@ -1,6 +1,7 @@
-// Package kubernetes starts workers as the pods of an indexed Job. Their image has the program; files travel in a
-// Secret that the Job owns. What workers leave comes back through the logs of their pods (see Pod), so that nothing
-// needs to be shared or installed, and no container needs a shell. kubectl is the client.
+// Package kubernetes starts workers as the pods of an indexed Job. Their image contains the
+// program; files are in a Secret that the Job owns. The outputs of workers are fetched from the
+// logs of their pods (see Pod), so nothing needs to be shared or installed, and no container needs
+// a shell. kubectl is the client.
 package kubernetes
 
 import (
@@ -36,11 +37,11 @@ type job struct {
 	sub *batch.Submission
 	options
 
-	asking sync.Mutex // one question at a time; it guards what follows
+	asking sync.Mutex // one request at a time; guards the fields below
 	seen   map[int]bool
-	tries  map[int]int // how often the outputs of a worker could not be fetched
-	failed error       // outputs that are not here
-	looked time.Time   // for events
+	tries  map[int]int // number of failed attempts to fetch the outputs of a worker
+	failed error       // missing outputs
+	looked time.Time   // time of the last look at events
 	// reasons are the latest warnings by object.
 	reasons map[string]string
 }
@@ -49,10 +50,10 @@ func newJob(sub *batch.Submission, o options) *job {
 	return &job{Ledger: batch.NewLedger(sub.Count), sub: sub, options: o, seen: map[int]bool{}, tries: map[int]int{}}
 }
 
-// id is what a worker is called: the host name of its pod.
+// id returns the name of a worker: the host name of its pod.
 func (j *job) id(worker int) string { return j.sub.Tag + "-" + strconv.Itoa(worker) }
 
-// kubectl is a command line for the namespace of the submission.
+// kubectl returns a command line for the namespace of the submission.
 func (j *job) kubectl(args ...string) []string {
 	argv := []string{"kubectl", "--namespace=" + j.on.Namespace, "--request-timeout=1m"}
 	if j.on.Context != "" {
@@ -61,8 +62,8 @@ func (j *job) kubectl(args ...string) []string {
 	return append(argv, args...)
 }
 
-// Submit implements batch.System. Work.Options are those of scenario.On. The image must have the same weir as this
-// one: Work.Program does not travel.
+// Submit implements batch.System. Work.Options are the options of scenario.On. The image must
+// contain the version of weir that submits: Work.Program is not transferred.
 func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	o, err := readOptions(w.Options)
 	if err != nil {
@@ -73,7 +74,7 @@ func (*System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 		return nil, err
 	}
 	j := newJob(sub, o)
-	// Ctrl-C must not leave it open whether there are pods: it takes what it takes.
+	// Ctrl-C must not leave it open whether there are pods: it does not end the submission.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
 	defer cancel()
 	made, err := j.submit(bounded, &w)
@@ -130,7 +131,7 @@ func (j *job) submit(ctx context.Context, w *batch.Work) (made bool, err error) 
 	return true, err
 }
 
-// create creates an object. One that an earlier try has created is taken as it is.
+// create creates an object. If an earlier attempt has created it, the existing object is used.
 func (j *job) create(ctx context.Context, text []byte) (created object, err error) {
 	err = batch.Retry(ctx, system, func() error {
 		said, err := batch.Run(ctx, strings.NewReader(string(text)), j.kubectl("create", "--validate=false", "-o", "json", "-f", "-")...)
@@ -145,8 +146,8 @@ func (j *job) create(ctx context.Context, text []byte) (created object, err erro
 	return created, err
 }
 
-// locate finds out which context and namespace kubectl uses, so that the submission is found again when its settings
-// have changed.
+// locate finds the context and the namespace that kubectl uses, so that the submission is found
+// again when the settings of kubectl have changed.
 func (j *job) locate(ctx context.Context) error {
 	if j.on.Namespace == "" || j.on.Context == "" {
 		used, namespace, err := current(ctx, j.on.Context)
@@ -160,8 +161,9 @@ func (j *job) locate(ctx context.Context) error {
 	return err
 }
 
-// current returns the context that kubectl uses if it is told this one, or none, and its namespace. In a pod without
-// a kubeconfig kubectl uses the pod's service account, which has no context.
+// current returns the context that kubectl uses, which is name unless name is empty, and its
+// namespace. In a pod without a kubeconfig kubectl uses the pod's service account, which has no
+// context.
 func current(ctx context.Context, name string) (used, namespace string, err error) {
 	said, err := batch.Run(ctx, nil, "kubectl", "config", "view", "--minify", "-o", "json", "--context="+name)
 	if err != nil && strings.Contains(err.Error(), "current-context must exist") {
@@ -191,7 +193,8 @@ func current(ctx context.Context, name string) (used, namespace string, err erro
 	return cmp.Or(name, config.Current), namespace, nil
 }
 
-// permissions are what a submission needs in its namespace. Warnings of events are shown as well where they may be listed.
+// permissions returns the permissions that a submission needs in its namespace. Warnings are also
+// shown if events may be listed.
 func permissions() [][3]string {
 	return [][3]string{
 		{"create", "batch", "jobs"}, {"get", "batch", "jobs"}, {"list", "batch", "jobs"}, {"delete", "batch", "jobs"},
@@ -199,7 +202,8 @@ func permissions() [][3]string {
 	}
 }
 
-// permitted asks whether this user may do all that a submission needs, before anything is made.
+// permitted checks that this user has all permissions that a submission needs, before any object is
+// made.
 func (j *job) permitted(ctx context.Context) error {
 	var reviews []any
 	for _, p := range permissions() {
@@ -224,7 +228,7 @@ func (j *job) permitted(ctx context.Context) error {
 	return denied(said, j.on.Namespace)
 }
 
-// denied lists what the reviews in the output of kubectl create do not allow.
+// denied lists the permissions that are denied by the reviews in the output of kubectl create.
 func denied(said, namespace string) error {
 	var missing []string
 	reader := json.NewDecoder(strings.NewReader(said))
@@ -286,7 +290,7 @@ func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
 // Remove implements batch.Job.
 func (j *job) Remove(ctx context.Context) error {
 	if len(j.sub.IDs) > 0 {
-		_ = j.ask(ctx) // those that have ended by themselves have not been removed
+		_ = j.ask(ctx) // workers that have ended by themselves count as ended, not as removed
 	}
 	j.asking.Lock()
 	defer j.asking.Unlock()

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// place is the lab's cluster for workers that are this test program, which needs this machine's libraries, and leave
-// their traces in this machine's temporary folder.
+// place returns the lab's cluster for workers that are this test program, which needs this
+// machine's libraries, and leave their traces in this machine's temporary folder.
 func place(t *testing.T, change func(*scenario.Kubernetes), more ...string) batchtest.Place {
 	t.Helper()
 	on := scenario.Kubernetes{Image: lab.KubernetesImage, Deadline: unit.Duration(time.Hour)}
@@ -137,7 +137,7 @@ func has(t *testing.T, log *batchtest.Log, worker int, state batch.State, reason
 	return found
 }
 
-// Workers that do not run say why.
+// The reasons why workers do not run are reported.
 func reasons(t *testing.T) {
 	_, _, tooLarge := submit(t, place(t, func(on *scenario.Kubernetes) { on.Requests = []string{"cpu=100k"} }), 1, "hang")
 	_, _, nowhere := submit(t, place(t, func(on *scenario.Kubernetes) {
@@ -156,7 +156,7 @@ func reasons(t *testing.T) {
 	}
 }
 
-// Ends that are not the worker's own are told apart from those that are.
+// Ends with a cause outside the worker are distinguished from its own ends.
 func ends(t *testing.T) {
 	_, _, eats := submit(t, place(t, func(on *scenario.Kubernetes) { on.Limits = []string{"memory=64Mi"} }), 1, "eat")
 	_, _, late := submit(t, place(t, func(on *scenario.Kubernetes) { on.Deadline = unit.Duration(2 * time.Second) }), 1, "hang")
@@ -176,7 +176,8 @@ func ends(t *testing.T) {
 	has(t, late, 0, batch.Failed, "DeadlineExceeded|exit status 7")
 }
 
-// A namespace with room for one pod runs one worker, and says why not the others.
+// A namespace with room for one pod runs one worker, and the reason why the others wait is
+// reported.
 func quota(t *testing.T) {
 	kubectl(t, "create", "namespace", "small")
 	kubectl(t, "create", "quota", "one", "--namespace=small", "--hard=pods=1")
@@ -187,7 +188,8 @@ func quota(t *testing.T) {
 	})
 }
 
-// as makes kubectl of this test a service account of the namespace default with the rights of a manifest.
+// as makes kubectl of this test use a service account of the namespace default with the rights of a
+// manifest.
 func as(t *testing.T, name, role string) {
 	t.Helper()
 	kubectl(t, "create", "serviceaccount", name)
@@ -213,7 +215,8 @@ func as(t *testing.T, name, role string) {
 	t.Setenv("KUBECONFIG", config)
 }
 
-// The Role of the documentation is what a user needs, and all that is missing of it is named before anything is made.
+// The Role of the documentation has all permissions that a user needs, and all missing permissions
+// are listed before anything is made.
 func rights(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/machines.md")
 	found := regexp.MustCompile("(?s)```yaml\n(apiVersion: rbac.*?)```").FindSubmatch(page)
@@ -245,7 +248,7 @@ func rights(t *testing.T) {
 	})
 }
 
-// What the cluster does not take is refused with its words, and nothing stays.
+// If the cluster refuses a field, the error has its message, and nothing stays.
 func wrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*scenario.Kubernetes)

@@ -16,7 +16,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// fields are those of an object of Kubernetes, in its own words.
+// fields are the fields of an object of Kubernetes, with the names of its API.
 type fields = map[string]any
 
 const (
@@ -24,14 +24,14 @@ const (
 	filesDir   = "/weir/files"     // in the container: the Secret
 	workDir    = "/weir/work"      // in the container: an empty folder on the node's disk
 	mostSecret = 1 << 20           // bytes that a Secret may have
-	keepEnded  = time.Hour         // for which an ended Job is kept if its run was killed
+	keepEnded  = time.Hour         // time for which an ended Job is kept if its run was killed
 	grace      = 20                // seconds that a pod may take to end
 )
 
-// options are those of a Work.
+// options are the options of a Work.
 type options struct {
 	on             scenario.Kubernetes
-	pod, container fields // further ones, of the user
+	pod, container fields // further fields, of the user
 }
 
 // readOptions reads the options of a Work: the block on.kubernetes of a scenario in JSON, and lines with fields of a
@@ -151,7 +151,7 @@ func (j *job) manifest(w *batch.Work) ([]byte, error) {
 	}, "", "  ")
 }
 
-// secret returns the Secret with the files of a Job of this UID.
+// secret returns the Secret with the files of a Job with this UID.
 func (j *job) secret(uid string, data map[string][]byte) ([]byte, error) {
 	return json.Marshal(fields{
 		"apiVersion": "v1", "kind": "Secret", "immutable": true, "data": data,
@@ -162,7 +162,7 @@ func (j *job) secret(uid string, data map[string][]byte) ([]byte, error) {
 	})
 }
 
-// secretData reads the files that travel.
+// secretData reads the files of the workers for the Secret.
 func secretData(files []string) (map[string][]byte, error) {
 	data, total := map[string][]byte{}, 0
 	for _, f := range files {
@@ -182,8 +182,8 @@ func secretData(files []string) (map[string][]byte, error) {
 	return data, nil
 }
 
-// merge returns an object with the fields of all, the later ones first. Objects are merged in turn, and lists are
-// joined.
+// merge returns an object with the fields of all; a later value replaces an earlier value. Objects
+// are merged in turn, and lists are joined.
 func merge(all ...fields) fields {
 	merged := fields{}
 	for _, one := range all {

@@ -22,7 +22,7 @@ import (
 	"weir/internal/tarfile"
 )
 
-// Variables by which a pod knows what it is for, beside JOB_COMPLETION_INDEX, which Kubernetes sets.
+// Variables that identify a pod's submission and worker; Kubernetes sets JOB_COMPLETION_INDEX.
 const (
 	submissionVariable = "WEIR_SUBMISSION"
 	indexVariable      = "JOB_COMPLETION_INDEX"
@@ -31,15 +31,16 @@ const (
 const (
 	// blockType marks the outputs of a worker in the log of its pod: a tar file in gzip in PEM.
 	blockType = "WEIR OUTPUTS"
-	// ending is how long a worker that is to end may take. It is less than grace: its outputs are written after it.
+	// ending is the time limit for a worker that is to end. It is less than grace: the outputs are
+	// written after the worker has ended.
 	ending = 10 * time.Second
 	// notRun is the exit status of a pod that could not start its worker.
 	notRun = 125
 )
 
-// Pod is what the container of a pod does. It runs this program with args as a worker, in a folder of its own with the files of the
-// Secret, and writes to out what the worker has left. What the worker says on standard error it passes on at once.
-// exit is the worker's exit status.
+// Pod is the main function of the container of a pod. It runs this program with args as a worker,
+// in a folder of its own with the files of the Secret, and writes the outputs of the worker to out.
+// The worker's standard error is also passed on at once. exit is the worker's exit status.
 func Pod(args []string, out, stderr io.Writer) (exit int, err error) {
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, syscall.SIGTERM, syscall.SIGINT)
@@ -58,12 +59,13 @@ func Pod(args []string, out, stderr io.Writer) (exit int, err error) {
 	return exit, writeOutputs(dir, out)
 }
 
-// copyFiles copies the files of a Secret, which may be readable by all of the pod, to where the worker alone reads them.
+// copyFiles copies the files of a Secret, which may be readable by the whole pod, to a folder that
+// only the worker can read.
 func copyFiles(from, to string) error {
 	names, err := os.ReadDir(from)
 	for _, n := range names {
 		if strings.HasPrefix(n.Name(), "..") {
-			continue // how the kubelet exchanges all at once
+			continue // with these the kubelet exchanges all files at once
 		}
 		text, failed := os.ReadFile(filepath.Join(from, n.Name()))
 		if failed == nil {
@@ -105,7 +107,7 @@ func work(dir string, args []string, heard <-chan os.Signal, stderr io.Writer) (
 		case <-ctx.Done():
 		}
 	}()
-	_ = cmd.Wait() // its status says all
+	_ = cmd.Wait() // its status is read below
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
 		return 128 + int(status.Signal()), nil
@@ -116,7 +118,7 @@ func work(dir string, args []string, heard <-chan os.Signal, stderr io.Writer) (
 // outputNames returns the names of the outputs of a worker.
 func outputNames() []string { return []string{"stdout", "stderr"} }
 
-// writeOutputs writes what the worker has left in dir.
+// writeOutputs writes the outputs of the worker from dir.
 func writeOutputs(dir string, out io.Writer) error {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -130,13 +132,13 @@ func writeOutputs(dir string, out io.Writer) error {
 	if err := errors.Join(t.Close(), z.Close()); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(out, "\n"); err != nil { // whatever was said before
+	if _, err := io.WriteString(out, "\n"); err != nil { // ends an unfinished line
 		return err
 	}
 	return pem.Encode(out, &pem.Block{Type: blockType, Bytes: packed.Bytes()})
 }
 
-// mostOutput is how many bytes a file of a worker may have.
+// mostOutput is the number of bytes that a file of a worker may have.
 const mostOutput = 1 << 30
 
 var errNotWhole = errors.New("its outputs are not whole in the log of its pod (the node keeps containerLogMaxSize, 10 MiB by default)")

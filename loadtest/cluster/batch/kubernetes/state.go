@@ -12,7 +12,7 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// An object is what is read of a Job or of a pod.
+// An object has the fields that are read of a Job or of a pod.
 type object struct {
 	Kind     string
 	Metadata struct {
@@ -36,7 +36,7 @@ type object struct {
 
 type condition struct{ Type, Status, Reason, Message string }
 
-// A containerState is that of the container of a pod: one of these.
+// A containerState is the state of the container of a pod: one of these fields is set.
 type containerState struct {
 	Waiting    *struct{ Reason, Message string }
 	Running    *struct{ StartedAt time.Time }
@@ -52,8 +52,8 @@ type terminated struct {
 // indexAnnotation has the index of a pod.
 const indexAnnotation = "batch.kubernetes.io/job-completion-index"
 
-// parse reads a list of a Job and its pods. owner is nil if there is no Job. Of several pods of an index it returns
-// the newest.
+// parse reads a list of a Job and its pods. owner is nil if there is no Job. Of several pods of an
+// index it returns the newest.
 func parse(said string) (owner *object, pods map[int]*object, err error) {
 	var list struct{ Items []*object }
 	if err := json.Unmarshal([]byte(said), &list); err != nil {
@@ -84,7 +84,7 @@ func (o *object) has(kind string) *condition {
 	return &o.Status.Conditions[i]
 }
 
-// ending returns why Kubernetes has ended a Job as a whole, such as DeadlineExceeded, or nil.
+// ending returns Kubernetes' reason for ending a Job as a whole, such as DeadlineExceeded, or nil.
 func (o *object) ending() *condition {
 	if o == nil {
 		return nil
@@ -103,7 +103,7 @@ func (o *object) container() (s containerState) {
 	return s
 }
 
-// ended returns how the container of a pod has ended, or nil.
+// ended returns the end of the container of a pod, or nil.
 func (o *object) ended() *terminated { return o.container().Terminated }
 
 // because joins a reason with its explanation.
@@ -118,7 +118,8 @@ func because(reason, message string) string {
 	return reason + ": " + message
 }
 
-// change returns what becomes of a worker by its pod, which may be nil, and by the Job, which may be gone.
+// change returns the state of a worker from its pod, which may be nil, and from the Job, which may
+// be gone.
 func (j *job) change(n int, owner, pod *object) batch.Change {
 	switch {
 	case pod != nil:
@@ -141,7 +142,7 @@ func (j *job) change(n int, owner, pod *object) batch.Change {
 	return batch.Change{State: batch.Queued}
 }
 
-// change returns what becomes of the worker in a pod.
+// change returns the state of the worker in a pod.
 func (o *object) change() batch.Change {
 	c := batch.Change{State: batch.Queued, Host: o.Spec.NodeName, Exit: -1}
 	s := o.container()
@@ -169,10 +170,10 @@ func (o *object) change() batch.Change {
 	return c
 }
 
-// starts reports whether a container with this reason to wait is on its way.
+// starts reports whether a container that waits for this reason is starting.
 func starts(reason string) bool { return reason == "ContainerCreating" || reason == "PodInitializing" }
 
-// failure says why a pod has failed.
+// failure returns the reason why a pod has failed.
 func (o *object) failure(t *terminated) string {
 	reason := ""
 	if is := o.has("DisruptionTarget"); is != nil { // preempted, or its node was drained or lost

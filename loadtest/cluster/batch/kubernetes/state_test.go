@@ -11,7 +11,7 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// The states of pods are those of their workers.
+// The states of pods are mapped to the states of their workers.
 func TestStates(t *testing.T) {
 	const owner = `{"kind": "Job", "status": {"completedIndexes": "0,7-8", "failedIndexes": "9"}}, `
 	change := func(state batch.State, reason string, exit int) batch.Change {
@@ -62,7 +62,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// pod is the pod of worker 1.
+// pod returns the pod of worker 1.
 func pod(status string) string {
 	return `{"kind": "Pod", "metadata": {"annotations": {"` + indexAnnotation + `": "1"}, "deletionTimestamp": "2026-01-01T00:00:00Z"},
 		"spec": {"nodeName": "n1"}, "status": {` + status + `}}, `
@@ -110,7 +110,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// Whatever a pod writes to its log, reading it is safe.
+// Reading the log of a pod is safe for any content.
 func FuzzOutputs(f *testing.F) {
 	var log bytes.Buffer
 	if err := writeOutputs(f.TempDir(), &log); err != nil {
@@ -121,7 +121,7 @@ func FuzzOutputs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log []byte) { _ = readOutputs(log, t.TempDir()) })
 }
 
-// The latest warning counts, and only those of the submission.
+// The latest warning counts, and only warnings of the submission.
 func TestWarnings(t *testing.T) {
 	said := `{"items": [
 		{"involvedObject": {"name": "weir-a-0-x"}, "reason": "New", "message": "now", "lastTimestamp": "2026-01-01T00:00:09Z"},

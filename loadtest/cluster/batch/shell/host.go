@@ -20,7 +20,7 @@ func (j *job) reach(ctx context.Context, host, line string) *exec.Cmd {
 	return batch.Command(ctx, append(j.system.reach(host, j.sub.Options), line)...)
 }
 
-// ask runs a command line on a machine. The error has the words of ssh, or of the shell there.
+// ask runs a command line on a machine. The error has the messages of ssh, or of the shell there.
 func (j *job) ask(ctx context.Context, host, line string, in io.Reader, out io.Writer) error {
 	cmd := j.reach(ctx, host, line)
 	var words bytes.Buffer
@@ -38,7 +38,7 @@ func (j *job) ask(ctx context.Context, host, line string, in io.Reader, out io.W
 	}
 }
 
-// prepare brings all that travels to a machine.
+// prepare transfers the program and the files of a Work to a machine.
 func (j *job) prepare(ctx context.Context, host string, w *batch.Work) error {
 	from, to := io.Pipe()
 	var packed error
@@ -49,7 +49,7 @@ func (j *job) prepare(ctx context.Context, host string, w *batch.Work) error {
 	})
 	var said bytes.Buffer
 	err := j.ask(ctx, host, j.system.unpack(host, j.sub.Tag), from, &said)
-	_ = from.CloseWithError(io.ErrClosedPipe) // where the machine has not read all, packing ends
+	_ = from.CloseWithError(io.ErrClosedPipe) // if the machine has not read all, packing ends
 	wait.Wait()
 	if packed != nil && !errors.Is(packed, io.ErrClosedPipe) {
 		return packed
@@ -57,7 +57,7 @@ func (j *job) prepare(ctx context.Context, host string, w *batch.Work) error {
 	if err != nil {
 		return err
 	}
-	// What a login shell says of its own comes before.
+	// A login shell may print its own messages before the folder.
 	lines := strings.Fields(said.String())
 	if len(lines) > 0 && lines[len(lines)-1] == notWanted {
 		return errNotWanted
@@ -71,7 +71,7 @@ func (j *job) prepare(ctx context.Context, host string, w *batch.Work) error {
 	return nil
 }
 
-// host runs the workers of a machine and brings back what they leave. The error says what was not brought.
+// host runs the workers of a machine and fetches their outputs. The error reports missing outputs.
 func (j *job) host(host string) error {
 	j.mu.Lock()
 	place := j.sub.Places[host]
@@ -86,13 +86,13 @@ func (j *job) host(host string) error {
 	return j.bring(host, place)
 }
 
-// bring fetches what the workers of a machine have left, which removes it there.
+// bring fetches the outputs of the workers of a machine, which removes them there.
 func (j *job) bring(host, place string) error {
 	ctx, cut := context.WithCancel(context.Background())
 	defer cut()
 	fetched := make(chan struct{})
 	var wait sync.WaitGroup
-	wait.Go(func() { // as long as it takes, but not when all is to end
+	wait.Go(func() { // without a time limit, unless the job is to end
 		select {
 		case <-fetched:
 			return
@@ -131,8 +131,8 @@ func (j *job) fetch(ctx context.Context, host, place string) error {
 	return unpacked
 }
 
-// worker runs one worker until it ends. It is started again if a transient answer kept it from starting. started is
-// called when it runs or will not.
+// worker runs one worker until it ends. It is started again if a transient response kept it from
+// starting. started is called when it runs or will not.
 func (j *job) worker(i int, host, place string, started func()) {
 	defer started()
 	ctx, cut := context.WithCancel(context.Background()) // of the pauses between attempts
@@ -147,7 +147,7 @@ func (j *job) worker(i int, host, place string, started func()) {
 		cut()
 	})
 	c := batch.Change{State: batch.Removed, Reason: "before it had begun", Exit: -1}
-	_ = batch.Retry(ctx, j.system.name, func() error { // c says how it ended
+	_ = batch.Retry(ctx, j.system.name, func() error { // c is the outcome
 		if j.quitting() {
 			return nil
 		}
@@ -160,7 +160,7 @@ func (j *job) worker(i int, host, place string, started func()) {
 	j.Note(c)
 }
 
-// attempt is one start of a worker.
+// attempt starts a worker once.
 func (j *job) attempt(i int, host, place string, started func()) batch.Change {
 	ctx, cut := context.WithCancel(context.Background())
 	defer cut()
@@ -182,7 +182,8 @@ func (j *job) attempt(i int, host, place string, started func()) batch.Change {
 	return j.outcome(err, last+"\n"+words.String())
 }
 
-// outcome says how a worker has ended, whose connection ended with err after these last words.
+// outcome returns the final state of a worker whose connection ended with err after these last
+// lines.
 func (j *job) outcome(err error, words string) batch.Change {
 	if err == nil {
 		return batch.Change{State: batch.Ended}
@@ -200,7 +201,8 @@ func (j *job) outcome(err error, words string) batch.Change {
 	return c
 }
 
-// sendStop asks a worker to end when the job is removed, and cuts its connection if that takes too long.
+// sendStop requests the end of a worker when the job is removed, and cuts its connection if that
+// takes too long.
 func (j *job) sendStop(in io.WriteCloser, ended <-chan struct{}, cut func()) {
 	defer in.Close()
 	select {
@@ -208,7 +210,7 @@ func (j *job) sendStop(in io.WriteCloser, ended <-chan struct{}, cut func()) {
 		return
 	case <-j.stopping:
 	}
-	_, _ = io.WriteString(in, "end\n") // one that is gone needs no word
+	_, _ = io.WriteString(in, "end\n") // an error means that the worker has ended
 	select {
 	case <-ended:
 	case <-time.After(20 * time.Second): // 10 s are the worker's own
@@ -216,7 +218,7 @@ func (j *job) sendStop(in io.WriteCloser, ended <-chan struct{}, cut func()) {
 	}
 }
 
-// listen reads what comes from a worker's machine and returns its last words.
+// listen reads the output from a worker's machine and returns its last lines.
 func (j *job) listen(i int, out io.Reader, started func()) string {
 	var last []string
 	lines := bufio.NewScanner(out)

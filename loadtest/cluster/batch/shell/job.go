@@ -19,11 +19,11 @@ type job struct {
 	*batch.Ledger
 	system *System
 	sub    *batch.Submission
-	found  bool          // the workers were those of another process
-	over   chan struct{} // closed when all workers have ended and all was brought back
+	found  bool          // another process started the workers
+	over   chan struct{} // closed when all workers have ended and all outputs are fetched
 
-	mu       sync.Mutex // guards what follows
-	failed   error      // what was not brought back
+	mu       sync.Mutex // guards the fields below
+	failed   error      // outputs that could not be fetched
 	ending   bool
 	stopping chan struct{} // closed when workers are to end
 
@@ -38,7 +38,7 @@ func newJob(s *System, sub *batch.Submission) *job {
 	return j
 }
 
-// id is what a worker is called.
+// id returns the name of a worker in the system.
 func (j *job) id(worker int) string {
 	if j.system.id != nil {
 		return j.system.id(worker)
@@ -68,14 +68,14 @@ func (j *job) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.found && j.failed == nil && !slices.Contains(slices.Collect(maps.Values(j.sub.Places)), "") {
-		j.sub.Over = true // what was brought is not there any more
+		j.sub.Over = true // fetching the outputs removed them from the machines
 		j.failed = j.sub.Write()
 	}
 	close(j.over)
 	j.End()
 }
 
-// quit tells all workers to end.
+// quit makes all workers end.
 func (j *job) quit() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -108,7 +108,7 @@ func (j *job) Remove(ctx context.Context) error {
 	return j.clear(ctx)
 }
 
-// clear removes what is left on the machines, and says so in the submission.
+// clear removes the folders on the machines, and marks the submission as over.
 func (j *job) clear(ctx context.Context) error {
 	hosts := machines(j.sub)
 	errs := make([]error, len(hosts))
@@ -129,7 +129,7 @@ func (j *job) clear(ctx context.Context) error {
 	return j.sub.Write()
 }
 
-// workers are those of a machine.
+// workers returns the workers of a machine.
 func (j *job) workers(host string) (all []int) {
 	for i := range j.sub.Count {
 		if j.sub.Hosts[i%len(j.sub.Hosts)] == host {
@@ -139,7 +139,7 @@ func (j *job) workers(host string) (all []int) {
 	return all
 }
 
-// lost tells that no worker of a machine is going to run.
+// lost records that all workers of a machine have failed to start.
 func (j *job) lost(host string, err error) {
 	j.sub.Places[host] = ""
 	for _, i := range j.workers(host) {

@@ -10,21 +10,22 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// A Launcher starts workers one by one, each when there is a shell for it: in the allocations of a batch system that does
-// not carry files itself.
+// A Launcher starts workers one by one, each when there is a shell for it: in the allocations of a
+// batch system that does not transfer files itself.
 type Launcher struct {
 	j *job
 	w *batch.Work
 }
 
-// A Reach says how a Launcher gets to its workers' shells.
+// A Reach is the way in which a Launcher gets to its workers' shells.
 type Reach struct {
-	// Argv is a program with its arguments to which a command line is added, which runs in the shell of a worker.
+	// Argv returns a program with its arguments to which a command line is added, which runs in the
+	// shell of a worker.
 	Argv func(worker int) []string
-	ID   func(worker int) string // what the system calls it: letters, digits, ._-
+	ID   func(worker int) string // the system's name of the worker: letters, digits, ._-
 }
 
-// NewLauncher returns the launcher of a submission; what becomes of workers is noted in l.
+// NewLauncher returns the launcher of a submission, which notes the changes of its workers in l.
 func NewLauncher(l *batch.Ledger, sub *batch.Submission, w *batch.Work, r Reach) *Launcher {
 	own := *sub
 	own.Places, own.Hosts = map[string]string{}, nil
@@ -32,7 +33,7 @@ func NewLauncher(l *batch.Ledger, sub *batch.Submission, w *batch.Work, r Reach)
 		own.Hosts = append(own.Hosts, strconv.Itoa(i))
 	}
 	number := func(host string) int {
-		n, _ := strconv.Atoi(host) // it is one of ours
+		n, _ := strconv.Atoi(host) // it is a number of a worker
 		return n
 	}
 	s := &System{name: sub.System, unpack: takeLine, id: r.ID, reach: func(host string, _ []string) []string { return r.Argv(number(host)) }}
@@ -40,15 +41,15 @@ func NewLauncher(l *batch.Ledger, sub *batch.Submission, w *batch.Work, r Reach)
 }
 
 const (
-	waiting   = ".waits" // marks a folder whose worker is to be brought
+	waiting   = ".waits" // marks a folder that waits for its worker
 	notWanted = "not-wanted"
 )
 
 var errNotWanted = errors.New("what was brought is there already")
 
-// Await is what a shell has to run for Start to find it, as the shell's own words: it makes a folder and waits until
-// the worker has ended and its outputs are fetched. It ends with 125 if the outputs are not fetched within ten minutes. n is an
-// expression for the worker's number.
+// Await returns the shell commands with which a shell waits for Start: it makes a folder and waits
+// until the worker has ended and its outputs are fetched. It ends with 125 if the outputs are not
+// fetched within ten minutes. n is an expression for the worker's number.
 func Await(tag, n string) string {
 	return fmt.Sprintf(`	d=
 	for t in "${TMPDIR:-/tmp}" /tmp; do
@@ -66,15 +67,16 @@ func Await(tag, n string) string {
 `, tag, n, waiting)
 }
 
-// takeLine unpacks what comes into the folder that Await has made.
+// takeLine unpacks the archive into the folder that Await has made.
 func takeLine(host, tag string) string {
 	return `exec /bin/sh -c 'umask 077; for t in "${TMPDIR:-/tmp}" /tmp; do for d in "$t"/` + tag + `.` + host + `x*; do ` +
 		`if [ -e "$d/` + waiting + `" ]; then cd "$d" && tar -xf - && rm ` + waiting + ` && pwd -P; exit; fi; done; done; echo ` + notWanted + `'`
 }
 
-// Start brings a worker to its shell and runs it there. done is called once: with started when the worker has ended
-// and its outputs are in the submission's folder (err: they are not all there); without it if nothing waits there
-// (err is nil) or nothing could be brought (err says why), and then Start may be called again.
+// Start transfers a worker to its shell and runs it there. It calls done once. started is true when
+// the worker has ended and its outputs are in the submission's folder; err then reports missing
+// outputs. started is false if no shell waits there (err is nil) or the transfer failed (err is the
+// reason), and then Start may be called again.
 func (c *Launcher) Start(worker int, done func(started bool, err error)) {
 	host := strconv.Itoa(worker)
 	c.j.wait.Go(func() {
@@ -84,7 +86,7 @@ func (c *Launcher) Start(worker int, done func(started bool, err error)) {
 			defer cut()
 			select {
 			case <-brought:
-			case <-c.j.stopping: // no need any more
+			case <-c.j.stopping: // no longer needed
 			}
 		})
 		err := c.j.prepare(ctx, host, c.w)

@@ -16,10 +16,10 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// The command lines below are understood alike by all login shells, csh and fish among them: one line, single quotes
-// around, none inside, no backslash, no exclamation mark.
+// All login shells, csh and fish among them, read the command lines below in the same way: each is
+// one line in single quotes, without single quotes inside, backslashes or exclamation marks.
 
-// unpackLine makes the private folder, unpacks what comes into it and says where it is.
+// unpackLine makes the private folder, unpacks the archive into it and prints its path.
 func unpackLine(_, tag string) string {
 	return `exec /bin/sh -c 'umask 077; d=$(mktemp -d "${TMPDIR:-/tmp}/` + tag +
 		`.XXXXXXXX") && cd "$d" && { tar -xf - || { cd /; rm -rf "$d"; exit 1; }; } && pwd -P'`
@@ -30,20 +30,21 @@ func runLine(dir string, worker int, id string) string {
 	return fmt.Sprintf("exec /bin/sh %s/.run %d %s", dir, worker, id)
 }
 
-// bringLine sends what the workers have left in dir, then removes it.
+// bringLine sends the outputs of the workers in dir, then removes it.
 func bringLine(dir string) string { return "exec /bin/sh " + dir + "/.bring" }
 
-// sweepLine ends what still runs of a submission and removes its folders: those whose names have its tag, which
-// is unique.
+// sweepLine ends the running processes of a submission and removes its folders, whose names have
+// its unique tag.
 func sweepLine(tag string) string {
 	return `exec /bin/sh -c 'd=${TMPDIR:-/tmp}; for p in "$d"/` + tag + `.*/*/.pid; do [ -e "$p" ] || continue; q=$(cat "$p"); ` +
 		`case $(ps -p "$q" -o args= 2>/dev/null || cat "/proc/$q/cmdline" 2>/dev/null) in *` + tag +
 		`*) kill -KILL "$q" "-$q" 2>/dev/null;; esac; done; rm -rf "$d"/` + tag + `.*'`
 }
 
-// runScript is what runs one worker on a machine. Its standard input is the line to whom has started it: a word from
-// there ends the worker, and so does its end, after which outputs are not fetched any more: then it clears away what is
-// there itself.
+// runScript returns the script that runs one worker on a machine. Its standard input is the
+// connection to the process that has started it. A word from there ends the worker, and so does the
+// end of the input. In the latter case the outputs are not fetched any more, and the script removes
+// the folder itself.
 func runScript(args []string) string {
 	words := make([]string, len(args))
 	for i, a := range args {
@@ -95,7 +96,7 @@ exit "$c"
 `
 }
 
-// bringScript sends the outputs of all workers of a machine as an archive, then removes all that is there.
+// bringScript sends the outputs of all workers of a machine as an archive, then removes the folder.
 func bringScript(names []string) string {
 	return `# sends what the workers of weir have left, then clears it away
 d=${0%/*}
@@ -113,10 +114,10 @@ exit $c
 `
 }
 
-// outputs returns the names of the files that are brought back of each worker.
+// outputs returns the names of the files that are fetched from each worker.
 func outputs() []string { return []string{"stdout", "stderr"} }
 
-// pack writes all that travels to a machine as an archive.
+// pack writes the program, the files and the scripts for a machine as an archive.
 func pack(out io.Writer, w *batch.Work) error {
 	t := tar.NewWriter(out)
 	if err := tarfile.AddFile(t, w.Program, tar.Header{Name: "weir", Mode: 0o700}); err != nil {
@@ -138,8 +139,8 @@ func pack(out io.Writer, w *batch.Work) error {
 	return t.Close()
 }
 
-// unpack takes what workers have left from an archive into the folders for it, and nothing else: names from elsewhere
-// are not trusted.
+// unpack extracts the outputs of workers from an archive into their folders, and nothing else:
+// names from another machine are not trusted.
 func unpack(in io.Reader, sub *batch.Submission, workers []int) error {
 	names := outputs()
 	for t := tar.NewReader(in); ; {

@@ -1,10 +1,11 @@
-// Package shell starts workers in shells elsewhere: on machines that ssh reaches, in processes of this one, or on the
-// nodes of an allocation. Whatever brings a command line to a shell and connects its standard streams will do;
-// nothing else is needed there but what every Unix has: sh, tar, mktemp.
+// Package shell starts workers in shells: on machines that ssh reaches, in processes of this
+// machine, or on the nodes of an allocation. Any program can be used that runs a command line in a
+// shell and connects its standard streams. The machines need only programs that every Unix has: sh,
+// tar, mktemp.
 //
-// On each machine program and files come into one private folder. Each worker has a connection of its own: it is told
-// to end through it, and it ends when the connection does, and then nothing of it stays. So the workers of a killed
-// run end with it.
+// On each machine program and files are placed in one private folder. Each worker has a connection
+// of its own. A word on the connection ends the worker, and so does the end of the connection,
+// after which nothing of the worker stays. So the workers of a killed run end with it.
 package shell
 
 import (
@@ -23,19 +24,22 @@ import (
 // A System starts workers in shells.
 type System struct {
 	name string
-	// reach is the program with its arguments to which a command line for the shell of a host is added.
+	// reach returns the program with its arguments to which a command line for the shell of a host
+	// is added.
 	reach func(host string, options []string) []string
-	here  bool // this machine is the only one
-	// unpack is the command line that takes what travels to a host and says where it is.
+	here  bool // the workers run on this machine only
+	// unpack returns the command line that unpacks the transferred archive on a host and prints its
+	// folder.
 	unpack func(host, tag string) string
 	id     func(worker int) string // nil: from its host
 }
 
-// SSH reaches machines with the ssh on PATH, as the user's own configuration says (keys, ports, known hosts); it
-// never asks for a password. Work.Options are further lines of ssh_config, such as "Port 2222".
+// SSH reaches machines with the ssh on PATH and the user's own configuration (keys, ports, known
+// hosts), and never with a password prompt. Work.Options are further lines of ssh_config, such as
+// "Port 2222".
 func SSH() *System {
 	return &System{name: "ssh", unpack: unpackLine, reach: func(host string, options []string) []string {
-		// The first word on an option counts: these are not the user's to change, those below are.
+		// ssh uses the first value of an option: users cannot change these, but the options below.
 		argv := []string{"ssh", "-T", "-x", "-a", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-o", "ClearAllForwardings=yes", "-o",
 			"RemoteCommand=none"}
 		for _, o := range append(slices.Clone(options), "ConnectTimeout=20", "ServerAliveInterval=15") {
@@ -53,7 +57,8 @@ func Local() *System {
 // Name implements batch.System.
 func (s *System) Name() string { return s.name }
 
-// Submit implements batch.System. Machines that cannot be reached are reported by the Job; it is an error if none can.
+// Submit implements batch.System. Machines that cannot be reached are reported by the Job; it is an
+// error if no machine can be reached.
 func (s *System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	switch {
 	case s.here:
@@ -106,11 +111,11 @@ func (s *System) Submit(ctx context.Context, w batch.Work) (batch.Job, error) {
 	return j, nil
 }
 
-// clearPatience is how long it may take to remove a folder on a machine.
+// clearPatience is the time limit for removing a folder on a machine.
 const clearPatience = 30 * time.Second
 
-// Find implements batch.System. The workers of a killed run have ended with it; the Job's only use is that Remove
-// clears away what one may have left.
+// Find implements batch.System. The workers of a killed run have ended with it; the Job only serves
+// to Remove folders that a worker may have left.
 func (s *System) Find(_ context.Context, dir string) (batch.Job, error) {
 	sub, err := batch.ReadSubmission(dir, s.name)
 	if err != nil {
@@ -129,7 +134,7 @@ func (s *System) Find(_ context.Context, dir string) (batch.Job, error) {
 	return j, nil
 }
 
-// machines are the hosts of a submission that have workers, each once.
+// machines returns the hosts of a submission that have workers, each once.
 func machines(sub *batch.Submission) []string {
 	var all []string
 	for _, h := range sub.Hosts[:min(sub.Count, len(sub.Hosts))] {
@@ -143,7 +148,8 @@ func machines(sub *batch.Submission) []string {
 // folder matches the path of a folder that mktemp made; its group is the template without the random suffix.
 var folder = regexp.MustCompile(`^/[A-Za-z0-9_./+@-]*/([^/]+)\.[A-Za-z0-9]+$`)
 
-// isFolder reports whether what a machine says that it has made is such a folder: its name goes into command lines.
+// isFolder reports whether the path that a machine has printed is such a folder: the path is used
+// in command lines.
 func isFolder(path, tag string) bool {
 	m := folder.FindStringSubmatch(path)
 	return m != nil && m[1] == tag && !strings.Contains(path, "/../")

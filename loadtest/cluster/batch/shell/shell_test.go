@@ -28,7 +28,7 @@ func TestLocal(t *testing.T) {
 	t.Run("Deaf", deaf)
 }
 
-// A worker that does not hear that it is to end is killed, with all that it has started.
+// A worker that ignores the request to end is killed, with all processes that it has started.
 func deaf(t *testing.T) {
 	c := batchtest.Place{}.Work(t, 1, "deaf")
 	j, err := Local().Submit(t.Context(), c.Work)
@@ -52,7 +52,7 @@ func TestSSH(t *testing.T) {
 	t.Run("NodeLost", func(t *testing.T) { nodeLost(t, nodes) })
 }
 
-// A machine that cannot be reached is told of in ssh's own words; the others work.
+// An unreachable machine is reported with ssh's own message; the workers on other machines run.
 func unreachable(t *testing.T) {
 	c := batchtest.Place{Hosts: []string{"node1", "no-such-node.invalid"}}.Work(t, 3, "leave")
 	j, err := SSH().Submit(t.Context(), c.Work)
@@ -78,7 +78,7 @@ func unreachable(t *testing.T) {
 	}
 }
 
-// A machine that goes away is told of, and those on others go on.
+// The loss of a machine is reported, and the workers on other machines go on.
 func nodeLost(t *testing.T, nodes *lab.System) {
 	c := batchtest.Place{Hosts: []string{"node1", "node2"}}.Work(t, 2, "hang")
 	j, err := SSH().Submit(t.Context(), c.Work)
@@ -99,10 +99,10 @@ func nodeLost(t *testing.T, nodes *lab.System) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_ = j.Follow(ctx, func(batch.Change) {}) // it ends
+	_ = j.Follow(ctx, func(batch.Change) {}) // it returns
 }
 
-// Outputs go where they belong, whatever an archive says.
+// Outputs are only written to their folders, for all paths that an archive may contain.
 func TestUnpack(t *testing.T) {
 	w := batch.Work{Dir: t.TempDir(), Program: os.Args[0], Count: 2}
 	sub, err := batch.Begin("local", &w)
@@ -140,7 +140,7 @@ func FuzzIsFolder(f *testing.F) {
 	})
 }
 
-// A controller that is gone before its worker's shell has written the first word leaves no worker.
+// If a controller is gone before its worker's shell has written the first word, no worker is left.
 func TestControllerIsGoneAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "host")
 	require.NoError(t, os.MkdirAll(dir, 0o700))

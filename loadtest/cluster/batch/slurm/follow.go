@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// unseen is how long a task may run without a sign in the folder before it is looked at through srun: shared file
-	// systems show new files late.
+	// unseen is the time that a task may run without a sign in the folder before it is checked
+	// through srun: shared file systems show new files late.
 	unseen = 4 * time.Second
-	// tryFor is for how long a worker is tried to be brought to its node. Each try is a job step, so that the pauses
-	// between them are longer than those of other requests.
+	// tryFor is the time for which the transfer of a worker to its node is attempted. Each attempt
+	// is a job step, so the pauses between them are longer than the pauses of other requests.
 	tryFor   = 5 * time.Minute
 	tryEvery = time.Minute
-	// mostFreed is how often a worker is released that Slurm could not start: its own limit (max_batch_requeue) is 5.
+	// mostFreed is the number of times that a worker is released that Slurm could not start: its
+	// own limit (max_batch_requeue) is 5.
 	mostFreed = 5
-	// leaving is how long Slurm may take to end tasks: its KillWait is 30 s.
+	// leaving is the time limit for Slurm to end tasks: its KillWait is 30 s.
 	leaving = 2 * time.Minute
 )
 
@@ -38,7 +39,8 @@ func (j *job) Follow(ctx context.Context, tell func(batch.Change)) error {
 	return err
 }
 
-// over reports whether all workers are and all is brought, and then closes the ledger.
+// over reports whether all workers are over and all outputs are fetched, and then closes the
+// ledger.
 func (j *job) over() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -49,14 +51,14 @@ func (j *job) over() bool {
 	return true
 }
 
-// ask asks Slurm for all tasks, and notes what is new.
+// ask requests the states of all tasks from Slurm, and notes changes.
 func (j *job) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	known := map[int]bool{}
 	for k, id := range j.sub.IDs {
 		said, err := batch.Run(ctx, nil, "scontrol", "--oneliner", "show", "job", id)
-		if err != nil && !strings.Contains(err.Error(), "Invalid job id") { // that long ago did it end
+		if err != nil && !strings.Contains(err.Error(), "Invalid job id") { // it ended long ago
 			return err
 		}
 		all := records(said, j.sub.Step)
@@ -77,7 +79,7 @@ func (j *job) ask(ctx context.Context) error {
 	return nil
 }
 
-// note takes what Slurm says of a worker.
+// note records the state of a worker that Slurm reports.
 func (j *job) note(ctx context.Context, n int, r *record) {
 	c := r.change(time.Now())
 	c.Worker, c.JobID = n, j.id(n)
@@ -89,7 +91,7 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 		j.sawSign(n, c.Host)
 	case c.State == batch.Running:
 		if time.Since(c.Time) < unseen || j.seen(c.Host) {
-			return // whether it runs is not known yet
+			return // it may not run yet
 		}
 		if j.launcher != nil {
 			j.carry(n, r.Job)
@@ -99,7 +101,7 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 	case c.State == batch.Ended && j.launcher == nil && !j.isShared(n) && !j.hasOutput(n):
 		c = left(c)
 	case c.State == batch.Ended && j.isCarried(n):
-		return // that is only its allocation
+		return // only its allocation has ended
 	case c.State == batch.Queued && c.Reason == "Resources":
 		if strings.HasPrefix(last.Reason, c.Reason+":") {
 			return
@@ -118,7 +120,7 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 	j.settled(n, c)
 }
 
-// left is the outcome of a worker whose run was killed that had brought it to its node.
+// left returns the outcome of a worker that was launched through its node by a run that was killed.
 func left(c batch.Change) batch.Change {
 	c.State, c.Reason, c.Exit = batch.Removed, "it ended with the run that had started it", -1
 	return c
@@ -132,19 +134,19 @@ func (j *job) settled(n int, c batch.Change) {
 	j.Note(c)
 }
 
-// clearSigns removes what a worker has left for us to see only.
+// clearSigns removes the files that a worker has left as signs for this process only.
 func (j *job) clearSigns(n int) {
 	for _, sign := range []string{".runs", ".exit"} {
 		_ = os.Remove(filepath.Join(j.sub.Out(n), sign))
 	}
 }
 
-// isShared reports whether a worker was seen to run in the folder that nodes share.
+// isShared reports whether a worker has left its sign in the folder that nodes share.
 func (j *job) isShared(n int) bool {
 	if j.Last(n).State == batch.Running {
 		return true
 	}
-	_, err := os.ReadDir(j.sub.Out(n)) // which makes file systems that remember look again
+	_, err := os.ReadDir(j.sub.Out(n)) // this makes file systems with caches look again
 	if err != nil {
 		return false
 	}
@@ -163,7 +165,7 @@ func (j *job) isCarried(n int) bool {
 	return j.carried[n]
 }
 
-// sawSign notes that a worker has left its sign in the folder that its node shares.
+// sawSign records that a worker has left its sign in the folder that its node shares.
 func (j *job) sawSign(n int, host string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -172,18 +174,19 @@ func (j *job) sawSign(n int, host string) {
 	}
 }
 
-// seen reports whether a node is known to see the submission's folder: a task of it that has left no sign there is
-// still starting.
+// seen reports whether a node is known to see the submission's folder: a task on it that has left
+// no sign there is still starting.
 func (j *job) seen(host string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.sees[host]
 }
 
-// launchFailed is why Slurm holds a job that a node, busy as it was, did not start in time.
+// launchFailed is Slurm's reason for holding a job that a busy node did not start in time.
 const launchFailed = "launch_failed_requeued_held"
 
-// release lets Slurm start a worker again that it could not start, and returns false if that was done too often.
+// release lets Slurm start a worker again that it could not start, and returns false if that was
+// done too often.
 func (j *job) release(ctx context.Context, n int) bool {
 	j.mu.Lock()
 	often := j.freed[n] >= mostFreed
@@ -193,7 +196,7 @@ func (j *job) release(ctx context.Context, n int) bool {
 	}
 	if _, err := batch.Run(ctx, nil, "scontrol", "release", j.id(n)); err != nil {
 		_, transient := batch.TransientAnswer(system, err.Error())
-		return transient // it is asked again
+		return transient // the next request repeats it
 	}
 	j.mu.Lock()
 	j.freed[n]++
@@ -201,15 +204,15 @@ func (j *job) release(ctx context.Context, n int) bool {
 	return true
 }
 
-// A try is what is known of bringing a worker to its node.
+// A try is the record of the attempts to launch a worker on its node.
 type try struct {
 	first time.Time // of all attempts
-	next  time.Time // before which there is no other one
+	next  time.Time // earliest time of the next attempt
 	count int
-	under bool // the launcher is with it
+	under bool // the launcher works on it
 }
 
-// carry sends the launcher to a worker whose node does not see the folder.
+// carry makes the launcher start a worker whose node does not see the folder.
 func (j *job) carry(n int, number string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -238,8 +241,8 @@ func (j *job) carry(n int, number string) {
 	})
 }
 
-// tryAgain notes an attempt to bring a worker that brought nothing. Whether there is another one is decided by what
-// Slurm says of its job then. The caller holds j.mu.
+// tryAgain records an attempt to launch a worker that started nothing. The state that Slurm then
+// reports for its job decides whether there is another attempt. The caller holds j.mu.
 func (j *job) tryAgain(n int, err error) {
 	t := j.tries[n]
 	t.under, t.count = false, t.count+1
@@ -254,9 +257,10 @@ func (j *job) tryAgain(n int, err error) {
 	}
 }
 
-// forgotten notes a worker that Slurm does not know any more. Where it could, it has left its exit status.
+// forgotten notes a worker that is unknown to Slurm. If the worker could, it has left its exit
+// status.
 func (j *job) forgotten(n int) {
-	c := batch.Change{Worker: n, State: batch.Removed, Exit: -1} // one that was queued leaves nothing
+	c := batch.Change{Worker: n, State: batch.Removed, Exit: -1} // a queued worker leaves nothing
 	if j.Last(n).State == batch.Running {
 		c.State, c.Reason = batch.Failed, "Slurm does not know this job any more, nor how it ended"
 	}
@@ -271,7 +275,7 @@ func (j *job) forgotten(n int) {
 	j.settled(n, c)
 }
 
-// room says why workers wait for resources.
+// room returns the reason why workers wait for resources.
 func (j *job) room(ctx context.Context) string {
 	const reason = "Resources: "
 	said, err := batch.Run(ctx, nil, "sinfo", "--noheader", "--format=%C")
@@ -311,7 +315,7 @@ func (j *job) Remove(ctx context.Context) error {
 			return fmt.Errorf("job %s is still in Slurm's queue (squeue --name=%s)", strings.Join(j.sub.IDs, ", "), j.sub.Tag)
 		}
 		if time.Since(cancelled) > 10*time.Second {
-			// By name and numbers: a number may be given again when Slurm's memory was lost.
+			// By name and numbers: a number may be assigned again after Slurm has lost its state.
 			_, err = batch.Run(ctx, nil, append([]string{"scancel", "--name=" + j.sub.Tag}, j.sub.IDs...)...)
 			cancelled = time.Now()
 		}
@@ -327,7 +331,7 @@ func (j *job) Remove(ctx context.Context) error {
 	return j.finish(ctx)
 }
 
-// finish notes how the last workers ended, and says in the submission that nothing is left.
+// finish notes the outcomes of the last workers, and marks the submission as over.
 func (j *job) finish(ctx context.Context) error {
 	err := j.ask(ctx)
 	for n := range j.sub.Count {

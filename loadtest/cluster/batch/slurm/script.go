@@ -12,11 +12,12 @@ import (
 	"weir/loadtest/cluster/batch/shell"
 )
 
-// mostInScript is how much of files may travel in a batch script: Slurm takes scripts of 4 MiB unless configured
-// otherwise (SchedulerParameters=max_script_size).
+// mostInScript is the total size of the files that may be part of a batch script: Slurm accepts
+// scripts of 4 MiB unless configured otherwise (SchedulerParameters=max_script_size).
 const mostInScript = 2 << 20
 
-// scripts are a batch script as it is sent, and as it is kept: without what is in the files that travel in it.
+// scripts are a batch script as it is submitted, and as it is kept: without the contents of its
+// files.
 type scripts struct{ sent, kept string }
 
 // script writes the batch script of an array whose first task is the worker first.

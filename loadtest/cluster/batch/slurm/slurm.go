@@ -1,7 +1,8 @@
-// Package slurm starts workers as the tasks of Slurm job arrays. Small files travel within the batch script, on
-// Slurm's own way. The program is read from the submission's folder where the nodes see it; nodes that do not get it,
-// and give outputs back, through a job step that srun makes in their allocation: nothing needs to be installed there.
-// The latter workers end with the process that has submitted them.
+// Package slurm starts workers as the tasks of Slurm job arrays. Small files are part of the batch
+// script, which Slurm transfers. The program is read from the submission's folder if the nodes see
+// it. Other nodes receive it, and return outputs, through a job step that srun makes in their
+// allocation; nothing needs to be installed there. The workers on those nodes end with the process
+// that has submitted them.
 package slurm
 
 import (
@@ -34,22 +35,23 @@ const system = "Slurm"
 // Name implements batch.System.
 func (*System) Name() string { return system }
 
-// A job is a submission: one job array, or several where Slurm's MaxArraySize is less than the workers.
+// A job is a submission: one job array, or several if Slurm's MaxArraySize is less than the number
+// of workers.
 type job struct {
 	*batch.Ledger
 	sub      *batch.Submission
 	launcher *shell.Launcher // nil if another process has submitted
-	// overlap is overlaps, asked once.
+	// overlap is overlaps, called once.
 	overlap func() bool
 
-	mu      sync.Mutex      // guards what follows
+	mu      sync.Mutex      // guards the fields below
 	tasks   map[int]string  // Slurm's number of the job of each worker that runs
-	tries   map[int]try     // of the launcher, for each worker that it was sent to
-	carried map[int]bool    // workers that run in a step, where Slurm does not see their ends
+	tries   map[int]try     // attempts of the launcher, for each worker that it has tried to start
+	carried map[int]bool    // workers that run in a step, so that Slurm does not see their ends
 	sees    map[string]bool // nodes that are known to see the submission's folder
-	freed   map[int]int     // how often a worker was released that Slurm could not start
-	busy    int             // workers that the launcher is with
-	failed  error           // outputs that are not here
+	freed   map[int]int     // number of releases of each worker that Slurm could not start
+	busy    int             // workers that the launcher works on
+	failed  error           // missing outputs
 }
 
 func newJob(sub *batch.Submission) *job {
@@ -57,7 +59,7 @@ func newJob(sub *batch.Submission) *job {
 		carried: map[int]bool{}, sees: map[string]bool{}, freed: map[int]int{}}
 }
 
-// shared is the copy of the program that nodes may see.
+// shared returns the path of the copy of the program that nodes may see.
 func shared(sub *batch.Submission) string { return filepath.Join(sub.Dir(), "."+sub.Tag) }
 
 // Submit implements batch.System. Work.Options are options of sbatch, one on a line.
@@ -118,10 +120,10 @@ func (j *job) submit(ctx context.Context, w *batch.Work) error {
 	return ctx.Err()
 }
 
-// array submits one job array, once: where an answer leaves open whether Slurm has it, the queue is asked before it
-// is submitted again.
+// array submits one job array, once: if a response does not show whether Slurm has accepted it, the
+// queue is checked before it is submitted again.
 func (j *job) array(ctx context.Context, text, name string, last int) (id string, err error) {
-	// Ctrl-C must not leave it open whether there are jobs: it takes what it takes.
+	// Ctrl-C must not leave it open whether there are jobs: it does not end the submission.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
 	defer cancel()
 	err = batch.Retry(ctx, system, func() error {
@@ -141,7 +143,7 @@ func (j *job) array(ctx context.Context, text, name string, last int) (id string
 	return id, err
 }
 
-// unnoted returns the arrays of the submission that Slurm has and the submission does not name yet.
+// unnoted returns the arrays of the submission that Slurm has and the submission does not list yet.
 func (j *job) unnoted(ctx context.Context) (ids []string, err error) {
 	said, err := batch.Ask(ctx, system, "squeue", "--noheader", "--states=all", "--name="+j.sub.Tag, "--format=%F")
 	if err != nil {
@@ -155,7 +157,7 @@ func (j *job) unnoted(ctx context.Context) (ids []string, err error) {
 	return ids, nil
 }
 
-// comment is the comment that the queue shows.
+// comment returns the comment that the queue shows.
 func comment(run string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune("='\"`$\\", r) {
@@ -165,7 +167,7 @@ func comment(run string) string {
 	}, batch.Words("weir "+run, nil))
 }
 
-// submitted reads what sbatch --parsable says: NUMBER, or NUMBER;CLUSTER.
+// submitted reads the output of sbatch --parsable: NUMBER, or NUMBER;CLUSTER.
 func submitted(said string) (string, error) {
 	lines := strings.Fields(said)
 	if len(lines) > 0 {
@@ -182,7 +184,7 @@ func isNumber(s string) bool {
 	return err == nil && n > 0
 }
 
-// id is what Slurm calls the job of a worker: 45_6.
+// id returns Slurm's name of the job of a worker: 45_6.
 func (j *job) id(worker int) string {
 	if k := worker / max(1, j.sub.Step); k < len(j.sub.IDs) {
 		return j.sub.IDs[k] + "_" + strconv.Itoa(worker%j.sub.Step)
@@ -190,18 +192,19 @@ func (j *job) id(worker int) string {
 	return ""
 }
 
-// step is the command that runs a shell in the allocation of a worker.
+// step returns the command that runs a shell in the allocation of a worker.
 func (j *job) step(worker int) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	argv := []string{"srun", "--quiet", "--jobid=" + j.tasks[worker], "--nodes=1", "--ntasks=1", "--mpi=none"}
 	if j.overlap() {
-		argv = append(argv, "--overlap") // else a step waits until nothing is left of the one before
+		argv = append(argv, "--overlap") // else a step waits for the end of the previous step
 	}
 	return append(argv, "/bin/sh", "-c")
 }
 
-// overlaps reports whether this srun has steps that share what others have: since 20.11.
+// overlaps reports whether this srun supports steps that share the resources of other steps: since
+// 20.11.
 func overlaps() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -212,7 +215,7 @@ func overlaps() bool {
 // maxArraySize matches the setting in the output of scontrol show config.
 var maxArraySize = regexp.MustCompile(`(?m)^MaxArraySize\s*=\s*(\d{1,8})\s*$`)
 
-// arraySize asks how many tasks an array may have.
+// arraySize requests the largest number of tasks of an array.
 func arraySize(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -282,7 +285,7 @@ func copyProgram(from, to string) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// checkOptions refuses what is no option.
+// checkOptions checks that each line is an option of sbatch.
 func checkOptions(lines []string) error {
 	for _, line := range lines {
 		if !strings.HasPrefix(line, "-") || bytes.ContainsAny([]byte(line), "\n\r\x00") {

@@ -31,8 +31,8 @@ func TestSlurm(t *testing.T) {
 	})
 }
 
-// hide keeps the nodes of a Slurm, which have a view of mounts of their own, from
-// seeing what is in folder.
+// hide hides the files in folder from the nodes of a Slurm, which have a view of mounts of their
+// own.
 func hide(t *testing.T, lab, folder string) {
 	t.Helper()
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -63,8 +63,8 @@ func TestSmallSlurm(t *testing.T) {
 	t.Run("Wrong", wrong)
 }
 
-// What a busy Slurm says for a while does not keep workers from running, nor does it
-// make two of one. Programs before the real ones on PATH answer as theirs do then.
+// Transient errors of a busy Slurm neither keep workers from running nor start a worker twice.
+// Programs before the real programs on PATH respond as a busy Slurm does.
 func TestTransientSlurm(t *testing.T) {
 	folder, state := t.TempDir(), t.TempDir()
 	prolog := filepath.Join(state, "prolog")
@@ -119,8 +119,8 @@ func TestTransientSlurm(t *testing.T) {
 	}
 }
 
-// busy puts a program before the real one on PATH that is busy at first: in its first
-// two calls it does before, or what the real one does and then after.
+// busy puts a program before the real program on PATH that is busy at first: its first two calls
+// run before, or the real program and then after.
 func busy(t *testing.T, program, before, after string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -156,8 +156,8 @@ func submit(t *testing.T, p batchtest.Place, count int, words ...string) (batcht
 	return c, j, &batchtest.Log{}
 }
 
-// With more workers than processors and than an array may have tasks, those run
-// that can, it is said why the others do not, and they do when the first have ended.
+// With more workers than processors and than an array may have tasks, as many run as can. The
+// reason why the others wait is reported, and they run when the first have ended.
 func full(t *testing.T) {
 	c, j, log := submit(t, batchtest.Place{}, 5, "hang")
 	followed := make(chan error)
@@ -182,8 +182,8 @@ func full(t *testing.T) {
 	}
 }
 
-// A worker that does not hear that it is to end leaves nothing, though Slurm kills
-// it and its script after two seconds.
+// A worker that ignores the request to end leaves nothing, though Slurm kills it and its script
+// after two seconds.
 func deaf(t *testing.T) {
 	c, j, _ := submit(t, batchtest.Place{}, 1, "deaf")
 	var trace batchtest.Trace
@@ -196,7 +196,7 @@ func deaf(t *testing.T) {
 	}
 }
 
-// A job that Slurm holds is told so.
+// A job that Slurm holds is reported as held.
 func held(t *testing.T) {
 	_, j, log := submit(t, batchtest.Place{Options: []string{"--hold"}}, 1, "hang")
 	followed := make(chan error)
@@ -210,7 +210,7 @@ func held(t *testing.T) {
 	}
 }
 
-// What Slurm does not take is refused with its words, and nothing stays.
+// If Slurm refuses an option, the error has its message, and nothing stays.
 func wrong(t *testing.T) {
 	for option, want := range map[string]string{"time=3": "on.submit", "--partition=none": "invalid partition"} {
 		c := batchtest.Place{Options: []string{option}}.Work(t, 1, "hang")

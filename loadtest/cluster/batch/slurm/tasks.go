@@ -10,21 +10,21 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// A record is what scontrol says of a task of an array, or of several that are queued.
+// A record is the output of scontrol for a task of an array, or for several tasks that are queued.
 type record struct {
-	Job    string // its own number
-	Array  string // of the array
+	Job    string // the task's own number
+	Array  string // number of the array
 	Tasks  []int  // places in the array
 	State  string
 	Reason string
 	Node   string
 	Exit   int
 	Signal int
-	Start  time.Time // zero if it has not
+	Start  time.Time // zero if it has not started
 	End    time.Time
 }
 
-// records reads what scontrol --oneliner show job says.
+// records reads the output of scontrol --oneliner show job.
 func records(said string, most int) (all []record) {
 	for line := range strings.Lines(said) {
 		r := record{
@@ -42,8 +42,8 @@ func records(said string, most int) (all []record) {
 	return all
 }
 
-// value is the word after key=, "" for none. What users write comes after the keys that are asked for, but for the
-// job's name, which is ours.
+// value returns the word after key=, or "" if there is no value. Text of users comes after the keys
+// that are read, except for the job's name, which weir sets.
 func value(line, key string) string {
 	v := between(" "+line, " "+key+"=", " ")
 	if v == "(null)" || v == "Unknown" || v == "N/A" || v == "None" {
@@ -94,15 +94,15 @@ func places(s string, most int) (all []int) {
 	return all
 }
 
-// change says what a record means for each of its workers, which the caller names.
-// (https://slurm.schedmd.com/job_state_codes.html)
+// change returns the state that a record means for each of its workers; the caller sets the worker
+// (https://slurm.schedmd.com/job_state_codes.html).
 func (r *record) change(now time.Time) batch.Change {
 	c := batch.Change{Time: now, Exit: -1, Host: batch.Words(r.Node, nil), Reason: batch.Words(r.Reason, nil)}
 	if c.Reason == "None" {
 		c.Reason = ""
 	}
 	if !r.End.IsZero() && r.End.Before(now) {
-		c.Time = r.End // of one that runs it is when it must have ended
+		c.Time = r.End // of a task that runs, End is its time limit
 	}
 	switch state := strings.TrimSuffix(r.State, "+"); state {
 	case "PENDING", "REQUEUED", "REQUEUE_FED", "CONFIGURING", "RESV_DEL_HOLD", "REQUEUE_HOLD", "SPECIAL_EXIT":
@@ -138,7 +138,7 @@ func (r *record) change(now time.Time) batch.Change {
 	return c
 }
 
-// isHold reports whether Slurm will not start a job that waits for this reason unless somebody helps
+// isHold reports whether Slurm will not start a job that waits for this reason without intervention
 // (https://slurm.schedmd.com/job_reason_codes.html).
 func isHold(reason string) bool {
 	return strings.Contains(strings.ToLower(reason), "held") ||

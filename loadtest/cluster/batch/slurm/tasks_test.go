@@ -9,7 +9,7 @@ import (
 	"weir/loadtest/cluster/batch"
 )
 
-// begin is when a test sees what Slurm says.
+// begin is the time at which a test reads the output of Slurm.
 var begin = time.Date(2026, 11, 22, 13, 0, 0, 0, time.Local)
 
 const queued = "JobId=4 ArrayJobId=4 ArrayTaskId=1-2,7-9:2%3 JobName=weir-abc UserId=root(0) GroupId=root(0) MCS_label=N/A " +
@@ -17,7 +17,7 @@ const queued = "JobId=4 ArrayJobId=4 ArrayTaskId=1-2,7-9:2%3 JobName=weir-abc Us
 	"BatchFlag=1 Reboot=0 ExitCode=0:0 RunTime=00:00:00 TimeLimit=UNLIMITED StartTime=2027-11-22T12:54:22 EndTime=Unknown Deadline=N/A " +
 	"NodeList=(null) Comment=a JobId=7 b\n"
 
-// What Slurm 22.05.8 says becomes changes.
+// The output of Slurm 22.05.8 becomes changes.
 func TestRecords(t *testing.T) {
 	all := records(queued+strings.Replace(queued, "ArrayTaskId=1-2,7-9:2%3", "ArrayTaskId=0", 1), 9)
 	if len(all) != 2 || !slices.Equal(all[0].Tasks, []int{1, 2, 7}) || all[0].Job != "4" || !slices.Equal(all[1].Tasks, []int{0}) {
