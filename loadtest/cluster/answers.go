@@ -17,7 +17,7 @@ func refuseGivenUp() error {
 	return wire.Refuse(http.StatusGone, "this worker was silent for too long and was given up")
 }
 
-// early is how long a worker that registers before the run begins waits for a response.
+// early is the time that a worker that registers before the run begins waits for a response.
 const early = 5 * time.Second
 
 // register opens the session of a worker.
@@ -62,7 +62,7 @@ func (d *Server) sessionOf(h *registration) (s *session, comes bool, err error) 
 	return s, s.reconnect(h.Acked, !known), nil
 }
 
-// clean shortens text of a worker to what can be displayed.
+// clean shortens text of a worker and removes characters that cannot be displayed.
 func clean(text string) string {
 	const longest = 100
 	if r := []rune(text); len(r) > longest {
@@ -71,10 +71,10 @@ func clean(text string) string {
 	return say.Plain(text)
 }
 
-// spareFiles are what a worker needs to have open besides its clients'.
+// spareFiles is the number of open files that a worker needs besides the files of its clients.
 const spareFiles = 100
 
-// room returns how many clients fit a worker that may open so many files.
+// room returns the number of clients for which a worker has enough open files.
 func (r *run) room(files uint64) int {
 	if r.controller.options.FilesPerClient <= 0 || files == 0 {
 		return 0
@@ -97,7 +97,7 @@ func (k *controller) announceWorker(w *remote) error {
 	})
 }
 
-// checkVersion warns of a worker that is another version of the program, once for each version.
+// checkVersion warns, once for each version, of a worker with another version of the program.
 func (k *controller) checkVersion(w *remote, version string) error {
 	version = clean(version)
 	if k.options.Version == "" || version == k.options.Version || k.others[version] {
@@ -184,7 +184,7 @@ func (d *Server) reports(ctx context.Context, t *reportsRequest) (*ordersRespons
 	return s.receipt(), nil
 }
 
-// making records in the manifest what a worker is about to create, or has removed.
+// making records in the manifest the paths that a worker is about to create, or has removed.
 func (d *Server) making(_ context.Context, m *manifestRequest) (*empty, error) {
 	r, _, err := d.find(m.Session)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// watchCalm begins to watch whether this machine has time for the test. What it
-// returns reports whether no goroutine had to wait for its turn for a tenth of a
-// second: else times, and who was there at which, are not what the test is about.
+// watchCalm begins to check that this machine has enough time for the test. The returned function
+// reports whether no goroutine had to wait for more than a tenth of a second to run. If it returns
+// false, the test must not check times, nor the clients and workers at these times.
 func watchCalm(t *testing.T) func() bool {
 	t.Helper()
 	const look, long = 5 * time.Millisecond, 100 * time.Millisecond

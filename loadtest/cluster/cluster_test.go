@@ -57,7 +57,7 @@ func (n *notes) has(kind measure.EventKind, text string) bool {
 	return false
 }
 
-// ended reports whether the run ended so.
+// ended reports whether the run ended with the outcome o.
 func (n *notes) ended(o measure.Outcome) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -67,7 +67,7 @@ func (n *notes) ended(o measure.Outcome) bool {
 // hired is a worker in this process at the other end of two pipes.
 type hired struct {
 	Peer
-	cut func() // as if the worker's process had been killed
+	cut func() // acts as a kill of the worker's process
 	err chan error
 }
 
@@ -87,7 +87,7 @@ func hire(t *testing.T, name string) *hired {
 	return h
 }
 
-// plan is a closed run of one step against a station of its own in each worker.
+// plan returns a closed run against a simulated service of its own in each worker.
 func plan(steps ...scenario.Step) engine.Config {
 	for i := range steps {
 		steps[i].Number = i + 1
@@ -134,8 +134,8 @@ func TestWorkersAddUp(t *testing.T) {
 				area, span = area+v.Clients*v.Seconds, span+v.Seconds
 			}
 		}
-		// Workers' phases do not end at the very same moment, so a second in
-		// which one ends may hold one worker more or less for an instant.
+		// Workers' phases do not end at the very same moment, so a second in which a phase ends may
+		// have one worker more or less for an instant.
 		if clients := area / span; math.Abs(clients-want) > .3 {
 			t.Errorf("step %d: %.2f clients, want %v", step, clients, want)
 		}
@@ -253,9 +253,9 @@ func TestServicesAreOpenedAsThePlanSays(t *testing.T) {
 	}
 }
 
-// Two workers, the second of which is 40 ms late where the ramp ends: what is
-// written begins and ends where the mean of them does, without a gap, and has
-// the clients of both, whichever of the servers they met.
+// Of two workers, the second is 40 ms late at the end of the ramp. The result begins and ends at
+// the mean of the two, without a gap, and has the clients of both workers, whichever server they
+// used.
 func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 	told := &notes{}
 	s := newSum(told)
@@ -300,8 +300,8 @@ func TestPhasesOfManyWorkersFollowEachOther(t *testing.T) {
 	}
 }
 
-// A job whose worker had no turn for two seconds tells of all three at once: its
-// client was there in each of them, and not three times in the first.
+// A job whose worker was stalled for two seconds reports all three seconds at once: its client
+// counts in each of them, and not three times in the first.
 func TestClientsOfLateTellersAreInTheirSeconds(t *testing.T) {
 	told := &notes{}
 	s := newSum(told)

@@ -14,46 +14,46 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A controller drives a run with workers. Only its goroutine, steer, reads and changes its state; others
-// send it workerInput.
+// A controller drives a run with workers. Only its goroutine, steer, reads and changes its state;
+// other goroutines send it workerInput.
 type controller struct {
 	engine.Config
 	options    WorkerOptions
 	clock      func() time.Time
 	began      time.Time // of clock
-	workers    []*remote // all that ever connected
+	workers    []*remote // all workers that ever connected
 	sum        *sum
 	stop       *engine.Stopper
 	inbox      chan workerInput
-	numbers    int                  // how many clients' numbers have been given
-	number     int                  // of the step
-	loaded     time.Time            // when the first one began
-	kept       *scenario.Step       // that the step source has named, and that no worker holds
+	numbers    int                  // number of clients' numbers that are in use
+	number     int                  // number of the step
+	loaded     time.Time            // begin of the first step
+	kept       *scenario.Step       // the step source's next step, which no worker holds yet
 	failed     int                  // workers that ended with an error of their own
-	answers    <-chan engine.Answer // of the step source; nil unless it is being asked
-	cool       bool                 // the step that ended last stands apart from the next
+	answers    <-chan engine.Answer // response of the step source; nil unless it is awaited
+	cool       bool                 // clients rest between the last step and the next
 	leaving    bool
 	ended      bool      // no more steps
-	emptySince time.Time // since when no worker is there
-	lastError  string    // by a worker that was lost last
+	emptySince time.Time // time since which no worker is connected
+	lastError  string    // of the worker that was lost last
 	ending     measure.Ending
 	lastTick   time.Time
-	jobs       *jobStep  // where clients are jobs: the step that is held; nil: none
-	nextStepAt time.Time // from when on there may be another one
+	jobs       *jobStep  // with one job per client: the step that is held, or nil
+	nextStepAt time.Time // earliest begin of the next step
 	here       machine
-	full       map[string]bool        // disks that were warned of
-	device     atomic.Pointer[string] // of this machine, that copies of workers' files lie on; nil: none yet
+	full       map[string]bool        // disks that a warning was given for
+	device     atomic.Pointer[string] // this machine's device with workers' copies; nil: unknown
 	journal    *journal               // nil: not needed
 
 	past    *ResumeState
-	before  *jobStep             // of the step that was broken off, where clients are jobs
-	events  map[eventKey]bool    // that were written before
-	warned  map[string]int       // one more than the number of the step in which workers gave a warning last
+	before  *jobStep             // with one job per client: the step that was broken off
+	events  map[eventKey]bool    // events that were written before the restart
+	warned  map[string]int       // one more than the number of the last step with this warning
 	others  map[string]bool      // other versions of workers that were reported
-	watched map[string]time.Time // up to when, by host, before
+	watched map[string]time.Time // by host: time of the last sample before the restart
 	resumed bool                 // the run's steps are known
-	started bool                 // a step was begun, or goes on
-	skip    bool                 // the step source's next answer is the step that workers still hold
+	started bool                 // a step was begun, or continues
+	skip    bool                 // the source's next response is the step that workers still hold
 }
 
 func newController(c engine.Config, o WorkerOptions, clock func() time.Time) *controller {
@@ -70,15 +70,15 @@ func newController(c engine.Config, o WorkerOptions, clock func() time.Time) *co
 	}
 }
 
-// unbound is the plan of worker i: when the run is to stop is judged for all together.
+// unbound returns the plan of worker i without stop rules, which apply to all workers together.
 func unbound(p *scenario.Plan, i int) *scenario.Plan {
 	own := *p.Of(i)
 	own.Stop = scenario.Stop{}
-	own.First = p.First + max(i, 0) // sets the arrivals of the open model apart
+	own.First = p.First + max(i, 0) // separates the arrivals of the open model
 	return &own
 }
 
-// finish writes what is left, and how the run ended.
+// finish writes the remaining results and the ending of the run.
 func (k *controller) finish(ctx context.Context, err error) error {
 	if err != nil {
 		k.ending = k.Ended(ctx, err)
@@ -176,7 +176,7 @@ func (k *controller) absent() error {
 	return errors.Join(all...)
 }
 
-// inLine is an error's text in one line.
+// inLine returns an error's text in one line.
 func inLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // mostAbsent is the number of absent workers whose reason is reported.
@@ -200,7 +200,7 @@ func (k *controller) leave(why measure.Ending, cancel func()) error {
 	}
 	k.leaving = true
 	k.ending = why
-	cancel() // the step source need not think any more
+	cancel() // the step source's response is not needed any more
 	k.broadcast(order{Leave: true})
 	return nil
 }
@@ -212,13 +212,13 @@ func (k *controller) broadcast(o order) {
 	}
 }
 
-// tick is called several times a second: with time alone, workers are lost and steps begin.
+// tick is called several times a second: it gives up silent workers, and begins steps that are due.
 func (k *controller) tick(ctx context.Context, cancel func()) error {
 	now := k.clock()
 	gap := now.Sub(k.lastTick)
 	k.lastTick = now
 	for _, w := range k.present() {
-		if gap > k.silenceLimit() { // this process was held up
+		if gap > k.silenceLimit() { // this process was suspended
 			w.lastHeard.Add(int64(gap))
 		}
 		if k.silent(w) > k.options.patience && (!k.options.closed || w.in) {
@@ -236,7 +236,7 @@ func (k *controller) tick(ctx context.Context, cancel func()) error {
 // proceed writes the seconds that all workers have reported, and advances the run when due.
 func (k *controller) proceed(ctx context.Context) error {
 	if k.options.JobPerClient && k.skip {
-		return k.next(ctx) // which phase it is will be known when the step source has said how long the step holds
+		return k.next(ctx) // the phase depends on the step's duration, which is not known yet
 	}
 	k.updatePhase()
 	return errors.Join(k.sum.before(k.reportedUntil()), k.next(ctx))
@@ -250,8 +250,8 @@ func (k *controller) silent(w *remote) time.Duration {
 // heard records that a worker was heard from now.
 func (k *controller) heard(w *remote) { w.lastHeard.Store(int64(k.clock().Sub(k.began))) }
 
-// silenceLimit is how long a worker that holds a step, and then reports every second, may be silent before the others
-// begin the next step without it.
+// silenceLimit is the time that a worker that holds a step, and then reports every second, may be
+// silent before the others begin the next step without it.
 func (k *controller) silenceLimit() time.Duration {
 	return max(k.options.patience/12, 2500*time.Millisecond)
 }

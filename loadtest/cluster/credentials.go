@@ -15,11 +15,12 @@ import (
 	"weir/storage"
 )
 
-// A Pass is what a worker needs to come in. It is a secret: it travels with a job as a file that only its user can
-// read, and is never part of a run directory.
+// A Pass contains the addresses and secrets with which a worker connects to its controller. It is
+// transferred with a job as a file that only its user can read, and is never part of a run
+// directory.
 type Pass struct {
-	Run   string   `json:"run"`   // which run it is for
-	URLs  []string `json:"urls"`  // https://HOST:PORT of the controller; the first that answers
+	Run   string   `json:"run"`   // the run that it belongs to
+	URLs  []string `json:"urls"`  // https://HOST:PORT of the controller: the first that responds
 	Token string   `json:"token"` // the controller's proof that a worker is its own
 	Pin   string   `json:"pin"`   // the workers' proof of the controller: its certificate's SHA-256
 }
@@ -41,7 +42,7 @@ func (p Pass) Write(path string) error {
 // longestPass is the most bytes of a pass that are read.
 const longestPass = 64 << 10
 
-// ReadPass reads what Write wrote.
+// ReadPass reads a pass that Write has written.
 func ReadPass(path string) (p Pass, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -57,15 +58,16 @@ func ReadPass(path string) (p Pass, err error) {
 	return p, nil
 }
 
-// A Bundle is what travels with workers: the plan as they know it, and the files that it names, most of which are
-// secrets. The files are symbolic links in a private folder, under the names that the plan gives them.
+// A Bundle is the data that is transferred with workers: the plan as they receive it, and the files
+// that it names, most of which are secrets. The files are symbolic links in a private folder, under
+// the names that the plan gives them.
 type Bundle struct {
 	Plan  *scenario.Plan
 	Files []string
 }
 
-// newBundle prepares the files for the workers of plan in folder, which it makes for this user only. The plan's list of files stays: the
-// controller sends each worker its files.
+// newBundle links the files for the workers of plan in folder, which it makes for this user only.
+// The plan's list of files is not among them: the controller sends each worker its files.
 func newBundle(plan *scenario.Plan, folder string) (b Bundle, err error) {
 	own := *plan
 	ownCredentials(&own.Auth)
@@ -76,7 +78,7 @@ func newBundle(plan *scenario.Plan, folder string) (b Bundle, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return b, err
 	}
-	if there.Auth.CADir != "" { // a folder cannot travel, its contents can
+	if there.Auth.CADir != "" { // a folder cannot be transferred, its files can
 		there.Auth.CADir, there.Auth.CAFile = "", "auth_ca_file"
 		if err := joinCertificates(filepath.Join(folder, there.Auth.CAFile), files["auth_ca_file"], files["auth_ca_dir"]); err != nil {
 			return b, err
@@ -112,8 +114,8 @@ func linkReadable(from, to string) error {
 	return os.Symlink(from, to)
 }
 
-// ownCredentials fills in the default files of this user's credentials where the plan names none: workers do not have
-// them.
+// ownCredentials fills in the default files of this user's credentials if the plan names no files:
+// workers do not have them.
 func ownCredentials(a *storage.Auth) {
 	first := func(paths ...string) string {
 		for _, path := range paths {
@@ -134,7 +136,8 @@ func ownCredentials(a *storage.Auth) {
 	}
 }
 
-// joinCertificates writes the certificates of a file, if one is named, and of a folder to one file.
+// joinCertificates writes the certificates of a file, if it is not empty, and of a folder to one
+// file.
 func joinCertificates(to, file, dir string) error {
 	names, err := fs.Glob(os.DirFS(dir), "*.[p0-9]*") // *.pem and the hashed names *.0
 	if err != nil {

@@ -17,24 +17,26 @@ import (
 	"weir/storage"
 )
 
-// FakeWorkers are many workers in one process that measure nothing but send the messages of workers, to test how many of
-// them a controller can serve.
+// FakeWorkers are many workers in one process that measure nothing but send the messages of
+// workers, to test the number of workers that a controller can serve.
 type FakeWorkers struct {
 	Workers int
-	// Servers is how many data servers each of them reports on each second; 0: of the target only.
+	// Servers is the number of data servers that each worker reports each second; 0: the target
+	// only.
 	Servers int
-	// Machines: each is on a machine of its own and reports on it.
+	// Machines gives each worker a machine of its own, on which it reports.
 	Machines bool
-	// Once: their report is encoded once, so that many more of them fit a machine. The controller sees no difference.
+	// Once encodes a report once, so that a machine has room for many more workers. The controller
+	// receives the same messages.
 	Once bool
 	// Got is called when a worker receives a step, by many goroutines at once. It may be nil.
 	Got func(step scenario.Step, at time.Time)
 
-	packed []byte // with Once: from its kind on, the JSON of an interval
+	packed []byte // with Once: the JSON of an interval, from its kind on
 }
 
-// Run connects the workers with the pass p and returns when the run is over. They report on a hundred operations on
-// each server each second.
+// Run connects the workers with the pass p and returns when the run is over. They report a hundred
+// operations on each server each second.
 func (r FakeWorkers) Run(ctx context.Context, p Pass) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -56,7 +58,7 @@ func (r FakeWorkers) Run(ctx context.Context, p Pass) error {
 	return context.Cause(ctx)
 }
 
-// runOne runs one of them.
+// runOne runs one worker.
 func (r FakeWorkers) runOne(ctx context.Context, p Pass) error {
 	m := newMember(p, JoinOptions{patience: patience, limit: longestSilence})
 	defer m.close()
@@ -107,7 +109,7 @@ func (r FakeWorkers) hold(ctx context.Context, m *member, step scenario.Step) er
 	return nil
 }
 
-// second reports on what was between from and to.
+// second reports the measurements between from and to.
 func (r FakeWorkers) second(m *member, step scenario.Step, from, to time.Time) error {
 	for i := range max(1, r.Servers) {
 		v := &measure.Interval{Start: from, Seconds: to.Sub(from).Seconds(), Step: step.Number, Phase: measure.Measured,
@@ -145,7 +147,8 @@ func fillInterval(v *measure.Interval) {
 	}
 }
 
-// packInterval returns how an interval ends in JSON, from its kind on, which is the same for all.
+// packInterval returns the JSON of an interval from its kind on, which is the same for all
+// intervals.
 func packInterval() ([]byte, error) {
 	v := &measure.Interval{}
 	fillInterval(v)
@@ -154,7 +157,7 @@ func packInterval() ([]byte, error) {
 	return text[max(at, 0):], err
 }
 
-// fakeSample is what a machine of 16 cores may report on a second.
+// fakeSample returns a sample of one second of a machine with 16 cores.
 func fakeSample(host string, end time.Time) *monitor.Sample {
 	const cores, moved = 16, 1_250_000_000
 	s := &monitor.Sample{

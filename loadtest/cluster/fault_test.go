@@ -31,15 +31,15 @@ func (n *notes) held(step int) (clients, seconds float64) {
 	return clients / max(seconds, 1e-9), seconds
 }
 
-// long reports whether tests of faults are to take as long as faults do: make chaos.
+// long reports whether tests of faults take as long as real faults: make chaos.
 func long() bool { return os.Getenv("WEIR_LONG") != "" }
 
-// A batch system kills a worker every few seconds, and starts another one.
+// A batch system kills a worker every few seconds, and starts another worker.
 func TestWorkersAreKilled(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	t.Parallel()
 	patience, every, workers, kills, span := 3*time.Second, 1500*time.Millisecond, 4, 6, 4.0
-	if long() { // more workers than are killed in a step, which would end with its last one
+	if long() { // more workers than are killed in a step, which would end with its last worker
 		patience, every, workers, kills, span = 30*time.Second, 5*time.Second, 8, 12, 25
 	}
 	d := open(t, ServerOptions{})
@@ -56,7 +56,7 @@ func TestWorkersAreKilled(t *testing.T) {
 	}
 	conf, n := plan(stepOf(12, span), stepOf(12, span), stepOf(12, span), stepOf(12, span)), &notes{}
 	conf.Sink = n
-	killed := int64(0) // operations of those that were killed
+	killed := int64(0) // operations of killed workers
 	over, killing := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(killing)
@@ -85,7 +85,7 @@ func TestWorkersAreKilled(t *testing.T) {
 	}
 	once(t, n)
 	lost := n.count("warning", "was lost")
-	if lost < kills || timely && lost > kills { // a busy machine may keep others silent for as long
+	if lost < kills || timely && lost > kills { // others may be silent on a busy machine
 		t.Errorf("%d workers were lost, %d were killed", lost, kills)
 	}
 	t.Logf("%d workers were killed, one every %v, and %d lost, after %v; they did %d operations, %d of them those that were "+
@@ -105,7 +105,7 @@ func TestWorkersAreKilled(t *testing.T) {
 	}
 }
 
-// A network that is cut for two thirds of what makes a worker lost loses nothing.
+// A network that is cut for two thirds of the time after which a worker is lost loses nothing.
 func TestTheNetworkIsCut(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -123,7 +123,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 	n.seen = func(v *measure.Interval) {
 		if v.Step == 1 && v.Phase == measure.Measured {
 			once1.Do(func() {
-				r.cut() // over the end of the step as well
+				r.cut() // also at the end of the step
 				time.AfterFunc(patience*2/3, func() { r.mend(); close(mended) })
 			})
 		}
@@ -146,7 +146,7 @@ func TestTheNetworkIsCut(t *testing.T) {
 	}
 }
 
-// Who was not heard of for too long is given up, and comes in as another worker.
+// A worker that was silent for too long is given up, and connects again as another worker.
 func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -191,7 +191,7 @@ func TestAWorkerThatWasGivenUpComesBack(t *testing.T) {
 	}
 }
 
-// The workers' clocks are 90 s off: all is told by the controller's.
+// The workers' clocks are 90 s off: all times are by the controller's clock.
 func TestClocksAreOff(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -231,8 +231,7 @@ func TestClocksAreOff(t *testing.T) {
 	once(t, n)
 }
 
-// A worker that says all of what it says twice, in the wrong order, and what it
-// never saw between.
+// A worker sends each report twice and in the wrong order, with invalid reports in between.
 func TestAWorkerThatReportsTwice(t *testing.T) {
 	t.Parallel()
 	d := open(t, ServerOptions{})
@@ -300,8 +299,8 @@ func TestAWorkerThatReportsTwice(t *testing.T) {
 	}
 }
 
-// A pool with fewer slots than workers: the run begins with those that are
-// there, says so, and takes in who comes later at the next step.
+// A pool has fewer slots than workers: the run begins with the connected workers, reports this, and
+// gives later workers clients in the next step.
 func TestFewerWorkersThanWanted(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -309,7 +308,7 @@ func TestFewerWorkersThanWanted(t *testing.T) {
 	jobs := []*job{submit(t, d.Pass(), patience), submit(t, d.Pass(), patience)}
 	conf, n := plan(stepOf(6, 2), stepOf(6, 2)), &notes{}
 	conf.Sink = n
-	var third atomic.Int64 // times that worker 3 is shown as waiting: it registers, then it asks for a step
+	var third atomic.Int64 // times that worker 3 is shown as waiting: registered, then for a step
 	conf.Steps = &afterAll{StepSource: engine.FixedSteps(conf.Plan), ready: func() bool { return third.Load() > 1 }}
 	shown := func(w WorkerState) {
 		if w.Name == "3" && w.State == Waiting {
@@ -333,7 +332,7 @@ func TestFewerWorkersThanWanted(t *testing.T) {
 	once(t, n)
 }
 
-// afterAll names the steps after the first when something has come true.
+// afterAll returns the steps after the first when ready returns true.
 type afterAll struct {
 	engine.StepSource
 	ready func() bool
@@ -351,7 +350,7 @@ func (p *afterAll) Next(ctx context.Context) (scenario.Step, error) {
 	return p.StepSource.Next(ctx)
 }
 
-// Stop rules are those of all workers together.
+// Stop rules apply to all workers together.
 func TestTheRunStopsForAll(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()

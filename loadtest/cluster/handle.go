@@ -17,7 +17,7 @@ func (k *controller) admit(w *remote) {
 	defer k.assignMonitor(w)
 	k.workers = append(k.workers, w)
 	k.show(w)
-	switch { // one that was lost comes back as another worker, after the last orders to all
+	switch { // a lost worker may return as another worker, after the last orders to all
 	case k.leaving:
 		_ = w.say(order{Leave: true})
 	case k.ended:
@@ -38,7 +38,7 @@ func (k *controller) handle(ctx context.Context, h workerInput) error {
 		return k.dropWorker(h.worker, h.err)
 	}
 	if !h.worker.there {
-		return nil // was given up
+		return nil // it was given up
 	}
 	k.heard(h.worker)
 	for i := range h.reports {
@@ -49,7 +49,7 @@ func (k *controller) handle(ctx context.Context, h workerInput) error {
 	return k.proceed(ctx)
 }
 
-// report takes one report of a worker.
+// report handles one report of a worker.
 func (k *controller) report(w *remote, r *report) error {
 	if v := r.Interval; v != nil {
 		return k.interval(w, v, r.No)
@@ -58,11 +58,11 @@ func (k *controller) report(w *remote, r *report) error {
 	switch {
 	case r.Event != nil && r.Event.Kind == measure.EventEnd:
 		if end := r.Event.Ending(); !k.leaving && k.ending.Outcome == "" && end.Outcome != measure.BrokenOff {
-			k.ending = end // all workers end for the same reason, but for one that is lost
+			k.ending = end // all workers except lost workers end for the same reason
 		}
 	case r.Event != nil && k.events[eventKeyOf(r.Event)]: // written before the restart
 	case r.Event != nil && r.Event.Kind == measure.EventWarning:
-		if k.warned[r.Event.Text] == k.number+1 { // another worker said the same
+		if k.warned[r.Event.Text] == k.number+1 { // another worker gave this warning
 			return nil
 		}
 		k.warned[r.Event.Text] = k.number + 1
@@ -92,10 +92,10 @@ func (k *controller) report(w *remote, r *report) error {
 	return nil
 }
 
-// interval takes a worker's measurements of a second or less.
+// interval records a worker's measurements of a second or less.
 func (k *controller) interval(w *remote, v *measure.Interval, no int64) error {
 	if v.Step < 1 || k.options.JobPerClient && idle(v) {
-		w.written(no) // it ends before it was given a step, or only waits for permission to leave
+		w.written(no) // it ended before its first step, or waits for permission to leave
 		return nil
 	}
 	if v.Start.Unix() != w.latest.Unix() {
@@ -143,7 +143,7 @@ func (k *controller) reportedUntil() time.Time {
 	return least
 }
 
-// dropWorker continues without a worker.
+// dropWorker continues the run without a worker.
 func (k *controller) dropWorker(w *remote, err error) error {
 	if !w.there {
 		return nil // it had reported that it was done
@@ -172,7 +172,8 @@ func (k *controller) dropWorker(w *remote, err error) error {
 	return errors.Join(k.journal.note(journalEntry{identity: identity{Session: w.session}, Gone: true}), warned)
 }
 
-// workerSummary returns the outcome of a worker that is no longer connected; nil if it is a process of this machine.
+// workerSummary returns the outcome of a worker that is no longer connected; nil if it is a process
+// of this machine.
 func (k *controller) workerSummary(w *remote, state string) *measure.Worker {
 	if k.options.closed {
 		return nil

@@ -12,15 +12,17 @@ import (
 	"weir/monitor"
 )
 
-// A machine is one that workers are on, and how its processes are numbered: containers may have numbers of their own.
+// A machine identifies a machine of workers, and the namespace of their process ids: containers may
+// have namespaces of their own.
 type machine struct{ boot, pids string }
 
 func thisMachine() machine {
-	space, _ := os.Readlink("/proc/self/ns/pid") // "" where there is none
+	space, _ := os.Readlink("/proc/self/ns/pid") // "" if the kernel has no namespaces
 	return machine{boot: oneLine("/proc/sys/kernel/random/boot_id"), pids: space}
 }
 
-// assignMonitor has one worker of each machine but ours watch that machine. It is called when a worker of it comes or goes.
+// assignMonitor makes one worker of w's machine monitor it, unless it is this machine. It is called
+// when a worker of that machine comes or goes.
 func (k *controller) assignMonitor(w *remote) {
 	if k.options.Samples == nil || w.on.boot == "" || w.on.boot == k.here.boot {
 		return
@@ -43,7 +45,7 @@ func (k *controller) assignMonitor(w *remote) {
 	}
 }
 
-// sample keeps what a worker saw of its machine.
+// sample writes a worker's sample of its machine.
 func (k *controller) sample(s *monitor.Sample) error {
 	if k.options.Samples == nil {
 		return nil
@@ -55,10 +57,10 @@ func (k *controller) sample(s *monitor.Sample) error {
 	return k.options.Samples.Sample(s)
 }
 
-// A guard is the watch that a worker keeps over its machine.
+// A guard monitors the machine of a worker.
 type guard struct {
 	watch *monitor.Watch
-	pids  atomic.Pointer[[]int] // of the other workers there
+	pids  atomic.Pointer[[]int] // of the other workers on the machine
 }
 
 // Sample implements monitor.Sink.
@@ -67,7 +69,7 @@ func (m *member) Sample(s *monitor.Sample) error {
 	return m.worker.say(report{Sample: s})
 }
 
-// guardMachine begins to watch this machine, or goes on with other processes.
+// guardMachine begins to monitor this machine, or continues with other processes.
 func (m *member) guardMachine(ctx context.Context, l *watchOrder) {
 	m.registering.Lock()
 	defer m.registering.Unlock()
@@ -78,12 +80,12 @@ func (m *member) guardMachine(ctx context.Context, l *watchOrder) {
 	with := func() []int { return *m.guard.pids.Load() }
 	o := monitor.Options{Target: m.targets[0], Others: m.targets[1:], Children: true, With: with, Scratch: m.worker.scratchDevice}
 	watch, err := monitor.Start(ctx, nil, o, m)
-	if err == nil { // a machine that cannot be watched has no samples
+	if err == nil { // without monitoring there are no samples
 		m.guard.watch = watch
 	}
 }
 
-// stop ends the watch, if there is one.
+// stop ends the monitoring, if it was started.
 func (g *guard) stop() error {
 	if g.watch == nil {
 		return nil
@@ -91,7 +93,7 @@ func (g *guard) stop() error {
 	return g.watch.Stop()
 }
 
-// Pids returns the processes of the workers that are on this machine, also of those in containers.
+// Pids returns the process ids of the workers on this machine, also in containers.
 func (d *Server) Pids() []int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,19 +123,19 @@ func (d *Server) Pids() []int {
 	return all
 }
 
-// A process is known by its number in its namespace, as /proc/PID/ns/pid has it.
+// A process is identified by its number in its namespace, as in /proc/PID/ns/pid.
 type process struct {
 	namespace string
 	pid       int
 }
 
-// containedProcesses returns the numbers here of processes that are in other namespaces than this one.
+// containedProcesses returns the process ids, in this namespace, of processes in other namespaces.
 func containedProcesses(here string) map[process]int {
 	found := map[process]int{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
 	for _, dir := range dirs {
 		space, err := os.Readlink(dir + "/ns/pid")
-		if err != nil || space == here { // it has ended, or is another user's
+		if err != nil || space == here { // it has ended, or belongs to another user
 			continue
 		}
 		status, _ := os.ReadFile(dir + "/status")

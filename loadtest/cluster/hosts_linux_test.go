@@ -11,7 +11,8 @@ import (
 	"weir/internal/require"
 )
 
-// A worker in a container counts under its number on this machine; one in a container elsewhere does not.
+// A worker in a container counts under its process id on this machine; a worker in a container of
+// another machine does not count.
 func TestAWorkerInAContainer(t *testing.T) {
 	c := exec.CommandContext(t.Context(), "sleep", "60")
 	id := []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}

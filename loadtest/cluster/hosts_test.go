@@ -32,7 +32,7 @@ func (l *looks) Sample(s *monitor.Sample) error {
 	return nil
 }
 
-// of counts the samples that tell of so many workers.
+// of counts the samples with so many workers.
 func (l *looks) of(workers int) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,8 +46,8 @@ func (l *looks) of(workers int) (n int) {
 	return n
 }
 
-// A machine that workers are on is watched by one of them, for both, and by the
-// other one when that is gone.
+// One of two workers on a machine monitors it for both workers. If it is gone, the other worker
+// monitors the machine.
 func TestTheWorkersMachineIsWatched(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	t.Parallel()
@@ -61,7 +61,7 @@ func TestTheWorkersMachineIsWatched(t *testing.T) {
 	begin := ahead()
 	n.seen = func(v *measure.Interval) {
 		if l.of(2) >= 3 {
-			kill.Do(func() { go jobs[0].kill() }) // the watcher is one of the two
+			kill.Do(func() { go jobs[0].kill() }) // the monitoring worker is one of the two
 		}
 	}
 	require.NoError(t, control(t, d, conf, WorkerOptions{Want: 2, patience: patience, Samples: l, away: true}))
@@ -82,7 +82,7 @@ func TestTheWorkersMachineIsWatched(t *testing.T) {
 	}
 }
 
-// ledgers takes what workers make.
+// ledgers records the paths that workers create.
 type ledgers struct {
 	mu   sync.Mutex
 	made map[string]int
@@ -103,8 +103,8 @@ func (l *ledgers) Removed(string) error {
 	return nil
 }
 
-// What workers write is in the manifest of the run before it is written, also by
-// clients that took the place of those of a worker that was killed.
+// The manifest of the run contains each file before a worker writes it, also if clients have
+// replaced the clients of a worker that was killed.
 func TestWorkersTellWhatTheyMake(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestWorkersTellWhatTheyMake(t *testing.T) {
 		case err != nil || name == ".":
 			return err
 		case strings.HasPrefix(e.Name(), ".weir-unfinished-"):
-			return nil // of the one that was killed: it goes with its folder
+			return nil // of the killed worker: it goes with its folder
 		case e.IsDir():
 			name += "/"
 			homes++

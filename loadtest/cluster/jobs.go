@@ -12,23 +12,26 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A jobStep is a step whose clients are jobs of a batch system: each has a worker of its own, which works from when
-// it comes for as long as the step holds. How many there are is up to that system, so the phases are the
-// controller's: ramp while more and more begin, measurement while as many run as the system lets, graceful stop while they end. Where the
-// first ones end before the last ones begin, it holds from then on, jobs that end make room for jobs that begin, and for a
-// fifth of the jobs' time at least: no step is without any.
+// A jobStep is a step whose clients are jobs of a batch system. Each job has a worker of its own,
+// which works from its start for the duration of the step. The batch system determines the number
+// of running jobs, so the controller determines the phases: ramp while more and more jobs begin,
+// measurement while as many run as the system allows, graceful stop while they end. If the first
+// jobs end before the last jobs begin, the measurement begins then. It continues while jobs that
+// end make room for jobs that begin, and for at least a fifth of the jobs' time, so that every step
+// has a measurement.
 type jobStep struct {
 	scenario.Step
 	called     time.Time
 	begun      int
-	first      time.Time // when one began first
-	last       time.Time // when one began last
-	ended      time.Time // when the first one ended after that
-	steadyFrom time.Time // from when on it holds; zero: not yet
-	stopFrom   time.Time // from when on it is the graceful stop
+	first      time.Time // begin of the first job
+	last       time.Time // begin of the last job
+	ended      time.Time // first end of a job after that
+	steadyFrom time.Time // begin of the measurement; zero: not yet
+	stopFrom   time.Time // begin of the graceful stop
 }
 
-// phase is that of a second that is over. Those in which it changes are not of the hold.
+// phase returns the phase of a second that is over. A second in which the phase changes is not part
+// of the measurement.
 func (j *jobStep) phase(second int64) string {
 	switch {
 	case j.steadyFrom.IsZero() || second <= j.steadyFrom.Unix():
@@ -44,7 +47,7 @@ func idle(v *measure.Interval) bool {
 	return v.Clients == 0 && v.Begun+v.Done+v.Wrong+v.Moved+v.Tasks == 0 && len(v.Failed) == 0
 }
 
-// coming is how many jobs of the step are still to begin.
+// coming returns the number of jobs of the step that are still to begin.
 func (k *controller) coming() int {
 	j := k.jobs
 	left := max(j.Clients-j.begun, 0)
@@ -64,8 +67,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// expectsReturn reports whether workers of a killed controller may still reconnect: one that holds a step decides how the
-// run continues.
+// expectsReturn reports whether workers of a killed controller may still reconnect: a worker that
+// holds a step decides how the run continues.
 func (k *controller) expectsReturn() bool {
 	for _, w := range k.present() {
 		if w.absent && k.silent(w) < k.options.patience/3 {
@@ -75,7 +78,7 @@ func (k *controller) expectsReturn() bool {
 	return false
 }
 
-// nextJobs does what next does, where clients are jobs.
+// nextJobs replaces next with one job per client.
 func (k *controller) nextJobs(ctx context.Context) error {
 	j := k.jobs
 	if k.answers != nil || k.leaving || k.ended {
@@ -109,7 +112,8 @@ func (k *controller) nextJobs(ctx context.Context) error {
 	return nil
 }
 
-// updatePhase determines the phase before its seconds are written: after a time without a controller many arrive at once.
+// updatePhase determines the phase before its seconds are written: after a time without a
+// controller many reports arrive at once.
 func (k *controller) updatePhase() {
 	j := k.jobs
 	if j == nil || j.begun == 0 || !j.stopFrom.IsZero() {
@@ -131,7 +135,7 @@ func (k *controller) updatePhase() {
 	}
 	if j.begun > working && coming == 0 {
 		if j.ended.IsZero() {
-			j.ended = now // it was lost, or ended while there was no controller
+			j.ended = now // the job was lost, or ended while there was no controller
 		}
 		j.stopFrom = later(j.ended, j.steadyFrom.Add(max(time.Duration(j.Duration)/5, 2*time.Second)))
 	}
@@ -149,7 +153,7 @@ func (k *controller) startJob(w *remote) error {
 	j := k.jobs
 	one := j.Step
 	one.Clients, one.Ramp, one.Warmup = 1, 0, 0
-	one.Cooldown = 1 // it leaves when its time is over, with or without a controller
+	one.Cooldown = 1 // it leaves at the end of its time, with or without a controller
 	one.Begin = k.clock().Add(k.notice(1))
 	if j.begun++; j.begun == 1 {
 		j.first = one.Begin
@@ -159,9 +163,9 @@ func (k *controller) startJob(w *remote) error {
 	return k.journal.note(journalEntry{identity: identity{Session: w.session}, Step: j.Number, Numbers: k.numbers})
 }
 
-// beginJobs calls for the jobs of a step.
+// beginJobs requests the jobs of a step.
 func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
-	if k.skip { // workers hold it since before the restart
+	if k.skip { // workers have held it since before the restart
 		k.skip = false
 		step.Number = k.past.Broken
 		k.jobs = k.before
@@ -184,7 +188,7 @@ func (k *controller) beginJobs(ctx context.Context, step scenario.Step) error {
 	return err
 }
 
-// overJobs ends a step all of whose jobs have ended.
+// overJobs ends a step after all its jobs have ended.
 func (k *controller) overJobs() error {
 	j := k.jobs
 	if j.begun == 0 {

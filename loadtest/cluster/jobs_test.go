@@ -16,8 +16,8 @@ import (
 	"weir/loadtest/workload"
 )
 
-// jobs is a run of jobs that take very different times, so that the clients of
-// one process are gone long before those of another.
+// jobs returns a run of jobs with very different durations, so that the clients of one process are
+// gone long before the clients of another.
 func jobs(clients ...int) engine.Config {
 	var steps []scenario.Step
 	for _, n := range clients {
@@ -32,8 +32,8 @@ func jobs(clients ...int) engine.Config {
 	return conf
 }
 
-// A step ends with the last job of the last process: until then the others hold
-// it as well, and no second belongs to two phases.
+// A step ends with the last job of the last process: until then the others hold it as well, and no
+// second belongs to two phases.
 func TestStepsOfSeveralProcessesEndWithTheirJobs(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
@@ -80,8 +80,7 @@ func TestStepsOfSeveralProcessesEndWithTheirJobs(t *testing.T) {
 	}
 }
 
-// What jobs do is told apart by the site that they are at, and is in the sums,
-// too.
+// Measurements of jobs are separated by the site of the jobs, and are also in the sums.
 func TestJobsOfSeveralSites(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
@@ -108,7 +107,7 @@ func TestJobsOfSeveralSites(t *testing.T) {
 	}
 }
 
-// Who was lost is not waited for.
+// A step does not wait for a lost worker.
 func TestALostProcessDoesNotHoldUpItsStep(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	workers := []*hired{hire(t, "1"), hire(t, "2")}

@@ -17,18 +17,18 @@ import (
 	"weir/storage"
 )
 
-// JoinOptions say what a worker reports on itself. The zero value is fine.
+// JoinOptions describe a worker to its controller. The zero value is valid.
 type JoinOptions struct {
-	Files   uint64 // that it may have open; 0: no bound
+	Files   uint64 // number of files that it may open; 0: no limit
 	Version string // of the program
-	Job     string // what the batch system calls it; "": as the environment says
+	Job     string // name in the batch system; "": from the environment
 
-	patience time.Duration // of tests: what the controller's is
-	limit    time.Duration // for which nothing need be heard of the controller
+	patience time.Duration // for tests: the patience of the controller
+	limit    time.Duration // longest time without a response of the controller
 }
 
-// longestSilence is how long a worker continues without a response of the controller, which may have been killed and may
-// be restarted.
+// longestSilence is the time for which a worker continues without a response of the controller,
+// which may have been killed and may be restarted.
 const longestSilence = 10 * time.Minute
 
 var (
@@ -36,9 +36,9 @@ var (
 	errOver    = errors.New("the run is over")
 )
 
-// Join runs a worker that reaches its controller over a network: it registers with the pass, executes its share of each
-// step and reports measurements until the run is over. A worker that the controller gave up registers again as another
-// worker. When ctx ends, it aborts and reports so.
+// Join runs a worker that reaches its controller over a network: it registers with the pass,
+// executes its share of each step and reports measurements until the run is over. A worker that the
+// controller gave up registers again as another worker. When ctx ends, it aborts and reports so.
 func Join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) error {
 	if o.patience <= 0 {
 		o.patience = patience
@@ -89,7 +89,7 @@ func join(ctx context.Context, p Pass, o JoinOptions, drivers []storage.Driver) 
 	})
 }
 
-// jobID is what batch systems call the job that this process is part of.
+// jobID returns the name of this process's job in the batch system.
 func jobID(env func(string) string) string {
 	if id := env("WEIR_JOB"); id != "" { // the name that its submission gave it
 		return id
@@ -100,7 +100,7 @@ func jobID(env func(string) string) string {
 		}
 		return id
 	}
-	// HTCondor writes what it knows of a job to this file, one "Name = value" a line.
+	// HTCondor writes the attributes of a job to this file, one "Name = value" a line.
 	ad, err := os.ReadFile(env("_CONDOR_JOB_AD"))
 	if err != nil {
 		return ""
@@ -130,7 +130,7 @@ func describeSelf(o JoinOptions) registration {
 }
 
 func oneLine(path string) string {
-	text, _ := os.ReadFile(path) // missing ones are not reported
+	text, _ := os.ReadFile(path) // if the file is missing, the text is empty
 	return strings.TrimSpace(string(text))
 }
 
@@ -164,22 +164,23 @@ func refused(err error) error {
 	return fmt.Errorf("worker: the controller cannot be reached: %w", err)
 }
 
-// A clock is the controller's, as a worker knows it: its own machine's may be wrong and may jump.
+// A clock is a worker's estimate of the controller's clock: the clock of its own machine may be
+// wrong and may jump.
 type clock struct {
-	at, then time.Time     // the controller's time at a moment of ours
-	offset   time.Duration // how far this machine's clock is behind the controller's
-	doubt    time.Duration // about it, to both sides
+	at, then time.Time     // the controller's time, and our time at that moment
+	offset   time.Duration // of this machine's clock: positive if it is behind the controller's
+	doubt    time.Duration // uncertainty of offset, to both sides
 }
 
 // now returns the controller's time.
 func (c *clock) now() time.Time { return c.at.Add(time.Since(c.then)) }
 
-// questions is how often a worker asks for the time.
+// questions is the number of requests for the time.
 const questions = 8
 
-// setClock asks the controller for the time. The response was made at some moment between request and response; of several
-// requests the fastest is the most precise, and half of its duration is the remaining uncertainty (as in NTP, RFC 5905,
-// section 8).
+// setClock requests the controller's time. The response was made at some moment between request and
+// response; of several requests the fastest is the most precise, and half of its duration is the
+// remaining uncertainty (as in NTP, RFC 5905, section 8).
 func (m *member) setClock(ctx context.Context) error {
 	for i := range questions {
 		var answer clockResponse
@@ -190,7 +191,7 @@ func (m *member) setClock(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			continue // the connection was being made
+			continue // its time includes the connection setup
 		}
 		if err = m.quick.Ask(ctx, clockPath, empty{}, &answer); err != nil {
 			continue

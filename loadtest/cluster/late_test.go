@@ -14,8 +14,8 @@ import (
 	"weir/monitor"
 )
 
-// What comes after its second has been written counts once, in a second that is
-// still open, and each second stays one line.
+// A report that arrives after its second has been written counts once, in a second that is still
+// open, and each second stays one line.
 func TestAReportThatComesTooLate(t *testing.T) {
 	n := &notes{}
 	s := newSum(n)
@@ -41,7 +41,7 @@ func TestAReportThatComesTooLate(t *testing.T) {
 	tell(b, second(101, 4, 1), tooLate)
 	tell(a, second(102, 1, 1), added)
 	write(103)
-	tell(b, second(102, 9, 1), tooLate) // and nobody has any more to tell of that step
+	tell(b, second(102, 9, 1), tooLate) // and no other worker has a report of that step
 	tell(a, second(103, 2, 2), added)
 	write(104)
 	require.NoError(t, s.flush())
@@ -52,8 +52,8 @@ func TestAReportThatComesTooLate(t *testing.T) {
 	}
 }
 
-// A worker was silent when a step began and stays in the one before, whose clients still work: they are among those of
-// the step, which takes no less time for that.
+// A worker was silent when a step began, and its clients continue the step before. They count among
+// the clients of the new step, whose duration stays the same.
 func TestAWorkerStaysInTheStepBefore(t *testing.T) {
 	n := &notes{}
 	s := newSum(n)
@@ -81,7 +81,7 @@ func TestAWorkerStaysInTheStepBefore(t *testing.T) {
 			t.Errorf("%d clients did %d operations in %v s from %v on", int(v.Clients), v.Done, v.Seconds, v.Start.Unix())
 		}
 	}
-	again := newSum(n) // another controller read what was written up to now
+	again := newSum(n) // another controller has read the results up to now
 	again.past, again.written = map[slot]bool{}, map[int64]int{6: 2}
 	v := &measure.Interval{Start: time.Unix(6, 0), Seconds: 1, Step: 1, Phase: measure.GracefulStop, Clients: 2}
 	if got := again.add(v, claim{b, 1}); got != wasWritten {
@@ -89,7 +89,7 @@ func TestAWorkerStaysInTheStepBefore(t *testing.T) {
 	}
 }
 
-// It is told, once for each worker.
+// The late report causes one warning for each worker.
 func TestALateWorkerIsTold(t *testing.T) {
 	n := &notes{}
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, WorkerOptions{}, time.Now)
@@ -103,7 +103,7 @@ func TestALateWorkerIsTold(t *testing.T) {
 	}
 }
 
-// orders keeps what a worker is told.
+// orders records the orders to a worker.
 type orders struct {
 	connection
 	all []order
@@ -111,7 +111,8 @@ type orders struct {
 
 func (o *orders) say(more order) error { o.all = append(o.all, more); return nil }
 
-// Who comes after all were told to leave, or that there are no more steps, is told so as well: the run would not end.
+// A worker that connects after all have got the order to leave, or after the last step, gets that
+// order as well: otherwise the run would not end.
 func TestAWorkerThatComesAtTheEnd(t *testing.T) {
 	for _, leaving := range []bool{true, false} {
 		k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, WorkerOptions{}, time.Now)
@@ -124,7 +125,7 @@ func TestAWorkerThatComesAtTheEnd(t *testing.T) {
 	}
 }
 
-// samples keeps the times of samples.
+// samples records the times of samples.
 type samples []time.Time
 
 func (s *samples) Sample(v *monitor.Sample) error { *s = append(*s, v.Time); return nil }
@@ -165,8 +166,8 @@ func TestNamesAreGivenOnce(t *testing.T) {
 	}
 }
 
-// One of ten workers has no turn for 15 s and reports them as one interval: each of these seconds is one second, with the clients
-// that are in the phase that the others are in.
+// One of ten workers is stalled for 15 s and reports them as one interval: each of these seconds
+// counts as one second, with the clients in the phase of the other workers.
 func TestAWorkerIsStalled(t *testing.T) {
 	workers := make([]*session, 10)
 	for i := range workers {
@@ -174,8 +175,8 @@ func TestAWorkerIsStalled(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		at   func(second int) (step int, phase string) // where the others are
-		want float64                                   // clients in each second after the one in which it was stalled
+		at   func(second int) (step int, phase string) // step and phase of the others
+		want float64                                   // clients in each later second
 	}{
 		{"in a phase", func(int) (int, string) { return 1, measure.Measured }, 20},
 		{"over the end of a phase", func(s int) (int, string) { return 1, []string{measure.Warmup, measure.Measured}[min(s/6, 1)] }, 18},
@@ -224,7 +225,7 @@ func TestAWorkerIsStalled(t *testing.T) {
 	}
 }
 
-// All workers have no turn for some seconds, at different times: no time is lost.
+// All workers are stalled for some seconds, at different times: no time is lost.
 func TestAllWorkersAreStalled(t *testing.T) {
 	for _, jobs := range []bool{false, true} {
 		n := &notes{}
@@ -260,7 +261,8 @@ func TestAllWorkersAreStalled(t *testing.T) {
 	}
 }
 
-// The last jobs end shortly after a second has begun: it is not a second of the run for that, and no time of clients is lost.
+// The last jobs end shortly after a second has begun: this second is not added to the run, and no
+// time of clients is lost.
 func TestJobsEndAfterASecondBegan(t *testing.T) {
 	n := &notes{}
 	s := newSum(n)
@@ -278,7 +280,7 @@ func TestJobsEndAfterASecondBegan(t *testing.T) {
 	}
 }
 
-// What all workers warn of is said once in a step.
+// If all workers give the same warning, it is written once in a step.
 func TestWorkersGiveTheSameWarning(t *testing.T) {
 	n := &notes{}
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, WorkerOptions{}, time.Now)

@@ -8,17 +8,18 @@ import (
 	"weir/loadtest/engine"
 )
 
-// A ledger is the manifest of a worker whose controller writes it down. Entries that are added while a request is in flight
-// goes with the next one, so many clients together wait hardly longer than one.
+// A ledger is the manifest of a worker whose controller writes it. Entries that are added while a
+// request is in flight are sent with the next request, so many clients together wait hardly longer
+// than a single client.
 type ledger struct {
 	mu      sync.Mutex
 	waiting []entry
-	done    *outcome      // of those that wait
-	more    chan struct{} // has a token when there are some
+	done    *outcome      // outcome of the request with the waiting entries
+	more    chan struct{} // has a token if entries are waiting
 	closed  chan struct{} // the writer has ended
 }
 
-// An outcome is that of a question: err once known is closed.
+// An outcome is the outcome of a request: err is valid once known is closed.
 type outcome struct {
 	known chan struct{}
 	err   error
@@ -57,10 +58,10 @@ func (l *ledger) note(e entry) error {
 
 var errUnwritten = errors.New("the controller cannot record created files any more")
 
-// mostEntries go in one question.
+// mostEntries is the number of entries in one request.
 const mostEntries = 2000
 
-// take returns some of the waiting entries, and whom to notify.
+// take returns the waiting entries and their outcome.
 func (l *ledger) take() ([]entry, *outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +70,7 @@ func (l *ledger) take() ([]entry, *outcome) {
 	return some, done
 }
 
-// writeDown has the controller write down what waits until ctx or the session ends.
+// writeDown sends the waiting entries to the controller until ctx or the session ends.
 func (m *member) writeDown(ctx context.Context) {
 	defer close(m.ledger.closed)
 	for {
@@ -88,7 +89,8 @@ func (m *member) writeDown(ctx context.Context) {
 	}
 }
 
-// enter asks until some entries are written. false: it failed.
+// enter repeats the request until the controller has written some entries. It returns false if it
+// failed.
 func (m *member) enter(ctx context.Context, some []entry, done *outcome) bool {
 	for {
 		times := m.registrationCount()

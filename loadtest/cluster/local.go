@@ -16,8 +16,8 @@ import (
 	"weir/loadtest/engine"
 )
 
-// A Child is this same program, started as another process, that runs until In is closed, which a killed
-// parent does as well.
+// A Child is this same program, started as another process, that runs until In is closed. In is
+// also closed if the parent is killed.
 type Child struct {
 	In  io.WriteCloser // its standard input
 	Out io.Reader      // its standard output
@@ -51,7 +51,7 @@ func (c *Child) Wait() error { return c.cmd.Wait() }
 // Stop ends the child and waits for it.
 func (c *Child) Stop() error { return errors.Join(c.In.Close(), c.Wait()) }
 
-// SelfCommand returns the path of this program with args behind it.
+// SelfCommand returns the path of this program, followed by args.
 func SelfCommand(args ...string) ([]string, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -70,7 +70,7 @@ func Local(ctx context.Context, c engine.Config, n int, command []string, manife
 		if err != nil {
 			err = fmt.Errorf("start worker: %w", err)
 			for _, w := range workers {
-				_ = w.In.Close() // its end is waited for below
+				_ = w.In.Close() // its end is awaited below
 			}
 			return errors.Join(err, wait(workers))
 		}
@@ -100,17 +100,18 @@ type Peer struct {
 	Name string
 	In   io.Reader      // reports
 	Out  io.WriteCloser // orders; closing it ends the worker
-	// Reach returns the address:port where this worker reaches a server, host:port. nil: at the server's own address.
+	// Reach returns the address:port at which this worker reaches a server, host:port. If it is
+	// nil, the server's own address is used.
 	Reach func(ctx context.Context, server string) (string, error)
-	// Site is where the worker is, if the run distinguishes sites: its intervals say what jobs did there. "":
-	// they are not.
+	// Site is the site of the worker if the run distinguishes sites: its intervals then record the
+	// jobs of that site. Otherwise it is empty.
 	Site string
 }
 
-// Control drives the run c with workers, each with its share of the plan, and returns when all have ended. manifest
-// is the run directory whose manifest the workers write, "" for none. Of c it uses Plan, Files, Folder, Scratch,
-// Steps, Sink and Finish. A worker that is lost is an event, and the run goes on with the others as long as there are
-// any.
+// Control drives the run c with workers, each with its share of the plan, and returns when all have
+// ended. manifest is the run directory whose manifest the workers write, or empty. Control uses
+// these fields of c: Plan, Files, Folder, Scratch, Steps, Sink and Finish. The loss of a worker is
+// an event, and the run continues with the other workers as long as there are any.
 func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string) error {
 	k := newController(c, WorkerOptions{Want: len(peers), closed: true}, time.Now)
 	for i, p := range peers {
@@ -121,7 +122,7 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 		k.admit(w)
 	}
 	for i, room := range distribute(c.Plan.MostClients(), len(c.Plan.Steps), k.workers, c.Plan) {
-		k.workers[i].room = room // a worker that takes over clients of others needs more open files than it may have
+		k.workers[i].room = room // clients taken over from others would exceed its open files
 	}
 	for i, p := range peers {
 		b := begin{Plan: unbound(c.Plan, i), Files: c.Files, Folder: c.Folder, Homes: c.Plan.First + c.Plan.MostClients(), Scratch: c.Scratch,
@@ -139,11 +140,11 @@ func Control(ctx context.Context, c engine.Config, peers []Peer, manifest string
 	err := k.steer(ctx)
 	stopAsking()
 	for _, w := range k.workers {
-		w.disconnect() // a worker that is still there ends now
+		w.disconnect() // a worker that still runs ends now
 	}
 	for left := len(peers); left > 0; {
 		select {
-		case <-k.inbox: // what comes too late is not part of the run
+		case <-k.inbox: // late reports are not part of the run
 		case <-listening:
 			left--
 		}
@@ -168,8 +169,9 @@ func (s *stream) connected() bool { return true }
 func (s *stream) disconnect()     { _ = s.out.Close() }
 func (s *stream) written(int64)   {}
 
-// listen receives reports of a worker of this machine until it has ended. Its requests for addresses of servers are
-// answered concurrently, since that may take a while and steps do not wait for the answers.
+// listen receives reports of a worker of this machine until it has ended. Its requests for
+// addresses of servers are handled concurrently, since that may take a while and steps do not wait
+// for the addresses.
 func (k *controller) listen(ctx context.Context, w *remote, p Peer) {
 	dec := json.NewDecoder(p.In)
 	var answers sync.WaitGroup
@@ -192,7 +194,7 @@ func (k *controller) listen(ctx context.Context, w *remote, p Peer) {
 	}
 }
 
-// answer sends the address where a worker reaches a server.
+// answer sends the address at which the worker reaches a server.
 func answer(ctx context.Context, w *remote, p Peer, server string) {
 	at := way{Server: server}
 	var err error

@@ -13,11 +13,12 @@ import (
 	"weir/internal/wire"
 )
 
-// A member is a session as the worker sees it: it keeps reports until they are acknowledged, and asks for orders.
+// A member is the worker's side of a session: it keeps reports until they are acknowledged, and
+// requests orders.
 type member struct {
 	options    JoinOptions
-	quick      *wire.Client // for what is answered at once
-	slow       *wire.Client // for what may take its time
+	quick      *wire.Client // for requests with an immediate response
+	slow       *wire.Client // for requests whose response may take time
 	self       registration
 	number     int
 	clock      clock
@@ -26,21 +27,21 @@ type member struct {
 
 	mu            sync.Mutex
 	kept          []json.RawMessage // reports that are not acknowledged
-	acked         int64             // number of the last one that is
-	sent          int               // of kept, how many the controller has taken
+	acked         int64             // number of the last acknowledged report
+	sent          int               // number of kept reports that the controller has received
 	after         int64             // number of the last order
-	registrations int               // how often the worker registered again
-	fault         error             // why the session has ended; nil: it has not
-	ended         chan struct{}     // closed when it has
-	more          chan struct{}     // has a token when there is something to send
-	urgent        chan struct{}     // has a token when it cannot wait
-	registering   sync.Mutex        // held while the worker registers again, or begins or ends to watch the machine
+	registrations int               // number of renewed registrations
+	fault         error             // reason for the end of the session; nil: it has not ended
+	ended         chan struct{}     // closed when the session has ended
+	more          chan struct{}     // has a token if there are reports to send
+	urgent        chan struct{}     // has a token if they must be sent at once
+	registering   sync.Mutex        // held while it registers, or starts or stops the guard
 	guard         guard
 	targets       []string // of the plan: all endpoints, at least one
 	ledger        *ledger
 }
 
-// The most that a member sends at once.
+// Limits of a request with reports.
 const (
 	mostReports = 2000
 	mostBytes   = 1 << 20
@@ -110,7 +111,8 @@ func (m *member) send(r report) error {
 	})
 }
 
-// keep keeps the report that text makes, with the number that it gets; hurry: what is kept is to be sent at once.
+// keep queues the report that text returns for the next number. With hurry, the queued reports are
+// sent at once.
 func (m *member) keep(hurry bool, text func(no int64) ([]byte, error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +135,7 @@ func ring(bell chan struct{}) {
 	}
 }
 
-// unsent returns some of the reports that the controller has not taken.
+// unsent returns some of the reports that the controller has not received.
 func (m *member) unsent() []json.RawMessage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,15 +181,15 @@ func (m *member) sendReports(ctx context.Context, some []json.RawMessage) bool {
 	return m.handleResponse(ctx, times, t.Over, err)
 }
 
-// registrationCount returns how often the worker registered again.
+// registrationCount returns the number of renewed registrations.
 func (m *member) registrationCount() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.registrations
 }
 
-// confirm notes that the controller has taken so many more reports, and is done with those up to acked. A response of
-// the controller before a restart is outdated.
+// confirm notes that the controller has received so many more reports, and has finished the reports
+// up to acked. A response from before a restart of the controller is outdated.
 func (m *member) confirm(times, more int, acked int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -225,7 +227,8 @@ func (m *member) handleResponse(ctx context.Context, times int, over bool, err e
 	return err == nil
 }
 
-// registerAgain registers, with the state of the worker, at a controller that was restarted and does not know the worker.
+// registerAgain registers the worker, with its state, at a restarted controller that has no session
+// of the worker.
 func (m *member) registerAgain(ctx context.Context, times int) error {
 	m.registering.Lock()
 	defer m.registering.Unlock()
@@ -253,7 +256,7 @@ func (m *member) registerAgain(ctx context.Context, times int) error {
 	return nil
 }
 
-// listen takes orders until ctx ends.
+// listen receives and executes orders until ctx ends.
 func (m *member) listen(ctx, working context.Context) {
 	for {
 		m.mu.Lock()
@@ -289,7 +292,8 @@ func (m *member) execute(working context.Context, times int, orders []numbered) 
 	}
 }
 
-// flushLimit is how long a worker that was not stopped by its controller tries to report its end.
+// flushLimit is the time for which a worker that was not stopped by its controller tries to report
+// its end.
 const flushLimit = 5 * time.Second
 
 // flush waits until all reports are acknowledged.

@@ -11,8 +11,8 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A pool of 6 slots and two submissions of 10 and 4 jobs of one client each:
-// ramp, hold and drain follow from what the pool lets run.
+// A pool of 6 slots and two submissions of 10 and 4 jobs of one client each: ramp, hold and drain
+// follow from the number of jobs that the pool runs.
 func TestClientsAreJobs(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	t.Parallel()

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 			os.Exit(0)
 		}
 	}
-	if err := flag.Set("test.parallel", "6"); err != nil { // most of them wait
+	if err := flag.Set("test.parallel", "6"); err != nil { // most tests wait
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -66,7 +66,7 @@ func beWorker(path string) error {
 	return Join(context.Background(), p, JoinOptions{patience: d}, []storage.Driver{t.driver(), local.Driver()})
 }
 
-// A tally counts operations in a file, which a killed process leaves as it was.
+// A tally counts operations in a file, which stays unchanged when its process is killed.
 type tally struct{ n *[512]int64 }
 
 const tallied = 0
@@ -89,7 +89,7 @@ func openTally(path string) (*tally, error) {
 
 func (t *tally) done() int64 { return atomic.LoadInt64(&t.n[tallied]) }
 
-// driver is the simulated one, whose operations that end well are counted.
+// driver returns the simulated driver, with successful operations counted.
 func (t *tally) driver() storage.Driver {
 	d := simulated.Driver()
 	open := d.Open
@@ -153,7 +153,7 @@ func (j *job) kill() {
 	<-j.done
 }
 
-// end waits for the process's own end.
+// end waits until the process ends by itself.
 func (j *job) end(t *testing.T) {
 	t.Helper()
 	select {
@@ -161,12 +161,12 @@ func (j *job) end(t *testing.T) {
 		if j.err != nil {
 			t.Errorf("worker: %v", j.err)
 		}
-	case <-time.After(2 * time.Minute): // it only ends what hangs
+	case <-time.After(2 * time.Minute): // only for a process that hangs
 		t.Error("a worker does not end")
 	}
 }
 
-// done sums what workers did.
+// done returns the number of operations of workers.
 func done(jobs []*job) (sum int64) {
 	for _, j := range jobs {
 		sum += j.tally.done()
@@ -174,7 +174,7 @@ func done(jobs []*job) (sum int64) {
 	return sum
 }
 
-// done sums what was written.
+// done returns the number of operations that were written.
 func (n *notes) done() (sum int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -184,8 +184,8 @@ func (n *notes) done() (sum int64) {
 	return sum
 }
 
-// Four processes that come in over the network tell all that they did, and as
-// much as four that are driven over pipes.
+// Four processes that connect over the network report all their operations, and as many as four
+// workers that are driven over pipes.
 func TestFourProcessesOverTheNetwork(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A relay passes connections on to a server. While it is cut nothing passes, in
-// either direction, and nobody is told.
+// A relay forwards connections to a server. While it is cut, it forwards nothing in either
+// direction and closes no connection.
 type relay struct {
 	to   string
 	l    net.Listener
@@ -25,8 +25,8 @@ type relay struct {
 	wg   sync.WaitGroup
 }
 
-// between returns a relay to the server whose pass p is, and the pass by which it is
-// reached over that.
+// between returns a relay to the server of the pass p, and the pass with which a worker connects
+// through it.
 func between(t *testing.T, p Pass) (*relay, Pass) {
 	t.Helper()
 	u, err := url.Parse(p.URLs[0])
@@ -55,7 +55,7 @@ func (r *relay) set(f func()) {
 func (r *relay) cut()  { r.set(func() { r.off = true }) }
 func (r *relay) mend() { r.set(func() { r.off = false }) }
 
-// pass waits until something may pass; false: no more.
+// pass waits until data may pass; it returns false if the relay has ended.
 func (r *relay) pass() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

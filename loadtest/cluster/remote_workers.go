@@ -20,7 +20,8 @@ import (
 	"weir/loadtest/workload"
 )
 
-// StateDir returns the private folder of a run: through it a new controller finds the workers of one that was killed.
+// StateDir returns the private folder of a run, through which a new controller finds the workers of
+// a killed controller.
 func StateDir(run string) (string, error) {
 	if run == "" || run != filepath.Base(run) || run[0] == '.' {
 		return "", fmt.Errorf("invalid run name %q", run)
@@ -28,14 +29,14 @@ func StateDir(run string) (string, error) {
 	return durable.StateDir("runs", run)
 }
 
-// RemoteOptions say where the workers of a run are started.
+// RemoteOptions configure the workers of a run on other machines.
 type RemoteOptions struct {
 	Plan       *scenario.Plan
 	System     batch.System
 	Dir        string // run directory; submissions are kept below it
 	State      string // private folder of the run, see StateDir
 	WriteEvent func(measure.Event) error
-	// Shutdown bounds how long Close waits for workers to end.
+	// Shutdown bounds the time that Close waits for workers to end.
 	Shutdown context.Context
 }
 
@@ -49,7 +50,7 @@ type RemoteWorkers struct {
 	bundle      Bundle
 	joined      int // workers of the killed run that had connected
 	server      *Server
-	submissions []*submission // with one job per client, the last is that of the current step
+	submissions []*submission // with one job per client, the last belongs to the current step
 	workerRegistry
 }
 
@@ -74,8 +75,8 @@ func (w *RemoteWorkers) Start(ctx context.Context) (err error) {
 	return w.submit(ctx, submissionsDir(w.Dir), on.Workers)
 }
 
-// Find looks for the workers of a killed run whose events are given. If none is left, or the files that they work on
-// are not known, the run starts new ones.
+// Find looks for the workers of a killed run whose events are given. If no workers are left, or the
+// files that they use are not known, the run starts new workers.
 func (w *RemoteWorkers) Find(ctx context.Context, events iter.Seq2[*measure.Event, error]) error {
 	var over, alive []batch.Job
 	left, all := 0, 0
@@ -88,7 +89,7 @@ func (w *RemoteWorkers) Find(ctx context.Context, events iter.Seq2[*measure.Even
 			return fmt.Errorf("the workers of this run: %w", err)
 		}
 		n := job.Counts()
-		if n.Left() == 0 || len(w.Plan.Links) > 0 || !w.readFiles() { // the links that workers knew are gone
+		if n.Left() == 0 || len(w.Plan.Links) > 0 || !w.readFiles() { // the old links are gone
 			over = append(over, job)
 			continue
 		}
@@ -120,10 +121,10 @@ func (w *RemoteWorkers) Find(ctx context.Context, events iter.Seq2[*measure.Even
 	return w.writeEvent(measure.EventRun, fmt.Sprintf("%s of this run are still with %s", say.Plural(left, "worker"), w.System.Name()))
 }
 
-// filesFile is the file of the private folder with the files that workers work on.
+// filesFile is the file of the private folder that lists the files of the run.
 const filesFile = "files.json"
 
-// KeepFiles writes down on which files workers work: a controller that is started after this one was killed need not
+// KeepFiles records the files that workers use: a controller that is started after a kill need not
 // make or list them again.
 func (w *RemoteWorkers) KeepFiles(files []workload.File) error {
 	b, err := json.Marshal(files)
@@ -133,13 +134,14 @@ func (w *RemoteWorkers) KeepFiles(files []workload.File) error {
 	return durable.Write(filepath.Join(w.State, filesFile), b, 0o600)
 }
 
-// readFiles reads what KeepFiles of a killed controller wrote. It returns false if that was not reached.
+// readFiles reads the files that KeepFiles of a killed controller recorded. It returns false if
+// there is no such record.
 func (w *RemoteWorkers) readFiles() bool {
 	b, err := os.ReadFile(filepath.Join(w.State, filesFile))
 	return err == nil && json.Unmarshal(b, &w.Files) == nil
 }
 
-// Control drives the run c with the workers. It completes o by what is known of the submissions.
+// Control drives the run c with the workers. It completes o from the plan and the submissions.
 func (w *RemoteWorkers) Control(ctx context.Context, c engine.Config, o WorkerOptions) error {
 	on := w.Plan.On
 	c.Plan = w.bundle.Plan
@@ -151,7 +153,8 @@ func (w *RemoteWorkers) Control(ctx context.Context, c engine.Config, o WorkerOp
 // Pids returns the processes of this machine that are workers.
 func (w *RemoteWorkers) Pids() []int { return w.server.Pids() }
 
-// Close waits a little for workers to end, removes those that are left, and removes the secrets of the run.
+// Close waits a little for workers to end, removes the remaining workers, and removes the secrets
+// of the run.
 func (w *RemoteWorkers) Close() error {
 	w.waitEnded()
 	err := w.endSubmissions()
@@ -161,7 +164,7 @@ func (w *RemoteWorkers) Close() error {
 	return errors.Join(err, os.RemoveAll(w.State))
 }
 
-// shutdownTimeout is how long workers that are done may take to end.
+// shutdownTimeout is the time that workers may take to end after the run.
 const shutdownTimeout = 10 * time.Second
 
 // waitEnded waits until the workers that have connected have ended.
@@ -181,7 +184,8 @@ func (w *RemoteWorkers) waitEnded() {
 	}
 }
 
-// RemoveWorkers removes what a killed run, whose directory is dir, has left of its workers in the batch system.
+// RemoveWorkers removes the remaining workers of a killed run, whose directory is dir, from the
+// batch system.
 func RemoveWorkers(ctx context.Context, system batch.System, dir string) error {
 	for _, dir := range submissionDirs(dir) {
 		job, err := system.Find(ctx, dir)

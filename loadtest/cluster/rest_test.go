@@ -14,13 +14,13 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// reader is a pilot that looks, before it answers, at what was written of the
-// step that has ended, and takes its time.
+// reader is a step source that reads the written results of the last step before it returns the
+// next step, after a delay.
 type reader struct {
 	notes *notes
 	steps []scenario.Step
 	think time.Duration
-	seen  []float64 // seconds of hold of each step, when the next was asked for
+	seen  []float64 // seconds of hold of each step, at the request for the next
 }
 
 func (p *reader) Next(ctx context.Context) (scenario.Step, error) {
@@ -44,9 +44,9 @@ func (p *reader) Next(ctx context.Context) (scenario.Step, error) {
 	return p.steps[len(p.seen)-1], nil
 }
 
-// Steps that stand apart, in several processes: the step source can read the whole
-// hold of a step before it names the next, what it thinks is rest, and seconds
-// of all processes add up, also while clients leave at different moments.
+// Steps with a rest between them, in several processes: the step source can read the whole hold of
+// a step before it returns the next step, its delay is rest, and seconds of all processes add up,
+// also while clients leave at different moments.
 func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	workers := []*hired{hire(t, "1"), hire(t, "2"), hire(t, "3")}
@@ -86,7 +86,7 @@ func TestStepsOfSeveralProcessesStandApart(t *testing.T) {
 	}
 }
 
-// Finish while the step source thinks ends the run at once.
+// Finish ends the run at once while the step source is busy.
 func TestFinishWhileThePilotOfSeveralProcessesThinks(t *testing.T) {
 	t.Parallel()
 	workers := []*hired{hire(t, "1"), hire(t, "2")}
@@ -105,7 +105,7 @@ func TestFinishWhileThePilotOfSeveralProcessesThinks(t *testing.T) {
 	}
 }
 
-// closing is a pilot that is interrupted while it thinks of the second step.
+// closing is a step source that is interrupted during the request for the second step.
 type closing struct {
 	*reader
 	finish chan struct{}

@@ -12,7 +12,7 @@ import (
 	"weir/loadtest/measure"
 )
 
-// heldFor sums the seconds that were written of a step's hold.
+// heldFor sums the written seconds of a step's hold.
 func (n *notes) heldFor(step int) (s float64) {
 	for _, v := range n.intervals {
 		if v.Step == step && v.Phase == measure.Measured {
@@ -22,8 +22,8 @@ func (n *notes) heldFor(step int) (s float64) {
 	return s
 }
 
-// Clients are jobs, and the controller is killed: one comes while there is no
-// controller, one later. None is forgotten, and each counts for as long as it was there.
+// Clients are jobs, and the controller is killed: one job begins while there is no controller,
+// another later. All jobs are recorded, and each counts for its whole duration.
 func TestAKilledControllerOfJobsIsFoundAgain(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	t.Parallel()
@@ -38,7 +38,7 @@ func TestAKilledControllerOfJobsIsFoundAgain(t *testing.T) {
 	})
 	first.kill()
 	jobs = append(jobs, submit(t, pass, patient))
-	<-time.After(2 * time.Second) // there is nobody to tell
+	<-time.After(2 * time.Second) // reports cannot be sent
 	second := conduct(t, dir, env)
 	require.Eventually(t, "the second controller", func() bool { return read(t, run).has("resume", "") })
 	jobs = append(jobs, submit(t, pass, patient))
@@ -48,8 +48,8 @@ func TestAKilledControllerOfJobsIsFoundAgain(t *testing.T) {
 	ofJobs(t, read(t, run), jobs, 5*7, calm())
 }
 
-// All jobs end while there is no controller: what they keep is taken in, and they
-// are told that the run is over.
+// All jobs end while there is no controller: the next controller receives the reports that they
+// keep, and notifies them that the run is over.
 func TestJobsThatEndWithoutAController(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestJobsThatEndWithoutAController(t *testing.T) {
 	ofJobs(t, read(t, run), jobs, 5*7, calm())
 }
 
-// ofJobs checks what was written of jobs that were there for so many seconds in all.
+// ofJobs checks the results of jobs whose durations sum up to want seconds.
 func ofJobs(t *testing.T, n *notes, jobs []*job, want float64, timely bool) {
 	t.Helper()
 	if did := done(jobs); did == 0 || did != n.done() {
@@ -100,8 +100,8 @@ func ofJobs(t *testing.T, n *notes, jobs []*job, want float64, timely bool) {
 	}
 }
 
-// The controller is killed when the last step has been held: what workers still
-// have to tell is written, and they are told that the run is over.
+// The controller is killed after the hold of the last step: the remaining reports of workers are
+// written, and the workers are notified that the run is over.
 func TestAControllerKilledInTheLastDrain(t *testing.T) {
 	tier.Slow(t, "starts processes")
 	t.Parallel()

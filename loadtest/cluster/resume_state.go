@@ -9,16 +9,18 @@ import (
 	"weir/monitor"
 )
 
-// A ResumeState is the record of a killed controller, for the one that continues its run. Its workers are
-// expected to come back, and their reports of that time are written as well.
+// A ResumeState is the record of a killed controller, for the controller that continues its run.
+// The workers are expected to reconnect, and their reports of the time without a controller are
+// written as well.
 type ResumeState struct {
 	Intervals iter.Seq2[*measure.Interval, error]
 	Events    iter.Seq2[*measure.Event, error]
-	Samples   iter.Seq2[*monitor.Sample, error] // nil: none
-	// Broken is the number of the step that was broken off, 0 if none was; the step source's first answer is that step, to
-	// be held again. If workers still hold it, it goes on, and that answer is passed over.
+	Samples   iter.Seq2[*monitor.Sample, error] // may be nil
+	// Broken is the number of the step that was broken off, or 0. The first response of the step
+	// source is that step, to be held again. If workers still hold it, it continues, and that
+	// response is ignored.
 	Broken int
-	Text   string // of the event "resume", which Control writes
+	Text   string // text of the event "resume", which Control writes
 }
 
 // An eventKey identifies an event.
@@ -34,7 +36,7 @@ func eventKeyOf(e *measure.Event) eventKey { return eventKey{e.Time.UnixNano(), 
 func (k *controller) loadState(p *ResumeState, begun map[int]int) error {
 	k.past, k.before = p, &jobStep{}
 	if k.options.JobPerClient {
-		k.sum.phase = k.before.phase // until there is a step
+		k.sum.phase = k.before.phase // until a step begins
 	}
 	if p == nil {
 		return nil
@@ -68,7 +70,7 @@ func (k *controller) loadState(p *ResumeState, begun map[int]int) error {
 	return k.loadSamples()
 }
 
-// loadSamples determines up to when each host was watched.
+// loadSamples determines the time up to which each host was monitored.
 func (k *controller) loadSamples() error {
 	if k.past.Samples == nil {
 		return nil
@@ -125,7 +127,7 @@ func (k *controller) reportResume(holds bool) error {
 	return k.Sink.Event(e)
 }
 
-// restore restores the state of a worker that reconnects, or of a new one.
+// restore restores the state of a worker that reconnects, or of a new worker.
 func (k *controller) restore(w *remote, h *registration) error {
 	employed := w.step
 	w.restore(h)

@@ -18,8 +18,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// dirEnv has this test binary be a controller that writes to the folder of that
-// name, new or old.
+// dirEnv makes this test binary a controller that writes to the folder of that name, new or old.
 const dirEnv = "WEIR_TEST_DIR"
 
 // patient is the patience of controllers and workers that are processes.
@@ -27,10 +26,10 @@ const patient = 6 * time.Second
 
 func longPlan() engine.Config { return plan(stepOf(12, 6), stepOf(8, 4)) }
 
-// jobsEnv has the controller take workers for jobs of one client each.
+// jobsEnv makes the controller treat workers as jobs of one client each.
 const jobsEnv = "WEIR_TEST_JOBS"
 
-// coolEnv has the service rest for so long after each step.
+// coolEnv is the rest of the service after each step.
 const coolEnv = "WEIR_TEST_COOL"
 
 func beController(dir string) error {
@@ -68,7 +67,7 @@ func beController(dir string) error {
 	return errors.Join(d.Control(context.Background(), conf, crew), d.Close(), out.Close())
 }
 
-// goOn steers a run to where it was, as weir run --resume does.
+// goOn makes a run continue at the step at which it was killed, as weir run --resume does.
 func goOn(conf *engine.Config, crew *WorkerOptions, old *results.Run) error {
 	p, err := old.Progress()
 	if err != nil {
@@ -112,7 +111,7 @@ func passOf(t *testing.T, dir string) (p Pass) {
 	return p
 }
 
-// read returns what a run directory tells.
+// read returns the contents of a run directory.
 func read(t *testing.T, run string) *notes {
 	t.Helper()
 	r, err := results.Open(run)
@@ -145,7 +144,7 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 		return len(n.intervals) > 2 && n.intervals[len(n.intervals)-1].Phase == measure.Measured
 	})
 	first.kill()
-	<-time.After(1500 * time.Millisecond) // there is nobody to tell
+	<-time.After(1500 * time.Millisecond) // reports cannot be sent
 	second := conduct(t, dir)
 	for _, j := range append(jobs, second) {
 		j.end(t)
@@ -169,7 +168,7 @@ func TestAKilledControllerIsFoundAgain(t *testing.T) {
 	}
 }
 
-// What a worker says that ends before it was given a step is of no step.
+// Reports of a worker that ends before its first step belong to no step.
 func TestIntervalsOfNoStep(t *testing.T) {
 	n := &notes{}
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: n}, WorkerOptions{}, time.Now)
@@ -185,8 +184,8 @@ func TestIntervalsOfNoStep(t *testing.T) {
 	}
 }
 
-// A worker that comes back keeps seconds of the step that it held, and may be
-// given the next one before it has told of them: others do not get ahead of it.
+// A worker that reconnects keeps seconds of the step that it held, and may be given the next step
+// before it has reported them: the time of the other workers does not pass it.
 func TestAWorkerThatIsBackHasYetToTell(t *testing.T) {
 	k := newController(engine.Config{Plan: &scenario.Plan{}, Sink: &notes{}}, WorkerOptions{ResumeState: &ResumeState{Broken: 1}}, time.Now)
 	k.past = k.options.ResumeState
@@ -202,7 +201,8 @@ func TestAWorkerThatIsBackHasYetToTell(t *testing.T) {
 	}
 }
 
-// A resumed run gives each population the clients of the step that is held again, whose number is a new one.
+// A resumed run gives each population the clients of the step that is held again under a new
+// number.
 func TestPopulationsOfAResumedRun(t *testing.T) {
 	p := &scenario.Plan{Populations: []scenario.Population{{Name: "a", Clients: []int{10, 10}}, {Name: "b", Clients: []int{10, 40}}},
 		Steps: []scenario.Step{{Number: 1, Clients: 20}, {Number: 2, Clients: 50}}}

@@ -22,7 +22,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// crowdEnv has this test binary be so many pretended workers.
+// crowdEnv makes this test binary run so many fake workers.
 const crowdEnv = "WEIR_TEST_CROWD"
 
 func beCrowd(path string, n int) error {
@@ -40,9 +40,9 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 	const workers = 100
 	d := open(t, ServerOptions{})
 	var mu sync.Mutex
-	var latest time.Duration // after its begin a step came
+	var latest time.Duration // largest time from the begin of a step to its arrival
 	first, last, got := map[int]time.Time{}, map[int]time.Time{}, map[int]int{}
-	want := int64(0) // operations: a hundred of each worker on each server in each second that it has a part of
+	want := int64(0) // operations: a hundred per worker, server and (partial) second of it
 	seen := func(servers int64, s scenario.Step, at time.Time) {
 		from, to := s.Begin.UnixNano(), s.Begin.Add(time.Duration(s.Ramp+s.Warmup+s.Duration)).UnixNano()
 		mu.Lock()
@@ -90,8 +90,8 @@ func TestAStepReachesAllWorkersTogether(t *testing.T) {
 	}
 }
 
-// A thousand workers that tell something each second: what the controller, a
-// process of its own, needs of one core and of memory.
+// A thousand workers report each second: the benchmark measures the CPU time and the memory of the
+// controller, a process of its own.
 func BenchmarkAThousandWorkers(b *testing.B) {
 	const workers, processes, seconds = 1000, 4, 10
 	if b.N > 1 {
@@ -133,7 +133,7 @@ func BenchmarkAThousandWorkers(b *testing.B) {
 	for _, c := range crowds {
 		telling += (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
 	}
-	b.ReportMetric(1000*telling/workers/seconds, "worker-cpu-ms/s") // coming in is among it
+	b.ReportMetric(1000*telling/workers/seconds, "worker-cpu-ms/s") // includes registration
 	b.ReportMetric(c.CPU/c.Seconds, "cores")
 	b.ReportMetric(c.Coming, "cpu-s-to-come-in")
 	b.ReportMetric(float64(c.Memory)/1e6, "MB")
@@ -141,12 +141,12 @@ func BenchmarkAThousandWorkers(b *testing.B) {
 
 const scaleEnv = "WEIR_TEST_SCALE"
 
-// A cost is what a controller needed.
+// A cost has the CPU time and memory of a controller.
 type cost struct {
 	Coming  float64 // CPU time until the first step
 	CPU     float64 // of the steps
 	Seconds float64
-	Memory  int64 // most
+	Memory  int64 // largest resident size
 }
 
 func beScale(dir string) error {
@@ -183,7 +183,7 @@ func beScale(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "cost"), text, 0o600)
 }
 
-// watching tells when the first step begins.
+// watching calls begun when the first step begins.
 type watching struct {
 	*results.Writer
 	n     *notes

@@ -12,12 +12,12 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A scratchQuota is what the copies of a worker may take. The controller says how much that is, perhaps before the
-// worker knows that it has copies.
+// A scratchQuota limits the size of a worker's copies. The controller sends the limit, perhaps
+// before the worker has opened the folder for copies.
 type scratchQuota struct {
 	mu    sync.Mutex
-	room  *scratch.Room // nil: no bound, or not open yet
-	bytes int64         // that the controller said; 0: nothing yet
+	room  *scratch.Room // nil: no limit, or not open yet
+	bytes int64         // limit that the controller has sent, or 0
 }
 
 func (q *scratchQuota) set(bytes int64) {
@@ -27,15 +27,15 @@ func (q *scratchQuota) set(bytes int64) {
 	q.room.Limit(bytes)
 }
 
-// open makes the Room of so many bytes, or of what the controller said.
+// open makes the Room of so many bytes, or of the limit that the controller has sent.
 func (q *scratchQuota) open(bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.room = scratch.NewRoom(cmp.Or(q.bytes, bytes))
 }
 
-// openScratch makes the place for the copies of this worker's staged jobs, and tells the controller where it is; nil
-// if there are none.
+// openScratch makes the place for the copies of this worker's staged jobs, and reports it to the
+// controller. It returns nil if the plan has no staged jobs.
 func (w *worker) openScratch(b *begin) (*scratch.Place, error) {
 	place, err := scratch.OpenPlace(b.Plan.Works(), scratch.MostCopies)
 	if err != nil || place == nil {
@@ -68,7 +68,7 @@ func (w *worker) clock() time.Time {
 	return time.Now()
 }
 
-// scratchDevice returns the block device that this worker's copies lie on, "" for none.
+// scratchDevice returns the block device with this worker's copies, or "".
 func (w *worker) scratchDevice() string {
 	if s := w.stages.Load(); s != nil {
 		return s.Device
@@ -76,7 +76,7 @@ func (w *worker) scratchDevice() string {
 	return ""
 }
 
-// staged notes where a worker puts copies of files.
+// staged records the folder in which a worker puts copies of files.
 func (k *controller) staged(w *remote, r *scratchReport) error {
 	w.scratch = *r
 	at := &w.scratch.Scratch
@@ -91,7 +91,7 @@ func (k *controller) staged(w *remote, r *scratchReport) error {
 		Worker: &measure.Worker{Name: w.name, State: measure.Stages, Host: w.about.Host, Job: w.about.Job, Scratch: at}})
 }
 
-// quota returns what the copies of all staged jobs on one machine may take, 0 for no bound.
+// quota returns the limit of the copies of all staged jobs on one machine, 0 for no limit.
 func (k *controller) quota() (bytes int64) {
 	for _, work := range k.Plan.Works() {
 		if work.Job != nil {
@@ -101,7 +101,8 @@ func (k *controller) quota() (bytes int64) {
 	return bytes
 }
 
-// shareQuota gives each worker of w's machine an equal part of the quota. It is called when one comes or goes.
+// shareQuota gives each worker of w's machine an equal part of the quota. It is called when a
+// worker comes or goes.
 func (k *controller) shareQuota(w *remote) {
 	quota := k.quota()
 	if quota == 0 || k.options.closed {
@@ -118,7 +119,7 @@ func (k *controller) shareQuota(w *remote) {
 	}
 }
 
-// crowded warns, once for each disk, if the copies of all clients that its workers have do not fit on it.
+// crowded warns, once for each disk, if the copies of all clients of its workers do not fit on it.
 func (k *controller) crowded() error {
 	type disk struct{ boot, number string }
 	type load struct {
@@ -163,10 +164,10 @@ func (k *controller) crowded() error {
 	return nil
 }
 
-// ScratchDevice returns the block device of this machine that copies of files of workers lie on, "" for none.
+// ScratchDevice returns the block device of this machine with copies of workers' files, or "".
 func (w *RemoteWorkers) ScratchDevice() string { return w.server.ScratchDevice() }
 
-// ScratchDevice returns the block device of this machine that copies of files of workers lie on, "" for none.
+// ScratchDevice returns the block device of this machine with copies of workers' files, or "".
 func (d *Server) ScratchDevice() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,44 +15,45 @@ import (
 	"weir/loadtest/engine"
 )
 
-// ServerOptions say where a Server is.
+// ServerOptions configure a Server.
 type ServerOptions struct {
-	// Address is HOST or HOST:PORT at which workers reach this machine; "": all of its addresses are tried, at any
-	// free port.
+	// Address is the HOST or HOST:PORT at which workers reach this machine. If it is empty, workers
+	// try all addresses of this machine, at any free port.
 	Address string
-	// State is a private folder, created if it is missing. A server opened with the state of an earlier one continues
-	// as that one.
+	// State is a private folder, created if it is missing. A server that is opened with the state
+	// of an earlier server continues in its place.
 	State string
 
-	// Came is the number of workers that connected before to a server with another state: their names and numbers are
-	// not reused.
+	// Came is the number of workers that connected before to a server with another state: their
+	// names and numbers are not reused.
 	Came int
 
-	clock func() time.Time // of tests
+	clock func() time.Time // for tests
 }
 
 // A Server accepts workers over the network. Its methods may be called by several goroutines at once.
 type Server struct {
 	pass    Pass
 	server  *wire.Server
-	clock   func() time.Time // never jumps
+	clock   func() time.Time // does not jump
 	mu      sync.Mutex
-	run     *run // nil: none has begun
+	run     *run // nil: no run has begun
 	journal *journal
 	was     journalState  // before the restart
-	came    int           // workers that ever connected
-	begun   chan struct{} // closed when one has
+	came    int           // number of workers that ever connected
+	begun   chan struct{} // closed when a run has begun
 }
 
-// A run is what a Server knows of the run that is controlled.
+// A run is the Server's state of the run that is controlled.
 type run struct {
 	controller *controller
-	begin      []byte // packed
+	begin      []byte // compressed
 	sessions   map[string]*session
-	over       chan struct{} // closed when it is
+	over       chan struct{} // closed when the run is over
 }
 
-// NewServer starts a server for workers: those that connect before Control wait for it. The caller closes the server.
+// NewServer starts a server for workers: workers that connect before Control wait for it. The
+// caller closes the server.
 func NewServer(o ServerOptions) (*Server, error) {
 	id, err := wire.Keep(o.State)
 	if err != nil {
@@ -92,7 +93,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 	return d, nil
 }
 
-// Pass returns what a worker needs to connect.
+// Pass returns the pass with which a worker connects.
 func (d *Server) Pass() Pass { return d.pass }
 
 // Close ends the server. Workers can no longer connect.
@@ -118,9 +119,10 @@ func (d *Server) answer() {
 	d.server.Begin()
 }
 
-// Control drives the run c with the workers that connect, each with its share of the plan, and returns when all have
-// ended. Of c it uses Plan, Files, Folder, Steps, Sink and Finish. A worker that is lost is an event; the run goes on
-// with the others, who do its share from the next step on, and with those that connect later. It is called once.
+// Control drives the run c with the workers that connect, each with its share of the plan, and
+// returns when all have ended. Control uses these fields of c: Plan, Files, Folder, Steps, Sink and
+// Finish. The loss of a worker is an event; the run continues with the other workers, which take
+// its share from the next step on, and with workers that connect later. Control is called once.
 func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) error {
 	b := begin{
 		Plan: unbound(c.Plan, -1), Files: c.Files, Folder: c.Folder,
@@ -155,8 +157,8 @@ func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) 
 	return err
 }
 
-// awaitNotified waits until the connected workers know that the run is over: a worker that does not may take the
-// controller for killed and wait for its restart.
+// awaitNotified waits until the connected workers have been notified that the run is over: a worker
+// without this notice may assume that the controller was killed, and wait for its restart.
 func (d *Server) awaitNotified(r *run) {
 	late := time.NewTimer(r.controller.options.patience / 6)
 	defer late.Stop()

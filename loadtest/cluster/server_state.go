@@ -18,7 +18,7 @@ import (
 	"weir/internal/durable"
 )
 
-// A state is what a server keeps of itself, besides its identity.
+// A state is the record that a server keeps of itself, besides its identity.
 type state struct {
 	Run  string `json:"run"`
 	Port int    `json:"port"` // 0: not known yet
@@ -50,8 +50,8 @@ func (s state) write(dir string) error {
 	return durable.Write(filepath.Join(dir, stateFile), text, 0o600)
 }
 
-// where says at which address a server listens, and under which names workers look for it. port is the one of before,
-// 0 if there was none.
+// where returns the address at which a server listens, and the names under which workers reach it.
+// port is the server's previous port, or 0.
 func where(address string, port int) (listen string, hosts []string, err error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -73,7 +73,8 @@ func where(address string, port int) (listen string, hosts []string, err error) 
 	return listen, []string{host}, nil
 }
 
-// addresses are those of this machine that others may reach, IPv4 first; the loopback's if there is no other.
+// addresses returns the addresses of this machine that other machines may reach, IPv4 first; the
+// loopback address if there is no other address.
 func addresses() (all []string, err error) {
 	found, err := net.InterfaceAddrs()
 	if err != nil {
@@ -105,16 +106,17 @@ func portOf(a net.Addr) int {
 	return 0
 }
 
-// A journal is a file that records which workers connected and left, one a line, for a restarted controller.
+// A journal is a file that records the workers that connected and left, one a line, for a restarted
+// controller.
 type journal struct{ f *os.File }
 
-// A journalEntry is a line of it.
+// A journalEntry is a line of the journal.
 type journalEntry struct {
 	identity
 	Number  int  `json:"number,omitempty"`
 	Gone    bool `json:"gone,omitempty"`
-	Step    int  `json:"step,omitempty"`    // it was given, where clients are jobs
-	Numbers int  `json:"numbers,omitempty"` // of clients: so many have been given
+	Step    int  `json:"step,omitempty"`    // step that it was given, with one job per client
+	Numbers int  `json:"numbers,omitempty"` // number of clients' numbers that are in use
 }
 
 const journalFile = "workers.jsonl"
@@ -122,9 +124,9 @@ const journalFile = "workers.jsonl"
 // A journalState is the content of a journal.
 type journalState struct {
 	here    []journalEntry // workers that have not left
-	came    int            // how many ever connected
-	numbers int            // of clients that were given
-	begun   map[int]int    // where clients are jobs: how many have begun, by step
+	came    int            // number of workers that ever connected
+	numbers int            // number of clients' numbers in use
+	begun   map[int]int    // with one job per client: number of begun jobs, by step
 }
 
 // openJournal opens the journal in dir and returns its content.
@@ -146,7 +148,8 @@ func openJournal(dir string) (r *journal, was journalState, err error) {
 	return &journal{f}, was, nil
 }
 
-// readJournal reads up to a line that is not whole, the last one of a killed controller.
+// readJournal reads all entries and skips incomplete lines, which a killed controller may have
+// left.
 func readJournal(in io.Reader) journalState {
 	place, was := map[string]int{}, journalState{begun: map[int]int{}}
 	var all []journalEntry
@@ -178,14 +181,15 @@ func readJournal(in io.Reader) journalState {
 	return was
 }
 
-// note writes a line. A nil journal takes none.
+// note writes a line. A nil journal ignores it.
 func (r *journal) note(e journalEntry) error {
 	if r == nil {
 		return nil
 	}
 	text, err := json.Marshal(e)
 	if err == nil {
-		_, err = r.f.Write(append([]byte{'\n'}, append(text, '\n')...)) // what a killed controller has left unfinished is ended first
+		// An unfinished line of a killed controller is ended first.
+		_, err = r.f.Write(append([]byte{'\n'}, append(text, '\n')...))
 	}
 	if err != nil {
 		err = fmt.Errorf("state of the server for workers: %w", err)

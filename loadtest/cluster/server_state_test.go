@@ -8,7 +8,7 @@ import (
 	"weir/internal/require"
 )
 
-// A server continues with the state that it kept.
+// A server continues with the state that it has stored.
 func TestState(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, stateFile), []byte(`{"run":"0123456789abcdef","port":4711}`), 0o600))

@@ -35,7 +35,7 @@ func open(t *testing.T, o ServerOptions) *Server {
 	return d
 }
 
-// enter has a worker of this process come in.
+// enter connects a worker of this process.
 func enter(t *testing.T, p Pass, o JoinOptions) <-chan error {
 	t.Helper()
 	err := make(chan error, 1)
@@ -46,7 +46,7 @@ func enter(t *testing.T, p Pass, o JoinOptions) <-chan error {
 	return err
 }
 
-// control controls a run with workers that come in at d.
+// control controls a run with workers that connect to d.
 func control(t *testing.T, d *Server, conf engine.Config, o WorkerOptions) error {
 	t.Helper()
 	if o.Wait == 0 {
@@ -133,7 +133,7 @@ func TestNobodyComes(t *testing.T) {
 	}
 }
 
-// What the batch system says of jobs that are over, or held, is not waited for.
+// A run does not wait for workers whose jobs are over or held.
 func TestNobodyElseComes(t *testing.T) {
 	t.Parallel()
 	d := open(t, ServerOptions{})

@@ -19,10 +19,10 @@ import (
 	"weir/storage"
 )
 
-// OpenService opens the plan's target with the driver that the plan names, reading the credentials that its auth
-// names. Where a user's own program does jobs, all other operations are done by our driver of the target's protocol,
-// if there is one. reach may be nil; an external program gets the address itself where the target is reached. The
-// caller closes the service.
+// OpenService opens the plan's target with the driver that the plan names, reading the credentials
+// that its auth names. If a user's own program does jobs, all other operations are done by our
+// driver of the target's protocol, if there is such a driver. reach may be nil; an external program
+// gets the address at which the target is reached. The caller closes the service.
 func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver, reach storage.Reach) (storage.Service, error) {
 	cred, err := p.Auth.Read()
 	if err != nil {
@@ -56,8 +56,9 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 	return storage.MultiEndpoint(endpoints), nil
 }
 
-// OpenOwnClient opens the target of a plan whose clients are external programs with weir's own driver of its protocol. It
-// returns nil if the clients are weir's own, or if there is no such driver. The caller closes the service.
+// OpenOwnClient opens the target of a plan whose clients are external programs with weir's own
+// driver of its protocol. It returns nil if the clients are weir's own, or if there is no such
+// driver. The caller closes the service.
 func OpenOwnClient(ctx context.Context, p *scenario.Plan, drivers []storage.Driver) (storage.Service, error) {
 	target, err := url.Parse(p.Endpoints()[0])
 	if err != nil {
@@ -72,7 +73,7 @@ func OpenOwnClient(ctx context.Context, p *scenario.Plan, drivers []storage.Driv
 	return OpenService(ctx, &own, drivers, nil)
 }
 
-// ownDriver returns the index of a driver of scheme that is not except, below 0 if there is none.
+// ownDriver returns the index of a driver of scheme other than except, or a negative number.
 func ownDriver(drivers []storage.Driver, except storage.DriverName, scheme string) int {
 	return slices.IndexFunc(drivers, func(d storage.Driver) bool { return d.Name != except && slices.Contains(d.Schemes, scheme) })
 }
@@ -93,18 +94,19 @@ func opened(ctx context.Context, p *scenario.Plan, d storage.Driver, t storage.T
 	return s, err
 }
 
-// A jobService is that of a user's own program, which only does its jobs (storage.Run). Files are listed, made and
-// removed by our own driver of the target's protocol, which is opened when it is asked first.
+// A jobService is the service of a user's own program, which only does its jobs (storage.Run).
+// Files are listed, made and removed by our own driver of the target's protocol, which is opened at
+// the first such operation.
 type jobService struct {
 	storage.Service // of the program
 	driver          storage.Driver
 	target          storage.Target
 
 	mu    sync.Mutex
-	files storage.Service // nil before it was opened
+	files storage.Service // nil before it is opened
 }
 
-// withFiles returns own with the help of the driver of t's scheme, if there is one.
+// withFiles returns own with the help of the driver of t's scheme, if there is such a driver.
 func withFiles(own storage.Service, driver storage.DriverName, t storage.Target, drivers []storage.Driver) storage.Service {
 	i := ownDriver(drivers, driver, t.URL.Scheme)
 	if i < 0 {
@@ -144,11 +146,11 @@ func (s *jobService) client(ctx context.Context) (storage.Client, error) {
 	return s.files.Client(), nil
 }
 
-// A jobClient runs jobs with one client, and does all else with another.
+// A jobClient runs jobs with one client, and does all other operations with another.
 type jobClient struct {
 	storage.Client
 	service *jobService
-	files   storage.Client // nil before it was asked
+	files   storage.Client // nil before its first operation
 }
 
 // Do implements storage.Client.
@@ -181,7 +183,7 @@ type place struct {
 	port uint16
 }
 
-// found is where a worker reaches a place, once known is closed.
+// found is the address at which a worker reaches a place. It is valid once known is closed.
 type found struct {
 	known chan struct{}
 	at    netip.AddrPort
@@ -189,11 +191,11 @@ type found struct {
 	err   error
 }
 
-// remembered is for how long a worker takes an answer for true: unused listeners are closed later than that, such as those
-// for data connections.
+// remembered is the time for which a worker keeps an address. It is shorter than the time after
+// which unused listeners are closed, such as listeners for data connections.
 const remembered = time.Minute
 
-// old reports whether the answer is known for too long.
+// old reports whether the address is older than that.
 func (f *found) old() bool {
 	select {
 	case <-f.known:
@@ -203,7 +205,8 @@ func (f *found) old() bool {
 	}
 }
 
-// reach implements storage.Reach: the controller is asked once a minute for each server. Whoever is refused asks anew.
+// reach implements storage.Reach: it requests an address from the controller once a minute for each
+// server, and again after an error.
 func (w *worker) reach(ctx context.Context, host string, port uint16) (netip.AddrPort, error) {
 	p := place{host, port}
 	w.places.RLock()
@@ -229,7 +232,8 @@ func (w *worker) reach(ctx context.Context, host string, port uint16) (netip.Add
 	}
 }
 
-// learn takes the controller's answer. An error is not kept: the server may be there the next time.
+// learn stores the controller's response. An error is not kept: the server may be reachable the
+// next time.
 func (w *worker) learn(answer *way) {
 	host, port, err := net.SplitHostPort(answer.Server)
 	n, bad := strconv.ParseUint(port, 10, 16)
@@ -255,8 +259,8 @@ func (w *worker) learn(answer *way) {
 	close(f.known)
 }
 
-// reached returns u with the address where its host is reached. What an external program does with a redirection is
-// its own affair.
+// reached returns u with the address at which its host is reached. An external program handles
+// redirections itself.
 func reached(ctx context.Context, u *url.URL, reach func(context.Context, string, uint16) (netip.AddrPort, error)) (*url.URL, error) {
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	if u.Port() == "" {

@@ -14,25 +14,27 @@ import (
 // A session is the Server's state of a worker that registered over the network.
 type session struct {
 	worker *remote
-	turn   sync.Mutex // held while reports are handed on: they stay in order
-	pid    int        // of the worker's process on this machine; 0: not looked for, -1: there is none. The Server's mutex guards it
+	turn   sync.Mutex // held while reports are passed on, to keep their order
+	// pid is the worker's process id on this machine; 0: not looked up, -1: not found. The Server's
+	// mutex guards it.
+	pid int
 
 	mu       sync.Mutex
-	orders   []numbered // not known to have arrived
+	orders   []numbered // orders that may not have arrived
 	last     int64      // number of the last order
 	wake     chan struct{}
-	taken    int64              // number of the last report that was taken
-	open     map[int64]struct{} // reports that were taken and are not written yet
-	done     int64              // number of the worker's last report; 0: not yet
-	polls    int                // questions for orders that are being answered
+	taken    int64              // number of the last accepted report
+	open     map[int64]struct{} // accepted reports that are not written yet
+	done     int64              // number of the worker's last report; 0: not known
+	polls    int                // requests for orders that await a response
 	closed   bool               // given up
 	absent   bool               // it was connected before the restart, and has not registered again yet
-	overSent bool               // the worker was sent that the run is over
-	here     netip.Addr         // of this machine, at which the worker reached it last
-	from     netip.Addr         // of the worker then
+	overSent bool               // the worker was sent the notice that the run is over
+	here     netip.Addr         // address of this machine at its last contact
+	from     netip.Addr         // address of the worker at its last contact
 }
 
-// met notes on which connection a request of the worker came.
+// met records the connection of a request of the worker.
 func (s *session) met(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,14 +55,15 @@ func (s *session) over() bool {
 	return s.closed || s.done > 0
 }
 
-// newSession returns a session whose orders have numbers above first. They grow from one controller to the next that
-// is started in its place: a question that was meant for the one may come to the other.
+// newSession returns a session whose orders have numbers above first. The numbers grow from one
+// controller to the next controller that replaces it: a request to the earlier controller may
+// arrive at the later controller.
 func newSession(first int64) *session {
 	return &session{wake: make(chan struct{}), open: map[int64]struct{}{}, last: first}
 }
 
-// reconnect records a registration of a worker whose reports up to acked are done with. It returns false if the worker
-// was connected already.
+// reconnect records a registration of a worker whose reports up to acked are finished. It returns
+// false if the worker was connected already.
 func (s *session) reconnect(acked int64, fresh bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +122,8 @@ func (s *session) written(no int64) {
 	delete(s.open, no)
 }
 
-// pending returns the orders after the one with the given number, and what is closed when there may be more.
+// pending returns the orders after the order with the given number, and a channel that is closed
+// when there may be more.
 func (s *session) pending(after int64) ([]numbered, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +131,7 @@ func (s *session) pending(after int64) ([]numbered, <-chan struct{}) {
 	return slices.Clone(s.orders), s.wake
 }
 
-// poll counts the questions for orders that are being answered.
+// poll counts the requests for orders that await a response.
 func (s *session) poll(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +145,7 @@ func (s *session) isClosed() bool {
 	return s.closed
 }
 
-// acked returns the number up to which all reports are done with.
+// acked returns the number up to which all reports are finished.
 func (s *session) acked() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,18 +175,20 @@ func (s *session) receipt() *ordersResponse {
 	return &ordersResponse{Acked: acked}
 }
 
-// notified reports whether the worker was sent that the run is over, or cannot be.
+// notified reports whether the worker was sent the notice that the run is over, or cannot receive
+// it.
 func (s *session) notified() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.overSent || s.closed
 }
 
-// soon is how far a worker's clock may run ahead of ours while a run goes on.
+// soon is the time that a worker's clock may run ahead of ours while a run continues.
 const soon = time.Minute
 
-// fresh returns those reports that were not taken before, and takes them: what comes twice is known, and what comes
-// before its turn is asked for again.
+// fresh returns the reports that were not accepted before, and accepts them. It ignores a repeated
+// report. A report that arrives before an earlier report is not accepted, so the worker sends it
+// again.
 func (s *session) fresh(all []json.RawMessage, now time.Time) ([]report, error) {
 	var out []report
 	for _, text := range all {

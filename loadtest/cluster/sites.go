@@ -8,8 +8,8 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// vacancy returns the site at which a worker that comes is needed most: where the fewest are, or, if each is one client,
-// where the most are missing of the site's share.
+// vacancy returns the site at which a new worker is needed most: the site with the fewest workers,
+// or, if each worker is one client, the site that lacks most of its share.
 func (r *run) vacancy(sites scenario.Links) int {
 	there := make([]int, len(sites))
 	for _, s := range r.sessions {
@@ -23,14 +23,15 @@ func (r *run) vacancy(sites scenario.Links) int {
 		if r.controller.options.JobPerClient {
 			share = sites[i].Spec.Complete().Share
 		}
-		if need := share / float64(2*there[i]+1); need > most { // as link.Deal does
+		if need := share / float64(2*there[i]+1); need > most { // link.Deal uses the same rule
 			best, most = i, need
 		}
 	}
 	return best
 }
 
-// reach answers workers that ask where they reach servers. That may take a while, and nothing waits for the answers.
+// reach sends the addresses at which servers are reached to workers that request them. That may
+// take a while, and nothing waits for it.
 func (k *controller) reach(ctx context.Context, answers *sync.WaitGroup, h workerInput) {
 	for _, r := range h.reports {
 		s, ok := h.worker.connection.(*session)
@@ -46,7 +47,7 @@ func (k *controller) reach(ctx context.Context, answers *sync.WaitGroup, h worke
 			} else {
 				at.At = netip.AddrPortFrom(here, port).String()
 			}
-			_ = s.say(order{Way: &at}) // a lost worker needs no answer
+			_ = s.say(order{Way: &at}) // an error means that the worker is lost
 		})
 	}
 }

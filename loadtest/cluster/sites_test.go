@@ -17,7 +17,7 @@ import (
 	"weir/storage/simulated"
 )
 
-// asking is the simulated driver, whose services first ask where a server is reached.
+// asking returns the simulated driver, whose services first request the address of a server.
 func asking(found func(netip.AddrPort)) storage.Driver {
 	d := simulated.Driver()
 	open := d.Open
@@ -38,8 +38,8 @@ func asking(found func(netip.AddrPort)) storage.Driver {
 	return d
 }
 
-// Workers that come in over the network are dealt out to the sites of links, of which a trunk is none, and each is told
-// where it reaches servers over the link of its site.
+// Workers that connect over the network are distributed to the sites of links, which do not include
+// trunks. Each gets the addresses of servers over the link of its site.
 func TestWorkersAtSites(t *testing.T) {
 	t.Parallel()
 	d := open(t, ServerOptions{})
@@ -79,8 +79,8 @@ func TestWorkersAtSites(t *testing.T) {
 	}
 }
 
-// A worker that comes is put where it is needed: as evenly as possible, also after one was lost; where each is a client,
-// by the shares of the sites.
+// A worker that connects is assigned to the site that needs it: as evenly as possible, also after a
+// loss; with one client per worker, by the shares of the sites.
 func TestVacancy(t *testing.T) {
 	sites := []link.Named{{Name: "a", Spec: link.Spec{Share: 3}}, {Name: "b"}}
 	for jobs, want := range map[bool][]int{false: {4, 4}, true: {6, 2}} {
@@ -107,7 +107,7 @@ func TestVacancy(t *testing.T) {
 	}
 }
 
-// Clients of a site without a worker are missing, and it is said why.
+// Clients of a site without a worker are missing, and a warning has the reason.
 func TestASiteWithoutWorker(t *testing.T) {
 	t.Parallel()
 	d := open(t, ServerOptions{})

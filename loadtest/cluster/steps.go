@@ -34,8 +34,8 @@ func (k *controller) gather() {
 	}
 }
 
-// next asks the step source for the next step when it is time. The step source may take its time: what workers report meanwhile is
-// heard.
+// next requests the next step from the step source when it is due. The step source may take its
+// time: reports of workers are handled in the meantime.
 func (k *controller) next(ctx context.Context) error {
 	if k.options.JobPerClient {
 		return k.nextJobs(ctx)
@@ -50,7 +50,7 @@ func (k *controller) next(ctx context.Context) error {
 		return k.begin(ctx, engine.Answer{Step: *k.kept})
 	}
 	if k.cool {
-		if err := k.sum.over(); err != nil { // the step source may want to read it
+		if err := k.sum.over(); err != nil { // the step source may read it
 			return err
 		}
 	}
@@ -58,8 +58,9 @@ func (k *controller) next(ctx context.Context) error {
 	return nil
 }
 
-// due reports whether the next step may begin: all workers that hold one have asked for it. One that is out of touch is
-// waited for only where clients rest meanwhile; where they do not, its clients leave by themselves.
+// due reports whether the next step may begin: all workers that hold a step have requested it. A
+// worker that is out of touch is only waited for if clients rest in the meantime; if they do not,
+// its clients leave by themselves.
 func (k *controller) due() bool {
 	ready, coming := 0, 0
 	for _, w := range k.present() {
@@ -84,7 +85,7 @@ func (k *controller) due() bool {
 		k.options.Coming() == 0
 }
 
-// begin sends the step that the step source named.
+// begin sends the step that the step source has returned.
 func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	switch {
 	case k.leaving:
@@ -105,7 +106,7 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	}
 	mine := k.asking()
 	if k.kept = nil; len(mine) == 0 {
-		k.kept = &a.Step // those who asked have been lost meanwhile
+		k.kept = &a.Step // the workers that requested it were lost
 		return nil
 	}
 	step, first := a.Step, !k.started
@@ -135,17 +136,17 @@ func (k *controller) begin(ctx context.Context, a engine.Answer) error {
 	return errors.Join(noted, k.fewer(step, total, len(mine), first), k.announce(step, len(mine)), k.crowded())
 }
 
-// give has a worker begin its part of a step.
+// give makes a worker begin its part of a step.
 func (k *controller) give(w *remote, part scenario.Step) {
 	_ = w.say(order{Step: &part, Numbers: k.allot(w, part.Clients)})
 	if !w.held {
-		w.latest = part.Begin.Add(-2 * time.Second) // it has nothing to report on what was before
+		w.latest = part.Begin.Add(-2 * time.Second) // it has no reports of the time before
 	}
 	w.step, w.clients, w.ready, w.gone, w.in, w.held = part.Number, part.Clients, false, false, true, true
 	k.show(w)
 }
 
-// asking returns the workers that ask for the next step and are in touch.
+// asking returns the workers that wait for the next step and are in touch.
 func (k *controller) asking() []*remote {
 	var all []*remote
 	for _, w := range k.present() {
@@ -156,7 +157,7 @@ func (k *controller) asking() []*remote {
 	return all
 }
 
-// notice is how long before its begin a step is announced to the workers.
+// notice is the time from the announcement of a step to its begin.
 func (k *controller) notice(workers int) time.Duration {
 	if k.options.closed {
 		return 50 * time.Millisecond
@@ -164,7 +165,7 @@ func (k *controller) notice(workers int) time.Duration {
 	return 100*time.Millisecond + time.Duration(workers)*time.Millisecond/4
 }
 
-// allot gives a worker numbers for n clients, of which it may have some.
+// allot assigns a worker numbers for n clients, in addition to the numbers that it has.
 func (k *controller) allot(w *remote, n int) []span {
 	more := n - w.numbers
 	if more <= 0 {
@@ -220,15 +221,15 @@ func (k *controller) warn(text string) error {
 	return k.event(measure.Event{Kind: measure.EventWarning, Text: text})
 }
 
-// event writes an event of now and, unless it names another, of the current step.
+// event writes an event with the current time and, unless it has another step, of the current step.
 func (k *controller) event(e measure.Event) error {
 	e.Time, e.Step = k.clock().UTC(), cmp.Or(e.Step, k.number)
 	return k.Sink.Event(e)
 }
 
-// distribute says how many of n clients each of the workers has in the step of that place in the plan, as evenly as their
-// room allows: those of each link's site get that link's part, and those of a population its clients. If there is not
-// enough room the sum is less.
+// distribute returns the number of clients, of n, for each worker in the step of that place in the
+// plan, as evenly as their room allows. The workers of each link's site get that link's part, and
+// the workers of a population get its clients. If there is not enough room the sum is less.
 func distribute(n, place int, workers []*remote, p *scenario.Plan) []int {
 	out := make([]int, len(workers))
 	dealt := p.Dealt(n, place)
@@ -242,8 +243,8 @@ func distribute(n, place int, workers []*remote, p *scenario.Plan) []int {
 	return out
 }
 
-// fill distributes n clients to the workers that are meant, in rounds: full workers drop out, and the others share what is
-// left.
+// fill distributes n clients to the workers for which meant returns true, in rounds: full workers
+// drop out, and the remaining workers share the rest.
 func fill(n int, workers []*remote, out []int, meant func(*remote) bool) {
 	for n > 0 {
 		var open []int

@@ -15,7 +15,8 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// submissionsDir is the folder of a run directory with what was submitted, and the output of workers.
+// submissionsDir returns the folder of a run directory with the submissions and the output of
+// workers.
 func submissionsDir(run string) string { return filepath.Join(run, "batch") }
 
 // submissionDirs returns the folders of all submissions of a run.
@@ -30,13 +31,13 @@ func submissionDirs(run string) []string {
 	return append(all, dir)
 }
 
-// A submission is a job of the batch system that is followed. With one job per client there is one for each step,
-// otherwise one for the run.
+// A submission is a job of the batch system that is followed. With one job per client there is a
+// submission for each step, otherwise one submission for the run.
 type submission struct {
 	job  batch.Job
 	stop context.CancelFunc // ends following
 	done chan struct{}      // closed when following has ended
-	err  error              // then: why not all was followed or brought back
+	err  error              // valid then: missing changes or outputs
 }
 
 // follow begins to follow job. It calls changed with each change.
@@ -52,11 +53,11 @@ func follow(job batch.Job, system string, changed func(batch.Change)) *submissio
 	return s
 }
 
-// removalTimeout is how long removing workers may take.
+// removalTimeout is the time that removing workers may take.
 const removalTimeout = 5 * time.Minute
 
-// end removes what is left of the submission, even after an interrupt. lost says what was not followed or not brought
-// back, which does not affect the result of the run.
+// end removes the rest of the submission, even after an interrupt. lost reports missing changes or
+// outputs, which do not affect the result of the run.
 func (s *submission) end(ctx context.Context) (lost, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 	defer cancel()
@@ -70,7 +71,7 @@ func (s *submission) end(ctx context.Context) (lost, err error) {
 	return s.err, err
 }
 
-// endSubmissions ends all submissions and warns of what was lost.
+// endSubmissions ends all submissions and warns of missing changes and outputs.
 func (w *RemoteWorkers) endSubmissions() error {
 	var all error
 	for _, s := range w.submissions {
@@ -115,7 +116,8 @@ func (w *RemoteWorkers) submit(ctx context.Context, dir string, count int) error
 	return w.writeEvent(measure.EventRun, fmt.Sprintf("%s submitted to %s", say.Plural(count, "worker"), w.System.Name()))
 }
 
-// submitStep submits the clients of a step, each as a job of its own, and removes what is left of the step before.
+// submitStep submits the clients of a step, each as a job of its own, and removes the submission of
+// the step before.
 func (w *RemoteWorkers) submitStep(ctx context.Context, step scenario.Step) error {
 	if err := w.endSubmissions(); err != nil {
 		return err
@@ -123,7 +125,7 @@ func (w *RemoteWorkers) submitStep(ctx context.Context, step scenario.Step) erro
 	return w.submit(ctx, filepath.Join(submissionsDir(w.Dir), fmt.Sprintf("step-%d", step.Number)), step.Clients)
 }
 
-// left returns how many jobs are not over.
+// left returns the number of jobs that are not over.
 func (w *RemoteWorkers) left() (n int) {
 	for _, s := range w.submissions {
 		n += s.job.Counts().Left()
@@ -131,7 +133,7 @@ func (w *RemoteWorkers) left() (n int) {
 	return n
 }
 
-// absent returns what the batch system says of workers that are not there.
+// absent returns the batch system's reasons for missing workers.
 func (w *RemoteWorkers) absent() (all []string) {
 	for _, s := range w.submissions {
 		all = append(all, s.job.Counts().Away...)

@@ -10,8 +10,9 @@ import (
 	"weir/storage"
 )
 
-// slot says which intervals of different workers belong together. Phases end at slightly different moments in
-// different workers, so a second in which a phase changes has one slot for each.
+// A slot identifies the intervals of different workers that belong together. Phases end at slightly
+// different moments in different workers, so a second in which a phase changes has a slot for each
+// phase.
 type slot struct {
 	second     int64
 	step       int
@@ -25,13 +26,13 @@ func slotOf(v *measure.Interval) slot {
 	return slot{v.Start.Unix(), v.Step, v.Phase, v.Kind, v.Server, v.Population}
 }
 
-// whole is at for all kinds and servers.
+// whole returns the slot for all kinds, servers and populations.
 func (at slot) whole() slot {
 	at.kind, at.server, at.population = 0, "", ""
 	return at
 }
 
-// slotOf is where v belongs.
+// slotOf returns the slot of v.
 func (s *sum) slotOf(v *measure.Interval) slot {
 	at := slotOf(v)
 	if s.phase != nil {
@@ -54,15 +55,17 @@ type known struct {
 
 // A sum adds the intervals of many workers second by second.
 type sum struct {
-	out     measure.Sink
-	phase   func(second int64) string // where the phases are the controller's, not the workers': known when a second is written
+	out measure.Sink
+	// phase is set if the controller, not the workers, determines the phases: they are known when a
+	// second is written.
+	phase   func(second int64) string
 	slots   map[slot]*known
 	mark    int64           // all seconds before this one have been written
-	past    map[slot]bool   // written by a controller that was killed
+	past    map[slot]bool   // slots that a killed controller has written
 	written map[int64]int   // the last step of each second that it wrote
-	step    int             // the last one that a worker reported
-	since   int64           // the second in which that began
-	extents map[slot]extent // its seconds, for all kinds and servers
+	step    int             // the last step that a worker reported
+	since   int64           // the second in which that step began
+	extents map[slot]extent // times of its seconds, for all kinds and servers
 	times   times
 }
 
@@ -73,12 +76,13 @@ type addResult int
 
 const (
 	added      addResult = iota
-	wasWritten           // by a controller that was killed: it is known
-	tooLate              // others of its second have been written without it
+	wasWritten           // a controller that was killed has written it
+	tooLate              // the other intervals of its second have been written
 )
 
-// add takes an interval. A second is written once: what comes too late for its own counts in the first that is still
-// open, and the time of its clients does not.
+// add adds an interval. A second is written once: an interval that arrives after its second was
+// written counts in the first second that is still open, but the time of its clients does not
+// count.
 func (s *sum) add(v *measure.Interval, c claim) addResult {
 	at, is := s.slotOf(v), added
 	switch {
@@ -99,7 +103,7 @@ func (s *sum) add(v *measure.Interval, c claim) addResult {
 	return is
 }
 
-// put adds what is known of a slot.
+// put adds the reports and the sum of a slot.
 func (s *sum) put(at slot, v *known) {
 	have := s.slots[at]
 	if have == nil {
@@ -110,8 +114,9 @@ func (s *sum) put(at slot, v *known) {
 	have.claims = append(have.claims, v.claims...)
 }
 
-// catchUp counts what a worker did in its last step, while the others were in the next one for longer than a second, in
-// theirs: it was silent when that began, and its clients are among those that load the service.
+// catchUp handles a worker that continued its last step while the others were in the next step for
+// longer than a second. Its intervals of that time count in their step: the worker was silent when
+// that step began, and its clients are among the clients that load the service.
 func (s *sum) catchUp() {
 	if s.phase != nil {
 		return
@@ -135,7 +140,7 @@ func (s *sum) catchUp() {
 func (s *sum) before(t time.Time) error {
 	err := s.write(t.Unix(), func(at slot) bool { return at.second < t.Unix() })
 	s.mark = max(s.mark, t.Unix())
-	s.times.forget(t.Unix() - 1) // what follows begins where the last one ended
+	s.times.forget(t.Unix() - 1) // the next second begins at the end of the last
 	return err
 }
 
@@ -166,7 +171,7 @@ func (s *sum) write(until int64, is func(slot) bool) error {
 	for _, v := range ready {
 		at := s.slotOf(v.Interval)
 		x, known := extents[at.whole()]
-		if !known { // all that is of it came too late
+		if !known { // all its reports were too late
 			x.start = time.Unix(at.second, 0)
 		}
 		v.Start, v.Seconds, v.Clients, v.Running = x.start, x.seconds, x.clients, x.jobs
@@ -189,7 +194,7 @@ func (s *sum) write(until int64, is func(slot) bool) error {
 	return nil
 }
 
-// flush writes all there is.
+// flush writes all remaining slots.
 func (s *sum) flush() error {
 	err := s.write(math.MaxInt64, func(slot) bool { return true })
 	clear(s.times)

@@ -10,8 +10,8 @@ import (
 	"weir/loadtest/measure"
 )
 
-// An extent is the time that a slot represents, for all kinds and servers, and how many clients and jobs were there
-// on average.
+// An extent is the time that a slot represents, for all kinds and servers, and the average numbers
+// of clients and jobs in that time.
 type extent struct {
 	start         time.Time
 	seconds       float64
@@ -20,20 +20,21 @@ type extent struct {
 
 // times has the times of each worker's slots, by second.
 //
-// A worker's slots follow each other without a gap, but two workers do not begin and end them at the same moments: on
-// a busy machine one is some tenths of a second later than the other. What is written is to look as a lone process
-// reports it: each moment belongs to one phase, or readers would count it twice. So a slot gets its share of the
-// workers' time, and the slots of a second follow each other as the workers' do on average.
+// A worker's slots follow each other without a gap, but two workers do not begin and end them at
+// the same moments: on a busy machine one worker is some tenths of a second later than the other.
+// The result must look like the report of a single process: each moment belongs to one phase, or
+// readers would count it twice. So a slot gets its share of the workers' time, and the slots of a
+// second follow each other as the workers' do on average.
 type times map[int64]*secondOf
 
-// A secondOf is what the workers reported of one second.
+// A secondOf contains the workers' reports of one second.
 type secondOf struct {
 	slots map[slot]map[intervalKey]extent
-	inner map[slot][]extent        // of intervals that began before it and ended after it
-	there map[connection]float64   // how much of it each worker reported in other intervals, in seconds
-	busy  map[int]extent           // clients and jobs of each step, each for as long as it was there
-	first map[connection]time.Time // when a worker's first slot of it began
-	end   time.Time                // of what has been written; zero: nothing
+	inner map[slot][]extent        // of intervals that began before and ended after it
+	there map[connection]float64   // seconds of it in each worker's other intervals
+	busy  map[int]extent           // clients and jobs of each step, weighted by time
+	first map[connection]time.Time // begin of each worker's first slot
+	end   time.Time                // end of the written slots; zero: not written
 }
 
 // An intervalKey distinguishes the intervals of a slot, for all kinds and servers.
@@ -43,7 +44,7 @@ type intervalKey struct {
 	phase string
 }
 
-// of returns what is known of a second.
+// of returns the reports of a second.
 func (t times) of(second int64) *secondOf {
 	s := t[second]
 	if s == nil {
@@ -54,7 +55,7 @@ func (t times) of(second int64) *secondOf {
 	return s
 }
 
-// add notes that a worker was in a slot when it saw v.
+// add records that a worker was in a slot when it measured v.
 func (t times) add(at slot, v *measure.Interval, by connection) {
 	s := t.of(at.second)
 	if s.slots[at] == nil {
@@ -71,8 +72,9 @@ func (t times) add(at slot, v *measure.Interval, by connection) {
 	}
 }
 
-// cover records which seconds x, of a slot, covers: of more than one if the worker had no turn when the first was over. It returns how
-// many it covers wholly after the first: the worker was stalled, and each of them is of that slot if other workers were in it.
+// cover records the seconds that x, of a slot, covers. x covers more than one second if the worker
+// was stalled at the end of the first. cover returns the number of seconds that x covers entirely
+// after the first; each of them belongs to that slot if other workers were in it.
 func (t times) cover(at slot, x extent, by connection) (inner float64) {
 	from, end := x.start, x.end()
 	for second := from.Unix(); from.Before(end) && second <= x.start.Unix()+longest; second++ {
@@ -95,8 +97,8 @@ func (t times) cover(at slot, x extent, by connection) (inner float64) {
 	return inner
 }
 
-// join has those that were in a slot count in the phase of a later step in which most workers were in that second, and
-// returns it; false if there was none.
+// join assigns the intervals of a slot to the phase of a later step in which most workers were in
+// that second. It returns the slot of that phase, or false if no worker was in that step.
 func (t times) join(old slot, step int) (slot, bool) {
 	s := t[old.second]
 	if s == nil {
@@ -121,7 +123,8 @@ func (t times) join(old slot, step int) (slot, bool) {
 	return to, true
 }
 
-// workers is how many there were, those that were not to the end by their share.
+// workers returns the number of workers in the second; a worker that was there for a part of it
+// counts by its share.
 func (s *secondOf) workers() float64 {
 	sum, most := 0.0, 0.0
 	for _, x := range s.there {
@@ -139,10 +142,10 @@ func (s *secondOf) workers() float64 {
 	return sum / most
 }
 
-// longest is the longest interval, in seconds, that is believed.
+// longest is the length of the longest interval, in seconds, that is accepted.
 const longest = 60
 
-// forget forgets all before a second.
+// forget removes all seconds before the given second.
 func (t times) forget(second int64) {
 	for at := range t {
 		if at < second {
@@ -151,8 +154,9 @@ func (t times) forget(second int64) {
 	}
 }
 
-// extents returns the times of slots that are about to be written, when all seconds before until are known. Workers that are jobs
-// begin and end at any time: each of their slots is a whole second.
+// extents returns the times of slots that are about to be written, when all seconds before until
+// are known. Workers that are jobs begin and end at any time: each of their slots is a whole
+// second.
 func (t times) extents(of map[slot]bool, until int64, jobs bool) map[slot]extent {
 	all := map[slot]extent{}
 	var order []slot
@@ -165,7 +169,7 @@ func (t times) extents(of map[slot]bool, until int64, jobs bool) map[slot]extent
 			for _, s := range t.silent(at.second, until) {
 				busy := s.busy[at.step]
 				x.clients, x.jobs = x.clients+busy.clients, x.jobs+busy.jobs
-				if len(s.inner) > 0 { // a worker was stalled for all of it, not one that ended in it
+				if len(s.inner) > 0 { // a worker was stalled for all of it and did not end in it
 					x.seconds += busy.seconds
 				}
 			}
@@ -185,8 +189,8 @@ func (t times) extents(of map[slot]bool, until int64, jobs bool) map[slot]extent
 	return all
 }
 
-// follow puts x, of a second, behind what was written before it; it begins within its second all the same, for that
-// is how it is known again.
+// follow moves x, of a second, behind the slots that were written before it. The result begins
+// within its second nevertheless, because its begin identifies the second.
 func (t times) follow(second int64, x extent) extent {
 	s := t[second]
 	if s.end.IsZero() {
@@ -205,7 +209,8 @@ func (t times) follow(second int64, x extent) extent {
 	return x
 }
 
-// silent are the seconds after one, up to until, in which no worker began an interval: their time is that of the one.
+// silent returns the seconds after second, up to until, in which no worker began an interval: their
+// time belongs to second.
 func (t times) silent(second, until int64) iter.Seq2[int64, *secondOf] {
 	return func(yield func(int64, *secondOf) bool) {
 		for second++; second < until && t[second] != nil && len(t[second].slots) == 0 && yield(second, t[second]); second++ {
@@ -213,7 +218,8 @@ func (t times) silent(second, until int64) iter.Seq2[int64, *secondOf] {
 	}
 }
 
-// mean is a slot's share of the workers' time, with those that were there in it, each for as long as it was.
+// mean returns a slot's share of the workers' time, and the workers in it, each weighted by its
+// time.
 func (t times) mean(at slot, until int64) extent {
 	s := t[at.second]
 	var starts []time.Time

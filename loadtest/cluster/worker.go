@@ -20,8 +20,9 @@ import (
 // Manifests opens the manifest of a run directory for a worker.
 type Manifests func(dir string) (engine.Manifest, io.Closer, error)
 
-// Work runs a worker: it reads its share of a plan from in, executes it, and writes its measurements to out. It returns
-// when the run has ended, or when in ends: a worker does not outlive its controller.
+// Work runs a worker: it reads its share of a plan from in, executes it, and writes its
+// measurements to out. It returns when the run has ended, or when in ends: a worker does not
+// outlive its controller.
 func Work(ctx context.Context, in io.Reader, out io.Writer, drivers []storage.Driver, open Manifests) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -30,7 +31,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer, drivers []storage.Dr
 	dec := json.NewDecoder(in)
 	var first order
 	if err := dec.Decode(&first); errors.Is(err, io.EOF) {
-		return nil // the run ended before there was anything to do
+		return nil // the run ended before its begin
 	} else if err != nil {
 		return fmt.Errorf("worker: first order: %w", err)
 	}
@@ -56,15 +57,15 @@ type worker struct {
 	finish  chan struct{}
 	leaving bool          // finish is closed
 	gone    int           // number of the step that our clients have left
-	over    chan struct{} // closed when all others are closed
+	over    chan struct{} // closed when the clients of all workers have left
 
-	asks    bool   // for the next step
-	step    int    // number of the one that we hold, or have held
-	clients int    // of it
-	has     []span // numbers of our clients, in the order in which we got them
+	asks    bool   // waits for the next step
+	step    int    // number of the current or last step
+	clients int    // number of clients in that step
+	has     []span // numbers of our clients, in the order of their assignment
 	places  sync.RWMutex
 	ways    map[place]*found
-	own     engine.Config // what the worker itself adds: its clock, its manifest
+	own     engine.Config // fields that the worker sets: clock and manifest
 	quota   scratchQuota
 	stages  atomic.Pointer[scratchReport] // nil: no copies of files, or not yet
 }
@@ -121,7 +122,7 @@ func (w *worker) Next(ctx context.Context) (scenario.Step, error) {
 	}
 }
 
-// number returns that of our client i within the run.
+// number returns the number of our client i within the run.
 func (w *worker) number(i int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,7 +205,7 @@ func (w *worker) drive(ctx context.Context, b *begin, drivers []storage.Driver, 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = service.Close() }() // its clients are gone, nothing is left to be lost
+	defer func() { _ = service.Close() }() // no client is left that could lose data
 	c := engine.Config{
 		Clock: w.own.Clock, Manifest: w.own.Manifest, Plan: b.Plan, Service: service, Files: b.Files, Folder: b.Folder, Scratch: b.Scratch,
 		Room: scratch.NewRoom(b.Quota), Steps: w, Sink: w, Finish: w.finish, Number: w.number, Homes: b.Homes,

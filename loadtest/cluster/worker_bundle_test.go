@@ -11,8 +11,8 @@ import (
 	"weir/storage"
 )
 
-// Files that the plan names travel under names that any shell takes; what is in
-// them is never copied, but for certificates, which are no secret.
+// Files that the plan names are transferred under names that are plain in any shell; their contents
+// are never copied, except certificates, which are not secret.
 func TestBundle(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	for name, text := range map[string]string{"my token": "secret", "ca/a.pem": "A\n", "ca/b.0": "B\n", "ca/c.txt": "C\n",

@@ -13,21 +13,21 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A workerRegistry holds what the controller knows of workers, by their names, and what the batch system knows of
-// them, by their jobs.
+// A workerRegistry holds the controller's states of workers, by their names, and the batch system's
+// states, by their jobs.
 type workerRegistry struct {
 	mu      sync.Mutex
 	workers map[string]WorkerState
 	jobs    map[string]*workerJob
-	want    int // submitted last
-	awaited int // of these, those that may still come
+	want    int // number of workers that were submitted last
+	awaited int // number of these workers that may still come
 }
 
-// A workerJob is a worker as the batch system knows it.
+// A workerJob is the batch system's state of a worker.
 type workerJob struct {
 	batch.Change
 	came    bool // its worker has connected
-	counted bool // it is no longer among the awaited ones
+	counted bool // it is not awaited any more
 }
 
 func newWorkerRegistry() workerRegistry {
@@ -42,7 +42,7 @@ func (r *workerRegistry) submitted(count int) {
 	clear(r.jobs)
 }
 
-// of returns what is known of a job.
+// of returns the state of a job.
 func (r *workerRegistry) of(id string) *workerJob {
 	if r.jobs[id] == nil {
 		r.jobs[id] = &workerJob{}
@@ -50,7 +50,8 @@ func (r *workerRegistry) of(id string) *workerJob {
 	return r.jobs[id]
 }
 
-// count updates the number of awaited workers: those that have not connected and whose job is neither held nor over.
+// count updates the number of awaited workers, which have not connected and whose job is neither
+// held nor over.
 func (r *workerRegistry) count(j *workerJob) {
 	gone := j.came || j.State == batch.Held || j.State.Over()
 	switch {
@@ -86,15 +87,15 @@ func (r *workerRegistry) running() bool {
 	return false
 }
 
-// coming returns how many workers may still connect.
+// coming returns the number of workers that may still connect.
 func (r *workerRegistry) coming() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return max(r.awaited, 0)
 }
 
-// note takes what the batch system says of a job, and returns whether that is new and its worker has never been
-// there.
+// note records the batch system's state of a job, and returns whether it is new and its worker has
+// never connected.
 func (r *workerRegistry) note(c batch.Change) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,8 +106,8 @@ func (r *workerRegistry) note(c batch.Change) bool {
 	return news
 }
 
-// changed takes what the batch system says of a worker. It reports jobs that are held, and those that failed before
-// their workers connected.
+// changed records the batch system's state of a worker. It reports jobs that are held, and jobs
+// that failed before their workers connected.
 func (w *RemoteWorkers) changed(c batch.Change) {
 	news := w.note(c)
 	state := map[batch.State]string{batch.Held: measure.Held, batch.Failed: measure.Failed}[c.State]
@@ -118,7 +119,7 @@ func (w *RemoteWorkers) changed(c batch.Change) {
 	if c.Host != "" {
 		text += " on " + c.Host
 	}
-	_ = w.report(c, state, text) // a directory that cannot be written to ends the run by itself
+	_ = w.report(c, state, text) // an unwritable directory ends the run anyway
 }
 
 // report writes the outcome of a job as an event.
@@ -133,7 +134,7 @@ func (w *RemoteWorkers) report(c batch.Change, state, text string) error {
 // reportMissing reports each job whose worker never connected.
 func (w *RemoteWorkers) reportMissing() error {
 	if w.Plan.On.JobPerClient {
-		return nil // steps report how many there were
+		return nil // steps report the number of jobs
 	}
 	w.mu.Lock()
 	var never []batch.Change
@@ -151,7 +152,7 @@ func (w *RemoteWorkers) reportMissing() error {
 	return err
 }
 
-// Summary says how many workers are there, and what is known of the others.
+// Summary returns the number of connected workers, and the states of the other workers.
 func (w *RemoteWorkers) Summary() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

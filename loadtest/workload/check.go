@@ -14,8 +14,8 @@ import (
 	"weir/storage"
 )
 
-// A KeyError says which key of a workload is impossible and what would be
-// right. Key is the path from the key workload, such as "think.uniform".
+// A KeyError reports an invalid key of a workload, with a valid alternative. Key is the path from
+// the key workload, such as "think.uniform".
 type KeyError struct {
 	Key  string
 	Text string
@@ -24,9 +24,8 @@ type KeyError struct {
 // Error returns "workload.key: text".
 func (e *KeyError) Error() string { return "workload." + e.Key + ": " + e.Text }
 
-// Check returns all that is impossible in w, as *KeyErrors joined by
-// errors.Join, or nil. A key that is not set has its default: pick random,
-// part.order random, part.count 1.
+// Check returns the errors of all invalid keys of w, as *KeyErrors joined by errors.Join, or nil. A
+// key that is not set has its default: pick random, part.order random, part.count 1.
 func Check(w Work) error {
 	c := &checker{Work: w, ops: choose(w)}
 	c.kind()
@@ -39,7 +38,7 @@ func Check(w Work) error {
 	return errors.Join(c.errs...)
 }
 
-// A checker collects what is impossible.
+// A checker collects the errors of invalid keys.
 type checker struct {
 	Work
 	ops  choice
@@ -60,7 +59,7 @@ func (c *checker) oneOf(key, value string) {
 	}
 }
 
-// mixable returns what the key mix may weigh.
+// mixable returns the operations that the key mix may weigh.
 func mixable(kind Kind) []string {
 	if kind == MetadataWork {
 		return []string{"stat", "list", "mkdir", "remove", "move", "locate", "ping"}
@@ -107,7 +106,7 @@ func (c *checker) pick() {
 		c.Skew)
 }
 
-// MaxParts is how many ranges one read may ask for.
+// MaxParts is the number of ranges that one read may request.
 const MaxParts = 4096
 
 func (c *checker) part() {
@@ -154,11 +153,11 @@ func (c *checker) amounts() {
 	c.refuse(c.Retries < 0, "retries", "cannot be negative; use 0 for none")
 }
 
-// Bounds of a job, beyond which only typing mistakes go.
+// Limits of a job, which only typing mistakes exceed.
 const (
 	maxEvents  = 1_000_000_000
 	maxEvent   = unit.Size(1 << 40)
-	maxRequest = unit.Size(512 << 20) // what fits in one answer of every protocol
+	maxRequest = unit.Size(512 << 20) // fits in one response of every protocol
 	maxCompute = 366 * 24 * time.Hour
 )
 
@@ -192,7 +191,7 @@ func (c *checker) job() {
 	c.refuse(j.Burn && j.Compute.most() <= 0, "job.burn", "there is nothing to compute; give job.compute as well")
 }
 
-// events checks what a job reads.
+// events checks the keys of the events that a job reads.
 func (c *checker) events(j *Job) {
 	c.refuse(j.Events < 1 || j.Events > maxEvents, "job.events", "%d is out of range; use 1 to %d", j.Events, maxEvents)
 	c.refuse(j.Event < 1 || j.Event > maxEvent, "job.event_size", "%v is out of range; use 1B to %v", j.Event, maxEvent)
@@ -218,7 +217,7 @@ func (c *checker) events(j *Job) {
 		j.Ahead, j.Page)
 }
 
-// access checks what belongs to one of the ways in which a job reads its events.
+// access checks the keys of each of the ways in which a job reads its events.
 func (c *checker) access(j *Job) {
 	switch j.Access {
 	case Staged:

@@ -12,8 +12,8 @@ import (
 	"weir/internal/unit"
 )
 
-// Draw returns a duration of s: its only one, one between its bounds (both
-// possible, all equally likely), or an exponential one. It is never negative.
+// Draw returns a duration of s: its fixed duration, a duration between its bounds (both inclusive,
+// all equally likely), or an exponential duration. It is never negative.
 func (s Span) Draw(r *rand.Rand) time.Duration {
 	switch {
 	case len(s.Uniform) == 2:
@@ -25,7 +25,7 @@ func (s Span) Draw(r *rand.Rand) time.Duration {
 	return time.Duration(s.Fixed)
 }
 
-// Mean returns the duration that s has in the long run.
+// Mean returns the mean duration of s.
 func (s Span) Mean() time.Duration {
 	switch {
 	case len(s.Uniform) == 2:
@@ -36,8 +36,8 @@ func (s Span) Mean() time.Duration {
 	return time.Duration(s.Fixed)
 }
 
-// most is the longest duration that s has; an exponential one has none, but is
-// rarely longer than twenty times its mean.
+// most returns the longest duration of s. An exponential duration has no maximum, but is rarely
+// longer than twenty times its mean, which most returns.
 func (s Span) most() time.Duration {
 	if len(s.Uniform) == 2 {
 		return time.Duration(s.Uniform[1])
@@ -49,8 +49,8 @@ func (s Span) check() error {
 	return checkDrawn("durations", "fixed, uniform and exponential", s.Uniform, s.Fixed, s.Exponential)
 }
 
-// checkDrawn checks the ways to draw a value, of which at most one is used:
-// uniform, and those that are on if they are not 0.
+// checkDrawn checks the ways to draw a value, of which at most one may be used: uniform, and the
+// values in fixed, which are used if they are not 0.
 func checkDrawn[T ~int64](what, ways string, uniform []T, fixed ...T) error {
 	set, least := 0, T(0)
 	for _, x := range fixed {
@@ -77,8 +77,8 @@ func checkDrawn[T ~int64](what, ways string, uniform []T, fixed ...T) error {
 // A Sampler draws a size in bytes. It may be used by many goroutines.
 type Sampler func(r *rand.Rand) int64
 
-// Sampler returns what draws sizes of d, so that the work of reading d is done
-// once. Equal Dists draw equal sizes from equal generators.
+// Sampler returns a function that draws sizes of d, so that d is read only once. Equal Dists draw
+// equal sizes from equal generators.
 func (d Dist) Sampler() (Sampler, error) {
 	if err := d.check(); err != nil {
 		return nil, err

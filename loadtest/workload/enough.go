@@ -8,18 +8,17 @@ import (
 	"weir/storage"
 )
 
-// ErrSizes is wrapped by errors about files whose size is not known, for work that
-// depends on it.
+// ErrSizes is wrapped by errors about files of unknown size, for work that depends on it.
 var ErrSizes = errors.New("sizes of files are not known")
 
-// Moves reports whether clients remove or rename what they have made.
+// Moves reports whether clients remove or rename their own files or folders.
 func Moves(w Work) bool {
 	ops := choose(w)
 	return ops.has(storage.Remove) || ops.has(storage.Move)
 }
 
-// NeedsSizes says whether what w reads depends on the sizes of the files: where the
-// parts of a file lie, and where in it a job begins.
+// NeedsSizes reports whether the reads of w depend on the sizes of the files: the positions of the
+// parts of a file, and the position in it at which a job begins.
 func NeedsSizes(w Work) bool {
 	if w.Kind == JobWork {
 		return w.Job != nil && w.Job.Access != Staged
@@ -27,16 +26,16 @@ func NeedsSizes(w Work) bool {
 	return w.Part != nil && choose(w).has(storage.Read)
 }
 
-// UsesSizes says whether sizes are of use to w: where NeedsSizes does, for reads in
-// chunks, whose clients would ask for them during the load, and for staged jobs,
-// which would copy files that are too small for them.
+// UsesSizes reports whether w uses sizes: if NeedsSizes does, for reads in chunks, whose clients
+// would otherwise request the sizes during the load, and for staged jobs, which would otherwise
+// copy files that are too small for them.
 func UsesSizes(w Work) bool {
 	return NeedsSizes(w) || w.Kind == JobWork || w.Chunk > 0 && choose(w).has(storage.Read)
 }
 
-// Enough returns nil if the files serve for w. Its error wraps ErrSizes if w needs
-// sizes that are not known. Otherwise it says that each of them is too small for a
-// job, or has no byte of which a part could be read.
+// Enough returns nil if the files are sufficient for w. Its error wraps ErrSizes if w needs sizes
+// that are not known. Otherwise it reports that each file is too small for a job, or that no file
+// has a byte of which a part could be read.
 func Enough(w Work, files []File) error {
 	if !UsesSizes(w) || len(files) == 0 {
 		return nil
@@ -66,9 +65,8 @@ func Enough(w Work, files []File) error {
 	return nil
 }
 
-// Small returns how many of the files are too small for all parts of a read of w:
-// reads of them ask for fewer parts, for a smaller one, or for none. It is 0 where
-// w reads whole files.
+// Small returns the number of files that are too small for all parts of a read of w: reads of them
+// request fewer parts, a smaller part, or no part. It is 0 if w reads whole files.
 func Small(w Work, files []File) int {
 	if w.Part == nil || !choose(w).has(storage.Read) {
 		return 0
@@ -82,10 +80,12 @@ func Small(w Work, files []File) int {
 	return small
 }
 
-// probedFiles is the number of files for which a service is probed: it may lack the checksum of some.
+// probedFiles is the number of files for which a service is probed: it may lack the checksum of
+// some.
 const probedFiles = 4
 
-// Probes returns operations of w that change nothing, by their kinds: a service that supports none of those of a kind cannot carry out w.
+// Probes returns operations of w that change nothing, by their kinds: a service that supports no
+// operation of a kind cannot carry out w.
 func Probes(w Work, files []File) map[storage.Kind][]storage.Op {
 	ops := choose(w)
 	all := map[storage.Kind][]storage.Op{}

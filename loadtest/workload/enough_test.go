@@ -7,7 +7,7 @@ import (
 	"weir/internal/unit"
 )
 
-// What depends on sizes is refused without them; what does not is not.
+// Work that depends on sizes is refused without sizes; other work is accepted.
 func TestUnknownSizesAreRefused(t *testing.T) {
 	part := &Part{Size: 100, Count: 8}
 	job := func(access string) *Job {

@@ -8,8 +8,8 @@ import (
 	"weir/storage"
 )
 
-// FuzzNext holds Check to its word: what it lets pass can be run, on files of
-// any size, and asks for nothing impossible.
+// FuzzNext checks that work that Check accepts can be run, on files of any size, and requests
+// nothing impossible.
 func FuzzNext(f *testing.F) {
 	f.Add("read", "random", "random", 1.0, 0.0, int64(100), 3, int64(5), int64(9), int64(1000), 0.5)
 	f.Add("mix", "zipf", "sequential", 0.5, 1.1, int64(1)<<62, 4096, int64(0), int64(math.MaxInt64), int64(-1), 1.0)

@@ -10,9 +10,8 @@ import (
 	"weir/storage"
 )
 
-// A Job says what an analysis job does: it goes through events of a file, one
-// after the other, and computes on each that it reads. It is the scenario's
-// key workload.job, of kind job.
+// A Job describes an analysis job, which goes through events of a file, one after the other, and
+// computes on each event that it reads. It is the scenario's key workload.job, of kind job.
 type Job struct {
 	Access      string        `json:"access" default:"direct" enum:"direct,staged" doc:"Read events from the service, or from a copy of the file on a scratch disk."`
 	Events      int           `json:"events" default:"3000" doc:"Events per job."`
@@ -32,37 +31,37 @@ type Job struct {
 	OutputFiles int           `json:"output_files,omitempty" doc:"Output files of a job, evenly over its events, the last at its end. Default: 1."`
 }
 
-// How jobs get at their events.
+// Ways in which jobs access their events.
 const (
 	Direct = "direct"
 	Staged = "staged"
 )
 
-// pages is how many pages an event has, the last of which may be shorter.
+// pages returns the number of pages of an event, the last of which may be shorter.
 func (j *Job) pages() int64 { return (int64(j.Event) + int64(j.Page) - 1) / int64(j.Page) }
 
-// Reads returns how many of its events a job reads.
+// Reads returns the number of events that a job reads.
 func (j *Job) Reads() int64 { return share(j.Skim, int64(j.Events)) }
 
-// share returns how many of n things a fraction of them is, at least one.
+// share returns a fraction of n, rounded, and at least one.
 func share(f unit.Fraction, n int64) int64 { return min(max(int64(float64(f)*float64(n)+0.5), 1), n) }
 
-// A Reading is the requests of one job, made one by one: a job of 3000 events
-// has 15,000 of them. It belongs to one client.
+// A Reading makes the requests of one job, one by one: a job of 3000 events has 15,000 requests. It
+// belongs to one client.
 type Reading struct {
 	job    Job
 	file   *File
-	like   storage.Op // what all requests have in common
+	like   storage.Op // common fields of all requests
 	verify float64    // share of the requests whose payload is checked
-	sum    string     // and the algorithm
+	sum    string     // algorithm of the check
 	chunk  int        // of copies of the whole file, as in Work
 	ahead  int
 	each   int64 // pages read of an event
-	from   int64 // where the first event lies in the file
+	from   int64 // offset of the first event in the file
 
-	event  int64 // the one that is being read, from 0; job.Events at the end
+	event  int64 // the event that is being read, from 0; job.Events at the end
 	left   int64 // events still to be read after it
-	page   int64 // the next one of the event, of those that are read
+	page   int64 // the next page, among the pages of the event that are read
 	ranges []storage.Range
 
 	stream  *stream // of the client that does the job
@@ -72,11 +71,11 @@ type Reading struct {
 	written int64   // bytes in these
 }
 
-// A Piece is one request of a Reading, and what the job does when it has it.
+// A Piece describes one request of a Reading, and the job's work on its data.
 type Piece struct {
-	Events  int64         // that are complete now
+	Events  int64         // number of events that it completes
 	Bytes   int64         // of the request
-	Compute time.Duration // on these events
+	Compute time.Duration // computing time of these events
 }
 
 // start begins another job on f.
@@ -91,11 +90,11 @@ func (g *Reading) start(r *rand.Rand, f *File, like storage.Op, anywhere bool) {
 	g.skip(r)
 }
 
-// Job returns what the reading follows.
+// Job returns the job of the reading.
 func (g *Reading) Job() *Job { return &g.job }
 
-// Fits returns nil if the file may have all events that the job goes through,
-// and otherwise an error that says how many it has and wraps storage.ErrShort.
+// Fits returns nil if the file may have all events that the job goes through. Otherwise its error
+// contains the number of events in the file and wraps storage.ErrShort.
 func (g *Reading) Fits() error {
 	if g.job.fits(g.file.Size) {
 		return nil
@@ -110,11 +109,11 @@ func (j *Job) fits(size int64) bool { return size < 0 || size >= j.Bytes() }
 // Size returns the size of the file, negative if it is not known.
 func (g *Reading) Size() int64 { return g.file.Size }
 
-// Bytes is how much of a file the events of a job take up.
+// Bytes returns the number of bytes of a file that the events of a job occupy.
 func (j *Job) Bytes() int64 { return int64(j.Events) * int64(j.Event) }
 
-// Whole fills op with the read of the whole file, for jobs that are staged. It
-// has a Sum, unless nothing is to be verified. The caller names its Dest.
+// Whole fills op with the read of the whole file, for staged jobs. It has a Sum, unless
+// verification is off. The caller names its Dest.
 func (g *Reading) Whole(op *storage.Op) {
 	*op = g.like
 	op.Chunk, op.Ahead, op.Timeout = g.chunk, g.ahead, time.Duration(g.job.Copy)
@@ -123,10 +122,9 @@ func (g *Reading) Whole(op *storage.Op) {
 	}
 }
 
-// Next fills op with the next request and returns what the job does with it;
-// false after the last. Ops whose payload is to be verified have a Sum. The op's
-// Ranges are valid until the next call. Offsets are those of the file, so they
-// serve for its copy as well. It allocates nothing.
+// Next fills op with the next request and returns the job's work on its data; more is false after
+// the last request. Ops whose payload is to be verified have a Sum. The op's Ranges are valid until
+// the next call. Offsets are positions in the file, and also in its copy. It allocates nothing.
 func (g *Reading) Next(r *rand.Rand, op *storage.Op) (p Piece, more bool) {
 	if g.event >= int64(g.job.Events) {
 		return p, false
@@ -151,7 +149,7 @@ func (g *Reading) Next(r *rand.Rand, op *storage.Op) (p Piece, more bool) {
 	return p, true
 }
 
-// fits reports whether the next page goes into the request that has so many bytes.
+// fits reports whether the next page fits into the request that has so many bytes.
 func (g *Reading) fits(bytes int64) bool {
 	if bytes == 0 {
 		return true
@@ -176,15 +174,14 @@ func (g *Reading) put(at, n int64) {
 	g.ranges = append(g.ranges, storage.Range{Offset: at, Length: n})
 }
 
-// place returns where the next page lies. Pages that are read are spread evenly
-// over an event, its first one among them.
+// place returns the offset and the length of the next page. The pages that are read are spread
+// evenly over an event, beginning with its first page.
 func (g *Reading) place() (at, n int64) {
 	in := (g.page*g.job.pages() + g.each - 1) / g.each * int64(g.job.Page)
 	return g.from + g.event*int64(g.job.Event) + in, min(int64(g.job.Page), int64(g.job.Event)-in)
 }
 
-// step goes on to the next page that is read, and reports whether it is another
-// event's.
+// step goes on to the next page that is read, and reports whether it belongs to another event.
 func (g *Reading) step(r *rand.Rand) (another bool) {
 	if g.page++; g.page < g.each {
 		return false
@@ -194,9 +191,9 @@ func (g *Reading) step(r *rand.Rand) (another bool) {
 	return true
 }
 
-// skip goes on to the next event that is read. Which ones are read is drawn so
-// that all choices of so many are equally likely (Knuth, The Art of Computer
-// Programming, volume 2, 3.4.2, algorithm S).
+// skip goes on to the next event that is read. The events are drawn so that all choices of the same
+// number of events are equally likely (Knuth, The Art of Computer Programming, volume 2, 3.4.2,
+// algorithm S).
 func (g *Reading) skip(r *rand.Rand) {
 	all := int64(g.job.Events)
 	for g.event++; g.event < all && g.left > 0; g.event++ {
@@ -208,16 +205,16 @@ func (g *Reading) skip(r *rand.Rand) {
 	g.event = all
 }
 
-// Takes is what one job asks for and computes.
+// Takes are the requests and the computing time of one job.
 type Takes struct {
-	Events   int64         // that are read
-	Requests int64         // about so many, where pages of drawn events may fall into one
+	Events   int64         // number of events that are read
+	Requests int64         // approximate if pages of drawn events may share a request
 	Bytes    int64         // of payload; half a page more or less for each event that is read in part
-	Compute  time.Duration // in the mean; at most a century
+	Compute  time.Duration // mean, at most a century
 }
 
-// Takes returns what one job of j takes. Of jobs that Check refuses it returns
-// nothing.
+// Takes returns the requests and the computing time of one job of j. It returns zero values without
+// events, event size or page size, which Check refuses.
 func (j *Job) Takes() Takes {
 	if j.Events < 1 || j.Event < 1 || j.Page < 1 {
 		return Takes{}

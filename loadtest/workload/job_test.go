@@ -12,7 +12,7 @@ import (
 	"weir/storage"
 )
 
-// aJob is a job of 10 events of 100 bytes in pages of 30: 30, 30, 30, 10.
+// aJob returns a job of 10 events of 100 bytes in pages of 30: 30, 30, 30, 10.
 func aJob(change func(*Job)) Work {
 	j := Job{Access: Direct, Events: 10, Event: 100, Page: 30, Skim: 1, Slim: 1}
 	if change != nil {
@@ -21,13 +21,13 @@ func aJob(change func(*Job)) Work {
 	return Work{Kind: "job", Pick: "random", Sum: "crc32c", Job: &j}
 }
 
-// A request is an op of a job and what follows.
+// A request is an op of a job and its Piece.
 type request struct {
 	storage.Op
 	Piece
 }
 
-// requests returns those of the next job of s.
+// requests returns the requests of the next job of s.
 func requests(t testing.TB, s Workload, r *rand.Rand, most int) (all []request) {
 	t.Helper()
 	var task Task
@@ -48,8 +48,8 @@ func requests(t testing.TB, s Workload, r *rand.Rand, most int) (all []request) 
 	return all
 }
 
-// Each page is read once, one after the other; the last one of an event is
-// shorter, and the last request closes the file.
+// Each page is read once, one after the other; the last page of an event is shorter, and the last
+// request closes the file.
 func TestAJobReadsEachPageOnce(t *testing.T) {
 	w := aJob(func(j *Job) { j.Compute = Span{Fixed: 7} })
 	all := requests(t, mustNew(t, w, fileSet(3, 5000), 0), rng(1), 1000)
@@ -75,8 +75,8 @@ func TestAJobReadsEachPageOnce(t *testing.T) {
 	}
 }
 
-// Of a skim exactly the share is read, all events alike; a slim takes pages
-// evenly, the first among them.
+// A skim reads exactly its share, with equal chances for all events; a slim reads pages at even
+// distances, beginning with the first.
 func TestSkimAndSlim(t *testing.T) {
 	s, r := mustNew(t, aJob(func(j *Job) { j.Skim, j.Slim = .3, .5 }), fileSet(1, 1000), 0), rng(2)
 	var seen [10]int
@@ -105,7 +105,7 @@ func TestSkimAndSlim(t *testing.T) {
 	}
 }
 
-// Vectors hold as many pages as they may, and read-ahead those that adjoin.
+// Vectors hold as many pages as they may, and read-ahead requests hold adjoining pages.
 func TestRequestsOfSeveralPages(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Job)
@@ -257,8 +257,8 @@ func TestRequestsOfJobsAllocateNothing(t *testing.T) {
 	}
 }
 
-// FuzzJob holds Check to its word for jobs: what it lets pass asks for what is
-// in the file, in order, and goes through as many events as it says.
+// FuzzJob checks that jobs that Check accepts request bytes of the file, in order, and go through
+// the expected number of events.
 func FuzzJob(f *testing.F) {
 	f.Add(10, int64(100), int64(30), .5, .5, 3, int64(60), int64(5000), uint64(1))
 	f.Add(1, int64(1), int64(1), 1., 1., 0, int64(0), int64(1), uint64(2))
@@ -270,7 +270,7 @@ func FuzzJob(f *testing.F) {
 				Slim: unit.Fraction(slim), Vector: vector, Ahead: unit.Size(ahead)}
 		})
 		w.Job.Takes()
-		if Check(w) != nil || skim < 1e-3 && events > 1e6 { // it looks at each event that it leaves out
+		if Check(w) != nil || skim < 1e-3 && events > 1e6 { // skip visits each omitted event
 			return
 		}
 		s, r := mustNew(t, w, []File{{Path: "a", Size: size}}, 0), rng(seed)

@@ -12,13 +12,12 @@ import (
 	"weir/storage"
 )
 
-// New returns the tasks of the client with the given number (0 and up, unique
-// over all machines of the run). files is the file set, shared by all clients
-// and not changed by any; it may be empty if w only writes, makes folders or
-// logs in. dir is the folder below the target in which the run may write;
-// clients write to Home(dir, client), which must exist.
+// New returns the tasks of the client with the given number (0 and up, unique over all machines of
+// the run). files is the file set, which all clients share and no client changes. It may be empty
+// if w only writes, makes folders or logs in. dir is the folder below the target in which the run
+// may write; clients write to Home(dir, client), which must exist.
 //
-// New fails where Check does, and if w needs files and there are none.
+// New fails if Check fails, and if w needs files and files is empty.
 func New(w Work, files []File, client int, dir string) (Workload, error) {
 	if err := Check(w); err != nil {
 		return nil, err
@@ -47,8 +46,7 @@ func New(w Work, files []File, client int, dir string) (Workload, error) {
 	return s, nil
 }
 
-// A stream is the one Workload: all kinds differ only in which operations
-// they choose.
+// A stream is the only Workload: all kinds differ only in the operations that they choose.
 type stream struct {
 	choice  choice
 	dirs    bool // remove and move take folders that mkdir made, not files that write made
@@ -58,10 +56,10 @@ type stream struct {
 	part    parts
 	size    Sampler
 	names   names
-	homely  bool // its folder is there
-	written File // what the last task wrote
+	homely  bool // its folder exists
+	written File // file that the last task wrote
 	made    []own
-	doubt   int // place in made, plus one, of what is not there if the last task failed
+	doubt   int // index in made, plus one, of the item that is missing if the last task failed
 	chunk   int
 	ahead   int
 	plain   bool
@@ -172,11 +170,11 @@ func (s *stream) write(r *rand.Rand, t *Task, op *storage.Op) {
 	s.remember(own{n, s.written.Size, s.written.Seed}, !s.dirs)
 }
 
-// mostKept is how many of its own things a client remembers that only moves
-// them: without a remove they would become ever more.
+// mostKept is the number of its own items that a client keeps if it only moves them: without a
+// remove their number would grow without limit.
 const mostKept = 1024
 
-// remember keeps what a later remove or move may take, if any can come.
+// remember keeps an item for a later remove or move, if such operations can come.
 func (s *stream) remember(made own, takeable bool) {
 	removes := s.choice.has(storage.Remove)
 	if takeable && (removes || s.choice.has(storage.Move) && len(s.made) < mostKept) {
@@ -193,7 +191,7 @@ func (s *stream) move(r *rand.Rand, op *storage.Op) {
 	op.Source = s.name(it.number)
 	it.number = s.names.next()
 	op.Path, op.Size, op.Seed = s.name(it.number), it.size, it.seed
-	s.doubt = i + 1 // it is unknown which of its names it has
+	s.doubt = i + 1 // it may have either name
 }
 
 func (s *stream) drop(i int) {
@@ -219,7 +217,7 @@ func (s *stream) forget(r *rand.Rand) string {
 
 func (s *stream) verified(r *rand.Rand) bool { return drawn(r, s.verify) }
 
-// drawn is true for a share of all calls.
+// drawn returns true for a share of all calls.
 func drawn(r *rand.Rand, share float64) bool { return share >= 1 || share > 0 && r.Float64() < share }
 
 // A choice draws the kind of the next operation.
@@ -247,8 +245,8 @@ func (c choice) needsFiles() bool {
 	return c.has(storage.Read) || c.has(storage.Stat) || c.has(storage.Checksum) || c.has(storage.Locate) || c.has(storage.Run)
 }
 
-// choose lists the kinds of w in a fixed order, without those of weight 0, so
-// that a map's order never decides what a client does.
+// choose lists the kinds of w in a fixed order, without kinds of weight 0, so that a map's order
+// does not influence a client's operations.
 func choose(w Work) choice {
 	var c choice
 	sum := 0.0
@@ -266,7 +264,7 @@ func choose(w Work) choice {
 	return c
 }
 
-// operation is the kind of operation that work of a kind consists of.
+// operation returns the kind of operation of which work of a kind consists.
 func operation(kind Kind) string {
 	switch kind {
 	case JobWork:

@@ -8,11 +8,11 @@ import (
 	"weir/storage"
 )
 
-// output is what a job writes to the target.
+// output describes the files that a job writes to the target.
 type output struct {
 	size  int64   // bytes of all its files, unless share is given
 	share float64 // of the bytes that it reads
-	files int     // 0: it writes nothing
+	files int     // 0: no output
 }
 
 func (j *Job) output() output {
@@ -26,10 +26,10 @@ func (j *Job) output() output {
 // outputs reports whether jobs of w write files.
 func outputs(w Work) bool { return w.Kind == JobWork && w.Job != nil && w.Job.output().files > 0 }
 
-// MaxOutputFiles is how many files a job can write.
+// MaxOutputFiles is the number of files that a job can write.
 const MaxOutputFiles = 10_000
 
-// output checks what jobs write.
+// output checks the keys of the output of jobs.
 func (c *checker) output(j *Job) {
 	c.refuse(j.OutputSize < 0 || j.OutputSize > maxEvent, "job.output_size", "%v is out of range; use up to %v, or 0 for no output",
 		j.OutputSize, maxEvent)
@@ -46,7 +46,8 @@ func (c *checker) output(j *Job) {
 	}
 }
 
-// Output returns how many files a job writes that reads so many bytes, and how many bytes these have together.
+// Output returns the number of files that a job writes after it has read so many bytes, and the
+// size of all these files together.
 func (j *Job) Output(read int64) (files int, bytes int64) {
 	o := j.output()
 	if o.share > 0 {
@@ -58,8 +59,8 @@ func (j *Job) Output(read int64) (files int, bytes int64) {
 	return o.files, max(o.size, int64(o.files))
 }
 
-// OutputDue reports whether the job writes a file now that it has made the requests so far; ended is after its last
-// event. Each true answer is followed by a call of Output.
+// OutputDue reports whether the job writes a file now that it has made the requests so far; ended
+// means after its last event. Each call that returns true is followed by a call of Output.
 func (g *Reading) OutputDue(ended bool) bool {
 	n := g.job.output().files
 	if n == 0 || g.wrote == n {
@@ -73,7 +74,7 @@ func (g *Reading) Output(r *rand.Rand, op *storage.Op) (verify bool) {
 	s := g.stream
 	read := g.job.Takes().Bytes
 	if g.wrote++; g.wrote == g.job.output().files {
-		read = g.used // how much that is, is known now
+		read = g.used // the number of bytes is known now
 	}
 	files, total := g.job.Output(read)
 	size := max(total*int64(g.wrote)/int64(files)-g.written, 1)

@@ -8,7 +8,8 @@ import (
 	"weir/storage"
 )
 
-// outputsOf does one job and returns its writes, each with the number of events that were read before.
+// outputsOf runs one job and returns its writes, each with the number of events that were read
+// before.
 func outputsOf(t *testing.T, w Work, client int) (writes []storage.Op, after []int64) {
 	t.Helper()
 	s, r := mustNew(t, w, fileSet(3, 5000), client), rng(1)

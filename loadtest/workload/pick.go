@@ -6,14 +6,14 @@ import (
 	"weir/storage"
 )
 
-// parts turns picked files into reads of the whole or of ranges.
+// parts turns picked files into reads of whole files or of ranges.
 type parts struct {
 	size    int64 // 0: whole files
 	count   int64
 	inOrder bool
 	ranges  []storage.Range // reused: an Op's Ranges are valid until the next task
 	file    *File           // in order: the file being walked through
-	at      int64           // in order: where the next range starts
+	at      int64           // in order: start of the next range
 }
 
 func newParts(p *Part) parts {
@@ -37,8 +37,8 @@ func (p *parts) next(r *rand.Rand, files []File, pick *picker, op *storage.Op) *
 	return f
 }
 
-// walk goes on where the task before ended, and to the next file at the end
-// of one. The last range of a file ends with it.
+// walk continues at the end of the previous task, and with the next file at the end of a file. The
+// last range of a file ends with it.
 func (p *parts) walk(r *rand.Rand, files []File, pick *picker, op *storage.Op) *File {
 	if p.file == nil || p.at >= p.file.Size {
 		p.file, p.at = &files[pick.next(r)], 0
@@ -59,10 +59,10 @@ func (p *parts) walk(r *rand.Rand, files []File, pick *picker, op *storage.Op) *
 	return f
 }
 
-// scatter draws one range in each of count equal stretches of the file, so
-// that ranges ascend and never overlap, as in vector reads of real analyses
-// and as servers demand of a request with many ranges. A file too small for
-// count ranges gets fewer; one smaller than a range is wanted whole.
+// scatter draws one range in each of count equal stretches of the file, so that ranges ascend and
+// never overlap, as in vector reads of real analyses and as servers demand of a request with many
+// ranges. A file too small for count ranges gets fewer ranges; a file smaller than a range is read
+// whole.
 func (p *parts) scatter(r *rand.Rand, size int64) {
 	p.ranges = p.ranges[:0]
 	if size < 0 {
@@ -81,9 +81,8 @@ func (p *parts) scatter(r *rand.Rand, size int64) {
 	}
 }
 
-// unknown asks for a range that every driver refuses: where the parts of a file
-// lie depends on its size, and any other range would pass for them. Enough keeps
-// such files out of a run.
+// unknown requests a range that every driver refuses: the positions of the parts of a file depend
+// on its size, and any other range could pass for a part. Enough keeps such files out of a run.
 func (p *parts) unknown() { p.ranges = append(p.ranges, storage.Range{Length: -1}) }
 
 // A picker chooses files of a set of n.
@@ -92,7 +91,7 @@ type picker struct {
 	order string
 	skew  float64
 	zipf  *rand.Zipf
-	of    *rand.Rand // what zipf draws from
+	of    *rand.Rand // random source of zipf
 }
 
 func newPicker(w Work, n, client int) picker {
@@ -103,8 +102,8 @@ func newPicker(w Work, n, client int) picker {
 	return p
 }
 
-// next returns the index of the next file. With zipf the first file of the
-// set is the most wanted one of all clients.
+// next returns the index of the next file. With zipf, all clients choose the first file of the set
+// most often.
 func (p *picker) next(r *rand.Rand) int {
 	switch p.order {
 	case "sequential":

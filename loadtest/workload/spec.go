@@ -6,7 +6,7 @@ import (
 	"weir/storage"
 )
 
-// A Kind is what the clients of a run do.
+// A Kind is a kind of work of the clients of a run.
 type Kind string
 
 // Kinds of work.
@@ -21,20 +21,20 @@ const (
 	CopyWork       Kind = "copy"        // of a record of transfers: third-party copies, no clients of weir
 )
 
-// Kinds returns the kinds of work that a scenario can ask for.
+// Kinds returns the kinds of work that a scenario can have.
 func Kinds() []string { return tags.Words[Work]("kind") }
 
-// A Session says how long a client's connections and logins last.
+// A Session is the lifetime of a client's connections and logins.
 type Session string
 
 // Sessions of clients.
 const (
 	KeptSession   Session = "kept"   // until the client ends
 	FreshSession  Session = "fresh"  // for one task
-	SharedSession Session = "shared" // those of all clients of a process are the same
+	SharedSession Session = "shared" // common to all clients of a process
 )
 
-// Work says what clients do. It is the scenario's key workload.
+// Work describes the work of clients. It is the scenario's key workload.
 type Work struct {
 	Kind     Kind               `json:"kind" default:"read" enum:"read,write,mix,metadata,login,job,command-job" doc:"Kind of work."`
 	Mix      map[string]float64 `json:"mix,omitempty" default:"{stat: 8, list: 1, mkdir: 1}" when:"kind: metadata" doc:"Operations and their weights, for kinds mix and metadata."`
@@ -58,8 +58,8 @@ type Work struct {
 	Retries  int                `json:"retries,omitempty" default:"0" doc:"Retries of a failed operation; 0: off."`
 }
 
-// A Part says which bytes of a file a read asks for: Count ranges of Size
-// bytes, at random or one after the other.
+// A Part describes the bytes of a file that a read requests: Count ranges of Size bytes, at random
+// or one after the other.
 type Part struct {
 	Size  unit.Size `json:"size" doc:"Bytes per part."`
 	Count int       `json:"count,omitempty" default:"1" doc:"Parts per operation."`
@@ -70,7 +70,7 @@ type Part struct {
 type File struct {
 	Path string // below the target
 	Size int64  // bytes, negative if unknown
-	Seed uint64 // what package content made it from, if Made
+	Seed uint64 // seed of its content in package content, if Made
 	Made bool   // made by this run, so its content is known
 }
 

@@ -1,9 +1,9 @@
-// Package workload decides what a virtual client does next: an endless sequence
-// of tasks that depends only on the plan's seed and the client's number.
+// Package workload generates the tasks of a virtual client: an endless sequence that depends only
+// on the plan's seed and the client's number.
 //
-// It creates storage.Ops and knows neither protocols nor clocks; package engine
-// runs the tasks. A client writes to a folder of its own, under names that are
-// used once in a run, and removes or moves only what its own earlier tasks wrote.
+// It creates storage.Ops and is independent of protocols and clocks; package engine runs the tasks.
+// A client writes to a folder of its own, under names that are used once in a run, and removes or
+// moves only files and folders that its own earlier tasks wrote.
 package workload
 
 import (
@@ -17,35 +17,39 @@ import (
 	"weir/storage"
 )
 
-// A Task is what a client does between two pauses: its operations, one after
-// the other, in one session. Its zero value is ready for Next.
+// A Task is the work of a client between two pauses: its operations, one after the other, in one
+// session. Its zero value is ready for Next.
 type Task struct {
-	Ops   []storage.Op  // reused from task to task, their Ranges too
+	Ops   []storage.Op  // reused from task to task, with their Ranges
 	Think time.Duration // pause after the task
-	// payload of this task is checked: that of a read on its way, its Op carries a Sum; that of a write by who runs the task,
-	// afterwards
+	// Verify requests a check of the payload of this task: of a read during the transfer, with a Sum
+	// in its Op, and of a write by the caller after the task.
 	Verify bool
-	Job    *Reading // the task is a job of kind job: its requests come from here, and Ops[0] is room for one; nil for other kinds
-	File   *File    // the file that the task reads, asks for or writes; nil if none. Not to be changed; valid until Next
-	Failed bool     // set by who ran the task, before the next Next: a write, mkdir or move that failed will not be removed or moved later
+	// Job makes the requests of a job of kind job, for which Ops[0] is room for one request. It is
+	// nil for other kinds.
+	Job  *Reading
+	File *File // read, requested or written file, or nil; read-only, valid until Next
+	// Failed is set by the caller of Next before the next call: the result of a write, mkdir or move
+	// that failed will not be removed or moved later.
+	Failed bool
 }
 
-// A Workload is one client's source of tasks. It belongs to the client's
-// number for the whole run: a client that is stopped and started again goes
-// on with the same Workload, otherwise it would write the same names again.
+// A Workload is one client's source of tasks. It belongs to the client's number for the whole run:
+// a client that is stopped and started again continues with the same Workload, otherwise it would
+// write the same names again.
 type Workload interface {
-	// Next fills t with the next task, reusing its memory. It is a pure
-	// function of r's state and of the tasks before. It expects the same t
-	// as the time before, with Failed set if it was.
+	// Next fills t with the next task, reusing its memory. It is a pure function of r's state and
+	// of the tasks before. It expects the t of the previous call, with Failed set if that task
+	// failed.
 	Next(r *rand.Rand, t *Task)
 }
 
-// Expected returns the checksum "algorithm:hex" that a right answer to op
-// about f has: of the whole file, or of op's ranges one after the other, as
-// far as the file goes. ok is false if it is unknown: f was not made by
-// the run, op is no Read or Checksum, or alg is unknown.
+// Expected returns the checksum "algorithm:hex" of a correct response to op on f: of the whole
+// file, or of op's ranges one after the other, up to the end of the file. ok is false if it is
+// unknown: f was not made by the run, op is no Read or Checksum, or alg is unknown.
 //
-// It makes the content to sum it, so it costs what summing the payload costs.
+// It generates the content to compute its checksum, which costs as much as a checksum of the
+// payload.
 func Expected(f File, op *storage.Op, alg string) (sum string, ok bool) {
 	if !f.Made || f.Size < 0 || op.Kind != storage.Read && op.Kind != storage.Checksum {
 		return "", false
@@ -79,8 +83,8 @@ func Home(dir string, client int) string {
 	return path.Join(dir, string(padded([]byte{'c'}, uint64(max(client, 0)), 4)))
 }
 
-// Writes says whether clients that do w make files or folders, so that their
-// Home must exist and be cleaned up after the run.
+// Writes reports whether clients that do w make files or folders, so that their Home must exist and
+// be cleaned up after the run.
 func Writes(w Work) bool {
 	for _, k := range choose(w).kinds {
 		switch k.String() {
@@ -94,7 +98,7 @@ func Writes(w Work) bool {
 // WritesFiles reports whether clients that do w write files to the target.
 func WritesFiles(w Work) bool { return choose(w).has(storage.Write) || outputs(w) }
 
-// names counts what a client makes: no number is used twice, so no name is.
+// names numbers the files and folders that a client makes: no number is used twice, so no name is.
 type names struct {
 	home string
 	used uint64

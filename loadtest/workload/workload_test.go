@@ -33,7 +33,7 @@ func mustNew(t testing.TB, w Work, files []File, client int) Workload {
 	return s
 }
 
-// everything is a mix of all that a mix may hold.
+// everything returns a mix of all operations that a mix may have.
 func everything() Work {
 	w := Work{Kind: "mix", Mix: map[string]float64{}, Sum: "adler32", Verify: 0.3,
 		Size: Dist{Uniform: []unit.Size{0, 5000}}, Think: Span{Exponential: unit.Duration(time.Second)},
@@ -45,7 +45,7 @@ func everything() Work {
 	return w
 }
 
-// clone keeps a task beyond the next one.
+// clone copies a task, so that it stays valid after the next task.
 func clone(t *Task) Task {
 	c := *t
 	c.Ops = append([]storage.Op(nil), t.Ops...)
@@ -134,7 +134,7 @@ func TestWaysOfReadingAndWriting(t *testing.T) {
 	}
 }
 
-// A client that moves and never removes does not remember more and more.
+// The memory of a client that moves and never removes is bounded.
 func TestMovesRememberABoundedNumber(t *testing.T) {
 	w := Work{Kind: "mix", Mix: map[string]float64{"write": 9, "move": 1}, Size: Dist{Fixed: 1}}
 	s := mustNew(t, w, nil, 0)
@@ -225,8 +225,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestRemoveAndMoveOnlyOwn plays the tasks on a model of a service: what is
-// removed or moved must be there, made by the same client, of the right kind, and only once.
+// TestRemoveAndMoveOnlyOwn runs the tasks on a model of a service: each removed or moved item must
+// exist, be made by the same client, be of the right kind, and be removed only once.
 func TestRemoveAndMoveOnlyOwn(t *testing.T) {
 	tests := []struct {
 		w    Work
@@ -260,7 +260,7 @@ func TestRemoveAndMoveOnlyOwn(t *testing.T) {
 						seeds[op.Source])
 				}
 				moved++
-				task.Failed = n%3 == 0 // nobody knows where it is: it is not touched again
+				task.Failed = n%3 == 0 // its name is unknown: it is not used again
 				mine[op.Source], mine[op.Path] = false, !task.Failed
 				sizes[op.Path], seeds[op.Path] = op.Size, op.Seed
 			case storage.Remove:
