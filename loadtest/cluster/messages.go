@@ -128,7 +128,7 @@ type identity struct {
 	Doubt   time.Duration `json:"doubt,omitempty"`  // uncertainty of Offset, to both sides
 }
 
-// A registration announces a worker, also to a restarted controller that does not know it.
+// A registration announces a worker, also to a restarted controller that has no session of it.
 type registration struct {
 	identity
 	Version string    `json:"version"`

@@ -205,8 +205,8 @@ func (f *found) old() bool {
 	}
 }
 
-// reach implements storage.Reach: it requests an address from the controller once a minute for each
-// server, and again after an error.
+// reach implements storage.Reach: it requests an address from the controller at most once a minute
+// for each server, and again after an error.
 func (w *worker) reach(ctx context.Context, host string, port uint16) (netip.AddrPort, error) {
 	p := place{host, port}
 	w.places.RLock()

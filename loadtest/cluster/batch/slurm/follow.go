@@ -120,7 +120,7 @@ func (j *job) note(ctx context.Context, n int, r *record) {
 	j.settled(n, c)
 }
 
-// left returns the outcome of a worker that was launched through its node by a run that was killed.
+// left returns the outcome of a worker that a killed run had launched on its node.
 func left(c batch.Change) batch.Change {
 	c.State, c.Reason, c.Exit = batch.Removed, "it ended with the run that had started it", -1
 	return c
