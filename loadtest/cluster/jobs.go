@@ -78,7 +78,7 @@ func (k *controller) expectsReturn() bool {
 	return false
 }
 
-// nextJobs replaces next with one job per client.
+// nextJobs replaces next if each client is a job.
 func (k *controller) nextJobs(ctx context.Context) error {
 	j := k.jobs
 	if k.answers != nil || k.leaving || k.ended {

@@ -141,8 +141,8 @@ type registration struct {
 	Clients int       `json:"clients,omitempty"`
 	Has     []span    `json:"has,omitempty"` // numbers of its clients
 	Latest  time.Time `json:"latest,omitzero"`
-	// Scratch is the folder of its jobs for copies of files; nil: it has no folder, or has not
-	// reported it before.
+	// Scratch is the folder of its jobs for copies of files; nil: there is no folder, or it was not
+	// reported yet.
 	Scratch *scratchReport `json:"scratch,omitempty"`
 }
 

@@ -103,7 +103,7 @@ type remote struct {
 	name    string
 	session string  // over a network
 	number  int     // 1, 2, 3 ... in the order in which they connected
-	site    int     // index of its link among the plan's links with clients, or of its population
+	site    int     // index of its link (of links with clients) or of its population; 0 without
 	jobs    string  // name of the site whose jobs are distinguished; ""
 	on      machine // over a network
 	pid     int

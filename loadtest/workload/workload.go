@@ -22,15 +22,15 @@ import (
 type Task struct {
 	Ops   []storage.Op  // reused from task to task, with their Ranges
 	Think time.Duration // pause after the task
-	// Verify requests a check of the payload of this task: of a read during the transfer, with a Sum
-	// in its Op, and of a write by the caller after the task.
+	// Verify requests a check of the payload of this task: of a read during the transfer, with a
+	// Sum in its Op, and of a write by the caller after the task.
 	Verify bool
 	// Job makes the requests of a job of kind job, for which Ops[0] is room for one request. It is
 	// nil for other kinds.
 	Job  *Reading
 	File *File // read, requested or written file, or nil; read-only, valid until Next
-	// Failed is set by the caller of Next before the next call: the result of a write, mkdir or move
-	// that failed will not be removed or moved later.
+	// Failed is set by the caller of Next before the next call: the result of a write, mkdir or
+	// move that failed will not be removed or moved later.
 	Failed bool
 }
 

@@ -48,8 +48,8 @@ const (
 var errNotWanted = errors.New("what was brought is there already")
 
 // Await returns the shell commands with which a shell waits for Start: it makes a folder and waits
-// until the worker has ended and its outputs are fetched. It ends with 125 if the outputs are not
-// fetched within ten minutes. n is an expression for the worker's number.
+// until the worker has ended and its outputs are fetched. It ends with 125 if no worker is
+// transferred within ten minutes. n is an expression for the worker's number.
 func Await(tag, n string) string {
 	return fmt.Sprintf(`	d=
 	for t in "${TMPDIR:-/tmp}" /tmp; do

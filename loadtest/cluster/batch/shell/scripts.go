@@ -17,7 +17,8 @@ import (
 )
 
 // All login shells, csh and fish among them, read the command lines below in the same way: each is
-// one line in single quotes, without single quotes inside, backslashes or exclamation marks.
+// one line, with a script in single quotes that contains no single quotes, backslashes or
+// exclamation marks.
 
 // unpackLine makes the private folder, unpacks the archive into it and prints its path.
 func unpackLine(_, tag string) string {
