@@ -12,7 +12,7 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// answerSection lists what the curve says; what is not known is left out.
+// answerSection lists the properties of the curve; unknown properties are left out.
 func answerSection(f *analysis.Findings) section {
 	s := section{ID: "answers", Title: "What the curve says", table: table{Head: heads("<", "<where", "<what it gives", ".~how it was found")}}
 	if len(f.Curve) < 2 {
@@ -60,7 +60,7 @@ func answerSection(f *analysis.Findings) section {
 	return s
 }
 
-// equalLoads are the ends of the loads that cannot be distinguished from the optimum.
+// equalLoads formats the lowest and the highest load that cannot be distinguished from the optimum.
 func equalLoads(f *analysis.Findings) string {
 	o := f.Optimum
 	low, _, _ := strings.Cut(where(f, o.Equals[0], o.ClientsLow), " ")
@@ -74,7 +74,7 @@ func between(low, high *float64) string {
 	return fmt.Sprintf(" (%.0f to %.0f)", math.Floor(*low), math.Ceil(*high))
 }
 
-// boundary writes where a condition holds.
+// boundary formats the loads at which a condition holds.
 func boundary(f *analysis.Findings, b analysis.Boundary) string {
 	switch {
 	case b.Unmeasured:
@@ -89,8 +89,8 @@ func boundary(f *analysis.Findings, b analysis.Boundary) string {
 	return "at all tested loads"
 }
 
-// stretch writes the loads from the first to the last at which a condition that
-// is broken beyond holds, and whether there are more of them.
+// stretch formats the loads from the first to the last at which a condition holds that is broken
+// beyond them, and states whether there are more such loads.
 func stretch(f *analysis.Findings, b analysis.Boundary) string {
 	last := *cmp.Or(b.Crossing, b.To)
 	if !f.Open() {
@@ -115,7 +115,7 @@ func significantLoad(f *analysis.Findings, x float64) string {
 	return number
 }
 
-// models lists the fits that there are.
+// models lists the available fits.
 func models(f *analysis.Findings) []*analysis.Fit {
 	if f.Fits == nil {
 		return nil
@@ -124,8 +124,8 @@ func models(f *analysis.Findings) []*analysis.Fit {
 	return slices.DeleteFunc(all, func(m *analysis.Fit) bool { return m == nil })
 }
 
-// fitSection lists all models: which of them is the best is a matter of a few
-// points, and others may want to be compared with an older figure.
+// fitSection lists all models: the choice of the best model depends on a few points, and the other
+// models may be needed for a comparison with an older figure.
 func fitSection(f *analysis.Findings) section {
 	s := section{ID: "fits", Title: "Models fitted to the curve",
 		table: table{Head: heads("<model", ".<formula", "R2", ".AICc", "weight", "<maximum in the tested range", ".~parameters, 95% interval")}}
@@ -149,7 +149,7 @@ func maximum(f *analysis.Findings, m *analysis.Fit) string {
 }
 
 func parameters(m *analysis.Fit) string {
-	short := func(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) } // its size may be anything
+	short := func(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) } // any magnitude is possible
 	var parts []string
 	for _, p := range m.Parameters {
 		text := p.Name + " " + short(p.Value)
@@ -161,8 +161,8 @@ func parameters(m *analysis.Fit) string {
 	return strings.Join(parts, "; ")
 }
 
-// r2 writes a coefficient of determination: below 0 a curve is further off than
-// the mean is, and how far says nothing more.
+// r2 formats a coefficient of determination: below 0 a curve is further off than the mean is, and
+// the distance has no further meaning.
 func r2(x float64) string {
 	if x < 0 {
 		return "below 0"

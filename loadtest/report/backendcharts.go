@@ -11,7 +11,8 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// mostBackends is how many backends one plot tells apart: there are so many colors.
+// mostBackends is the largest number of backends that one plot distinguishes: there are as many
+// colors.
 const mostBackends = 6
 
 // backendCharts plots the backends beside each other, and stacked to their sum.
@@ -60,7 +61,8 @@ type layer struct {
 	places []int // in Balance.Backends
 }
 
-// layers lists the backends as they are stacked; of many the smaller ones are one.
+// layers lists the backends in the order of the stack; if there are many, the smaller backends form
+// one layer.
 func layers(f *analysis.Findings) []layer {
 	var all []layer
 	for i := range f.Balance.Backends {
@@ -79,15 +81,15 @@ func layers(f *analysis.Findings) []layer {
 	return append(all[:mostBackends-1], rest)
 }
 
-// stack draws layers on each other: a line at the upper end of each, and its area.
-// at returns the place of column k on the x axis and what each backend has there.
+// stack draws layers on top of each other: a line at the upper end of each, and its area. at
+// returns the position of column k on the x axis and the value of each backend there.
 func stack(f *analysis.Findings, columns int, at func(k int) (x float64, of func(place int) float64)) []figure.Line {
 	var lines []figure.Line
 	below := make([]float64, columns)
 	for i, l := range layers(f) {
 		line := figure.Line{Name: l.name, Color: i}
 		if i > 0 {
-			line.Name = "+ " + l.name // its values are sums: that of this backend and those before it
+			line.Name = "+ " + l.name // its values are sums of this backend and the backends before it
 		}
 		for k := range columns {
 			x, of := at(k)
@@ -103,7 +105,7 @@ func stack(f *analysis.Findings, columns int, at func(k int) (x float64, of func
 	return lines
 }
 
-// backendAxis is of what shares are of.
+// backendAxis returns the axis of the quantity from which shares are computed.
 func backendAxis(f *analysis.Findings, lines []figure.Line) figure.Axis {
 	if f.Balance.Source == analysis.BySessions {
 		a := scaled(lines, decimal(""))
@@ -122,7 +124,7 @@ func byLoad(f *analysis.Findings) []*analysis.Step {
 	return all
 }
 
-// backendStack shows what each backend gave, stacked to the sum, against load.
+// backendStack shows the throughput of each backend, stacked to the sum, against load.
 func backendStack(f *analysis.Findings) *figure.Figure {
 	steps := byLoad(f)
 	if len(steps) < 2 {
@@ -139,7 +141,7 @@ func backendStack(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// imbalanceChart shows the imbalance beside what chance gives.
+// imbalanceChart shows the imbalance beside the imbalance of random choices.
 func imbalanceChart(f *analysis.Findings) *figure.Figure {
 	line := func(name string, color int, of func(*analysis.StepBalance) float64) figure.Line {
 		l := series(f, name, color, func(s *analysis.Step) (float64, bool) {
@@ -163,8 +165,8 @@ func imbalanceChart(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// backendLines are of the backends that have the most of something, and of how many
-// it is known.
+// backendLines returns the lines of the backends with the largest values of a figure, and the
+// number of backends whose values are known.
 func backendLines(f *analysis.Findings, of func(*analysis.BackendFigure) *float64, text func(float64) string) (lines []figure.Line, n int) {
 	for i := range f.Balance.Backends {
 		l := series(f, say.Plain(f.Balance.Backends[i].Name), 0, func(s *analysis.Step) (float64, bool) {
@@ -187,7 +189,7 @@ func backendLines(f *analysis.Findings, of func(*analysis.BackendFigure) *float6
 	return lines, n
 }
 
-// backendTimes are what backends gave, stacked, and their sessions, against time.
+// backendTimes plots the throughput of the backends, stacked, and their sessions, against time.
 func backendTimes(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	points := s.Backends[0].Points
 	gave := figure.Figure{ID: "backendtime", Title: "What each backend gave, stacked to the sum, against time"}
@@ -207,7 +209,7 @@ func backendTimes(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	return []figure.Figure{gave, sessionTimes(f, s)}
 }
 
-// sessionTimes are the sessions of the backends with the largest shares.
+// sessionTimes plots the sessions of the backends with the largest shares.
 func sessionTimes(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	c := figure.Figure{ID: "sessiontime", Title: "Sessions of each backend against time"}
 	for i, l := range layers(f) {

@@ -12,8 +12,8 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// balanced reports whether more is known of the servers that share the load than
-// what clients saw of them, which the chapter on data servers tells.
+// balanced reports whether there are measurements of the servers that share the load other than the
+// clients' own, which the chapter on data servers shows.
 func balanced(f *analysis.Findings) bool {
 	if f.Balance == nil {
 		return false
@@ -25,7 +25,8 @@ func balanced(f *analysis.Findings) bool {
 	})
 }
 
-// backendChapter tells how several servers shared the load; empty where one did all.
+// backendChapter describes the distribution of the load over several servers; it is empty if a
+// single server handled all of it.
 func backendChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	if !balanced(f) {
 		return chapter{}
@@ -78,7 +79,8 @@ func ends(s *analysis.Step) (most, least *analysis.BackendFigure) {
 	return most, least
 }
 
-// balanceWords labels the shares of the backends of a step and compares them with random choices; "" if they did nothing.
+// balanceWords describes the shares of the backends of a step and compares them with random
+// choices; "" if there was no work.
 func balanceWords(f *analysis.Findings, s *analysis.Step) string {
 	b, n := s.Balance, len(s.Backends)
 	if b == nil || n == 0 {
@@ -98,10 +100,10 @@ func balanceWords(f *analysis.Findings, s *analysis.Step) string {
 	return text + fmt.Sprintf(", by chance %s (p95 %s): %s", times(b.ByChance), times(b.Mostly), word)
 }
 
-// times prints how many times as much something is.
+// times formats a ratio.
 func times(x float64) string { return fmt.Sprintf("%.2f", x) }
 
-// firstWords says which backend was full first, "" if none was seen to be.
+// firstWords names the backend that was saturated first, "" if no backend was saturated.
 func firstWords(f *analysis.Findings) string {
 	b := f.Balance
 	if b == nil || b.First == nil {
@@ -139,7 +141,7 @@ func stepWords(f *analysis.Findings, l *analysis.BackendLimit) string {
 // A backendColumn is a figure of backends that a table shows if it is known.
 type backendColumn struct {
 	name string
-	cell func(x *analysis.BackendFigure) string // "" is not known
+	cell func(x *analysis.BackendFigure) string // "": unknown
 }
 
 func backendColumns(f *analysis.Findings) []backendColumn {
@@ -171,7 +173,7 @@ func backendColumns(f *analysis.Findings) []backendColumn {
 		{"network", value(unit.Percent, func(x backend) *float64 { return x.Network })},
 		{"failed", func(x backend) string { return whole(x.Errors) }},
 	}
-	all = slices.DeleteFunc(all, func(c backendColumn) bool { // what shares are of stands first
+	all = slices.DeleteFunc(all, func(c backendColumn) bool { // the quantity of the shares is the first column
 		return c.name == map[string]string{analysis.ByClients: "clients saw", analysis.ByLog: "transfer log", analysis.ByInterface: "interface",
 			analysis.ByItself: "itself", analysis.ByBalancer: "balancer"}[b.Source]
 	})
@@ -182,7 +184,7 @@ func backendColumns(f *analysis.Findings) []backendColumn {
 	})
 }
 
-// backendSteps is the table of what each backend did in each step.
+// backendSteps is the table of the work of each backend in each step.
 func backendSteps(f *analysis.Findings) section {
 	columns := backendColumns(f)
 	inTexts := []string{"throughput", "share", "sessions", "waiting", "CPU", "cores", "network"}
@@ -213,8 +215,8 @@ func backendSteps(f *analysis.Findings) section {
 	return s
 }
 
-// backendSection is what each backend did in all steps together, and from where on
-// it was full.
+// backendSection lists the work of each backend in all steps together, and the step from which it
+// was saturated.
 func backendSection(f *analysis.Findings) section {
 	s := section{ID: "backendswhole", Title: "All steps together",
 		table: table{Head: heads("<backend", "throughput", "share", "<full from", "~because")}}
@@ -230,7 +232,7 @@ func backendSection(f *analysis.Findings) section {
 	return s
 }
 
-// imbalanceSection says how even each step was.
+// imbalanceSection lists the imbalance of each step.
 func imbalanceSection(f *analysis.Findings) section {
 	s := section{ID: "imbalances", Title: "How even each step was",
 		Note: "Imbalance is the largest share over the mean, variation the shares' standard deviation over their mean. " +

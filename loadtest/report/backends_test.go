@@ -79,7 +79,8 @@ func TestBackends(t *testing.T) {
 	}
 }
 
-// TestManyBackends: the largest have colors of their own, the others are one.
+// TestManyBackends: the largest backends have colors of their own, the other backends form one
+// layer.
 func TestManyBackends(t *testing.T) {
 	shares := make([]float64, 20)
 	for i := range shares {
@@ -100,7 +101,7 @@ func TestManyBackends(t *testing.T) {
 	}
 }
 
-// TestSessionsOnly: nobody tells of bytes.
+// TestSessionsOnly: no source reports bytes.
 func TestSessionsOnly(t *testing.T) {
 	service := resultstest.Balanced(0.25, 0.75)
 	service.Interval, service.More = nil, nil

@@ -28,7 +28,7 @@ func open(t *testing.T, f *analysis.Findings, s *analysis.Series, width, height 
 	return openFile(t, []byte(page1(t, f, s)), width, height, options...)
 }
 
-// needScript skips t where the pages have no script.
+// needScript skips t if the pages have no script.
 func needScript(t *testing.T) {
 	t.Helper()
 	if built().script == "" {
@@ -46,8 +46,8 @@ func openFile(t *testing.T, page []byte, width, height int, options ...browser.O
 	return browser.Open(t, "file://"+file, width, height, options...)
 }
 
-// drawAll scrolls through the page, opens what is folded, and returns when
-// each plot has become a chart.
+// drawAll scrolls through the page, opens the folded parts, and returns when each plot has become a
+// chart.
 func drawAll(p *browser.Page) {
 	p.Eval(`document.querySelectorAll("details").forEach(d => { d.open = true })`, nil)
 	p.Wait(`(() => { const next = document.querySelector("figure[data-figure]:not(.charted)"); next?.scrollIntoView({block: "center"}); return !next })()`)
@@ -60,7 +60,7 @@ func sound(t *testing.T, p *browser.Page) {
 	}
 }
 
-// number is which chart of the page shows the figure with that id.
+// number returns the index of the chart of the page that shows the figure with that id.
 func number(t *testing.T, f *analysis.Findings, s *analysis.Series, id string) (int, figure.Figure) {
 	t.Helper()
 	i := 0
@@ -80,8 +80,8 @@ func number(t *testing.T, f *analysis.Findings, s *analysis.Series, id string) (
 	return 0, figure.Figure{}
 }
 
-// The curve says at each step what was measured there, to those who point and
-// to those who listen.
+// The curve shows the measurements of each step to users who point at it and to users of screen
+// readers.
 func TestHover(t *testing.T) {
 	f, s := analyzed(t, small())
 	p := open(t, f, s, 1600, 900)
@@ -114,7 +114,7 @@ func TestHover(t *testing.T) {
 	sound(t, p)
 }
 
-// Charts of one axis zoom together: by dragging, by keys; and come back.
+// Charts with the same axis zoom together, by dragging and by keys, and zoom out again.
 func TestZoom(t *testing.T) {
 	f, s := analyzed(t, small())
 	p := open(t, f, s, 1600, 900)
@@ -142,7 +142,7 @@ func TestZoom(t *testing.T) {
 	sound(t, p)
 }
 
-// The numbers of each chart can be read and saved: as many as the run has.
+// The numbers of each chart can be read and saved, without exception.
 func TestData(t *testing.T) {
 	f, s := analyzed(t, small())
 	p := open(t, f, s, 1600, 900)
@@ -160,7 +160,7 @@ func TestData(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		own := 0
 		for _, l := range lines[1:] {
-			if cells := strings.Split(l, ","); cells[1] != "" { // elsewhere only a model is known
+			if cells := strings.Split(l, ","); cells[1] != "" { // other rows contain only a model
 				own++
 			}
 		}
@@ -179,7 +179,7 @@ func TestData(t *testing.T) {
 	sound(t, p)
 }
 
-// Nothing sticks out, from phones to wide screens, light and dark.
+// Nothing extends beyond the page, from phones to wide screens, light and dark.
 func TestWidths(t *testing.T) {
 	f, s := analyzed(t, cluster())
 	for _, widths := range [][]int{{400, 320}, {1600, 820}} { // phones, and windows
@@ -200,7 +200,7 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// A finger that goes up scrolls the page, also on a chart; two that part zoom.
+// A finger that moves up scrolls the page, also on a chart; two fingers that move apart zoom.
 func TestFingers(t *testing.T) {
 	f, s := analyzed(t, small())
 	p := open(t, f, s, 400, 800)
@@ -218,11 +218,11 @@ func TestFingers(t *testing.T) {
 	sound(t, p)
 }
 
-// evil tries everything that a name could do to a page.
+// evil contains all known attacks by a name on a page.
 const evil = `</script><script>window.pwned = 1</script><img src=x onerror="window.pwned = 1"><svg onload='window.pwned = 1'>"'` +
 	"`&amp;${window.pwned = 1}\u2028\u202e\x00"
 
-// Hostile names are text, wherever they come from.
+// Hostile names are displayed as text, regardless of their source.
 func TestHostileNamesInABrowser(t *testing.T) {
 	x := small()
 	x.Clients = []int{1, 8, 64}
@@ -264,7 +264,7 @@ func TestHostileNamesInABrowser(t *testing.T) {
 	sound(t, p)
 }
 
-// Whatever gets into a page, it cannot run, load or send anything.
+// Code that gets into a page cannot run, load or send anything.
 func TestPolicy(t *testing.T) {
 	f, s := analyzed(t, small())
 	p := open(t, f, s, 1600, 900)
@@ -283,8 +283,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// Without scripts, without the bundle and on paper plots are pictures, and all
-// can be read.
+// Without scripts, without the bundle and on paper, plots are pictures and everything is readable.
 func TestStandingStill(t *testing.T) {
 	f, s := analyzed(t, small())
 	const pictures = `[...document.querySelectorAll("figure > svg")].filter(e => e.getBoundingClientRect().height > 50).length === document.querySelectorAll("figure").length &&
@@ -311,13 +310,13 @@ func TestStandingStill(t *testing.T) {
 	sound(t, p)
 }
 
-// The report of an hour of fifty hosts is small and opens at once. The bound
-// in time is for busy machines: it takes a fifth of a second on an idle one.
+// The report of an hour of fifty hosts is small and opens at once. The time limit allows for busy
+// machines: an idle machine needs a fifth of a second.
 func TestReportOfAnHour(t *testing.T) {
 	tier.Slow(t, "an hour of fifty hosts is 580 MB")
 	needScript(t)
 	long := resultstest.Hour()
-	long.Cores = 2 // what the report leaves out takes most of the time
+	long.Cores = 2 // the data that the report leaves out takes most of the time
 	f, s := analyzedLong(t, long)
 	page := []byte(page1(t, f, s))
 	if len(page) > 5e6 {
@@ -354,8 +353,7 @@ func analyzedLong(t *testing.T, l resultstest.Large) (*analysis.Findings, *analy
 	return both(t, dir)
 }
 
-// A name without a space in it breaks where it must: the page stays as wide as
-// the window.
+// A name without a space breaks anywhere: the page stays as wide as the window.
 func TestLongNamesInABrowser(t *testing.T) {
 	needScript(t)
 	long := strings.Repeat("h", 400)

@@ -8,7 +8,7 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// chapters are those of a report in the order in which people ask; a chapter
+// chapters returns the chapters of a report in the order of importance to readers; a chapter
 // without content is left out.
 func chapters(f *analysis.Findings, s *analysis.Series, plots Plots) []chapter {
 	all := kept(transferChapter(f), curveChapter(f, plots), limitChapter(f, plots.Limits), jobChapter(f, s, plots), loadChapter(f, plots),
@@ -25,7 +25,7 @@ func chapters(f *analysis.Findings, s *analysis.Series, plots Plots) []chapter {
 	return all
 }
 
-// curveChapter is what is looked for first: the curve and its table.
+// curveChapter has the results that readers look for first: the curve and its table.
 func curveChapter(f *analysis.Findings, plots Plots) chapter {
 	first := firstPlots(f)
 	c := chapter{ID: "curve", Title: "The curve", Open: true, Charts: drawings(plots.Load[:min(first, len(plots.Load))])}
@@ -40,7 +40,8 @@ func curveChapter(f *analysis.Findings, plots Plots) chapter {
 	return c
 }
 
-// firstPlots is how many plots against load are looked at first: the curve, and that of populations.
+// firstPlots is the number of plots against load at the top: the curve, and the curve of
+// populations.
 func firstPlots(f *analysis.Findings) int {
 	if len(f.Populations) > 0 {
 		return 2
@@ -59,7 +60,7 @@ func loadChapter(f *analysis.Findings, plots Plots) chapter {
 	return c
 }
 
-// latencyChapter has the plots that are seen at once, and the other steps folded.
+// latencyChapter has the plots that are visible at once, and the other steps folded.
 func latencyChapter(plots Plots) chapter {
 	c := chapter{ID: "latencies", Title: "Latencies", Charts: drawings(plots.Distributions)}
 	if n := len(plots.OtherSteps); n > 0 {

@@ -13,8 +13,8 @@ import (
 	"weir/loadtest/analysis/compare"
 )
 
-// Comparison writes what c says: who is compared, the verdicts, and a table
-// for each metric of each pair.
+// Comparison writes the results of c: the compared groups, the verdicts, and a table for each
+// metric of each pair.
 func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 	opts.Verbose = true // its tables need the room
 	p := newPrinter(w, opts)
@@ -64,7 +64,7 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 	return p.w.Flush()
 }
 
-// ownVerdicts are the verdicts that are not beside the pairs.
+// ownVerdicts returns the verdicts that do not belong to a pair.
 func ownVerdicts(c *compare.Comparison) []string {
 	if brevity(c) {
 		return c.Verdicts[:len(c.Verdicts)-len(c.Pairs)]
@@ -72,11 +72,11 @@ func ownVerdicts(c *compare.Comparison) []string {
 	return c.Verdicts
 }
 
-// mostPairs is how many pairs are shown step by step in a text.
+// mostPairs is the largest number of pairs that a text shows step by step.
 const mostPairs = 3
 
-// brevity says that pairs are too many to be shown one by one, or that effects
-// of factors say what they would.
+// brevity reports whether there are too many pairs to show each of them, or the effects of factors
+// replace them.
 func brevity(c *compare.Comparison) bool { return len(c.Pairs) > mostPairs || c.Effects != nil }
 
 func (p printer) how(c *compare.Comparison) {
@@ -85,7 +85,7 @@ func (p printer) how(c *compare.Comparison) {
 	}
 }
 
-// methods are how the pairs were judged, each once.
+// methods returns the methods of judging the pairs, each method once.
 func methods(c *compare.Comparison) []string {
 	var all []string
 	for i := range c.Pairs {
@@ -96,7 +96,7 @@ func methods(c *compare.Comparison) []string {
 	return all
 }
 
-// overview is one line for each of many pairs.
+// overview writes one line for each of many pairs.
 func (p printer) overview(c *compare.Comparison) {
 	m := compare.MetricOf(c.Metrics[0])
 	first := &c.Pairs[0]
@@ -114,7 +114,7 @@ func (p printer) overview(c *compare.Comparison) {
 	p.line("")
 }
 
-// groupText says of how many runs a group is, and what they are worth.
+// groupText returns the number of runs of a group, and their validity.
 func groupText(g *compare.Group) string {
 	count := map[string]int{}
 	for _, r := range g.Runs {
@@ -136,8 +136,8 @@ func groupText(g *compare.Group) string {
 	return text
 }
 
-// shiftSections has a table for each metric of a pair, and a sentence for each that is
-// the same in all runs of both.
+// shiftSections returns a table for each metric of a pair, and a sentence for each metric that is
+// equal in all runs of the two groups.
 func shiftSections(c *compare.Comparison, pair *compare.Pair) (tables []section, same []string) {
 	for _, name := range c.Metrics {
 		m := compare.MetricOf(name)
@@ -155,7 +155,7 @@ func shiftSections(c *compare.Comparison, pair *compare.Pair) (tables []section,
 	return tables, same
 }
 
-// allEqual says whether all runs have the same value of the metric in all steps.
+// allEqual reports whether all runs have the same value of the metric in all steps.
 func allEqual(pair *compare.Pair, m *compare.Metric) (same bool, value string) {
 	for i := range pair.Steps {
 		for _, s := range pair.Steps[i].Metrics {
@@ -204,7 +204,7 @@ func shiftRow(load string, s *compare.Shift, m *compare.Metric, single bool) []s
 	return append([]string{load, m.Format(s.A), m.Format(s.B)}, shiftCells(s.Value, s.Low, s.High, s.Adjusted, s.Result, m)...)
 }
 
-// shiftCells are a shift, its interval, p and what follows from them.
+// shiftCells formats a shift, its interval, p and the result.
 func shiftCells(value float64, low, high, adjusted *float64, result string, m *compare.Metric) []string {
 	return []string{m.Signed(value), span(low, high, m.Signed), orDash(adjusted, compare.PText), result}
 }
@@ -220,7 +220,7 @@ func loadText(s *compare.StepShift) string {
 	return text
 }
 
-// brief is a name that fits the head of a column.
+// brief shortens a name so that it fits into the head of a column.
 func brief(name string) string {
 	const most = 16
 	r := []rune(say.Plain(name))
@@ -230,7 +230,7 @@ func brief(name string) string {
 	return ".." + string(r[len(r)-most+2:])
 }
 
-// mostInteractions is how many are shown; the JSON has all.
+// mostInteractions is the number of interactions that are shown; the JSON contains all of them.
 const mostInteractions = 10
 
 // effectSections are the main effects of a campaign's factors and the interactions,

@@ -11,7 +11,7 @@ import (
 	"weir/loadtest/report/figure/draw"
 )
 
-// ComparisonHTML writes c as one file that needs nothing else: no font, no network.
+// ComparisonHTML writes c as one file that needs no other files, no font and no network.
 func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
 	var names []string
 	runs := 0
@@ -47,8 +47,7 @@ func besideEachOther(c *compare.Comparison) []drawing {
 	return drawings(Overlay(sides))
 }
 
-// conditionChapter shows what else differs between the groups, what was meant
-// to differ first.
+// conditionChapter lists the other differences between the groups, the intended differences first.
 func conditionChapter(c *compare.Comparison) chapter {
 	all := chapter{ID: "conditions", Title: "What else differs"}
 	s := section{Caption: "Keys of the plan and of the machine that are not the same in all groups"}
@@ -56,7 +55,7 @@ func conditionChapter(c *compare.Comparison) chapter {
 		all.Brief, all.Note = "nothing", "Nothing that is known of the scenarios and of the machines differs between the groups."
 		return all
 	}
-	planned := c.Effects != nil // else it is not known what was meant to differ
+	planned := c.Effects != nil // otherwise the intended differences are unknown
 	all.Brief = say.Plural(len(c.Conditions), "key")
 	s.Note = "Keys of plan.json and about.json that are not the same in all groups. All but what was meant to differ may be the cause of " +
 		"what is shown above."
@@ -137,7 +136,7 @@ func resultClass(result string) string {
 	return "skipped"
 }
 
-// pairForest has a row for each step with the metric, and the overall one.
+// pairForest has a row for each step with the metric, and the overall shift.
 func pairForest(pair *compare.Pair, m *compare.Metric) *draw.Forest {
 	desc := fmt.Sprintf("Shift of %s from %s to %s by %s, with 95%% intervals. %s", m.Title, say.Plain(pair.A), say.Plain(pair.B), pair.Load,
 		better(m))
@@ -172,7 +171,7 @@ func better(m *compare.Metric) string {
 	return ""
 }
 
-// effectChapter is what the factors of a campaign do.
+// effectChapter shows the effects of the factors of a campaign.
 func effectChapter(c *compare.Comparison) chapter {
 	if c.Effects == nil {
 		return chapter{}

@@ -11,17 +11,17 @@ import (
 	"weir/loadtest/analysis/compare"
 )
 
-// A chapter of a report answers one question with sentences, plots and sections.
-// Chapters are made once: a page and a text show the same ones.
+// A chapter of a report covers one topic with sentences, plots and sections. Chapters are made
+// once: a page and a text show the same chapters.
 type chapter struct {
 	ID, Title string
-	Brief     string // beside the title on a page: the answer in a few words
-	Lead      string // the answer in sentences
+	Brief     string // beside the title on a page: the result in a few words
+	Lead      string // the result in sentences
 	Points    []string
 	Note      string
 	Charts    []drawing
 	Parts     []section
-	Open      bool // on a page; others are folded
+	Open      bool // on a page; other chapters are folded
 	PageOnly  bool // a text leaves it out
 }
 
@@ -30,12 +30,12 @@ type section struct {
 	ID, Title, Note, Text string
 	Points                []string
 	Charts                []drawing
-	Brief                 string          // beside the title: what it comes to
-	Caption               string          // names the table for those who do not see what is above it
-	Open                  bool            // on a page; others are folded
-	Screen                bool            // not printed on paper: there are too many of them
+	Brief                 string          // beside the title: the result
+	Caption               string          // names the table for readers who cannot see the title above it
+	Open                  bool            // on a page; other sections are folded
+	Screen                bool            // not printed on paper: there are too many such sections
 	PageOnly              bool            // a text leaves it out
-	metric                *compare.Metric // of a comparison: what the table shows
+	metric                *compare.Metric // of a comparison: the metric in the table
 	table
 }
 
@@ -45,8 +45,8 @@ type table struct {
 	Rows []row
 }
 
-// A column is the head of one, and how its cells are aligned: numbers at the
-// right, words at the left.
+// A column is the head of a column, and the alignment of its cells: numbers at the right, words at
+// the left.
 type column struct {
 	Text   string
 	Class  string // of the head: "l" is at the left
@@ -54,7 +54,8 @@ type column struct {
 	detail detail
 }
 
-// A detail says where a column is shown: each place also shows the ones before.
+// A detail is the smallest extent of a text in which a column appears; larger extents show the
+// column as well.
 type detail int
 
 const (
@@ -70,9 +71,9 @@ type row struct {
 
 type cell struct{ Text, Class string }
 
-// heads makes the heads of a table: "<name" is a column of words, "~name" one of
-// sentences, which may be broken into lines; all others are of numbers. "!" before
-// that puts a column into summaries, "." leaves it to pages.
+// heads makes the heads of a table: "<name" is a column of words, "~name" a column of sentences,
+// which may be broken into lines; all others contain numbers. A "!" before that puts a column into
+// summaries, "." leaves it to pages.
 func heads(names ...string) []column {
 	out := make([]column, len(names))
 	for i, name := range names {
@@ -101,7 +102,7 @@ func (c *column) cut(mark byte) bool {
 	return true
 }
 
-// row adds a row whose cells are aligned as the heads are.
+// row adds a row whose cells are aligned like the heads.
 func (t *table) row(best bool, texts ...string) {
 	r := row{Best: best}
 	for i, text := range texts {
@@ -124,7 +125,7 @@ func (s *section) row(best bool, texts ...string) {
 
 // A field is one column of a table of things of one kind.
 type field[T any] struct {
-	head string         // as those of heads
+	head string         // in the format of the names in heads
 	text func(T) string // of a cell
 }
 
@@ -144,7 +145,7 @@ func tabulate[T any](s *section, things []T, best func(T) bool, fields []field[T
 	}
 }
 
-// filled leaves out sections that have nothing to show.
+// filled leaves out sections without content.
 func filled(all ...section) []section {
 	return slices.DeleteFunc(all, func(s section) bool { return len(s.Rows) == 0 && s.Text == "" && len(s.Charts) == 0 })
 }
@@ -154,7 +155,7 @@ func kept(all ...chapter) []chapter {
 	return slices.DeleteFunc(all, func(c chapter) bool { return len(c.Charts)+len(c.Parts) == 0 && c.Lead == "" })
 }
 
-// plain makes texts of others plain text.
+// plain converts texts from outside to plain text.
 func plain(texts []string) []string {
 	all := make([]string, len(texts))
 	for i, text := range texts {

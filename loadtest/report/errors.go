@@ -19,7 +19,7 @@ const (
 	mostErrorText = 500
 )
 
-// meaning says what failures of a class mean, and what to look at.
+// meaning returns the meaning of failures of a class, and possible causes to look at.
 func meaning(class storage.Class) (means, look string) {
 	switch class {
 	case storage.Refused:
@@ -62,8 +62,8 @@ func meaning(class storage.Class) (means, look string) {
 	return "", ""
 }
 
-// errorChapter says what failed: by class and step, with what it means and
-// examples. It is there for every run that did anything.
+// errorChapter describes the failures: by class and step, with their meaning and examples. Every
+// run with at least one step has this chapter.
 func errorChapter(f *analysis.Findings, s *analysis.Series) chapter {
 	if len(f.Curve) == 0 || f.Source == analysis.FromTable {
 		return chapter{}
@@ -137,8 +137,8 @@ func classes(by map[storage.Class]int64) string {
 	return strings.Join(all, ", ")
 }
 
-// exampleSection lists the errors that were kept whole: the first of each class
-// in each step.
+// exampleSection lists the errors whose full text was kept: the first error of each class in each
+// step.
 func exampleSection(f *analysis.Findings, s *analysis.Series) section {
 	t := section{ID: "examples", Title: "Examples", Note: "The first errors of each class in each step, as they were reported.",
 		table: table{Head: heads("<class", "<with", "<time", "<server", "<operation", "~text")}}
@@ -167,7 +167,7 @@ func exampleSection(f *analysis.Findings, s *analysis.Series) section {
 	return t
 }
 
-// cutText keeps the first so many letters.
+// cutText keeps the first so many characters.
 func cutText(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + " ..."

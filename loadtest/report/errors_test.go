@@ -53,7 +53,7 @@ func TestErrorsAreToldWithExamples(t *testing.T) {
 	}
 }
 
-// A run tells how it came about, and how to do it again.
+// A report contains the settings of its run, and the command that repeats it.
 func TestRunIsTold(t *testing.T) {
 	f, series := analyzed(t, small())
 	series.About.Command = []string{"weir", "run", "--set", "files.list=it's mine", ""}

@@ -7,7 +7,7 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// few is a curve of loads whose latency is q, nil where nothing ended well.
+// few is a curve of loads whose latency is q, nil if no operation succeeded.
 func few(q []*analysis.Quantiles, loads ...int) *analysis.Findings {
 	f := &analysis.Findings{Measure: analysis.Throughput, Model: "closed"}
 	for i, n := range loads {
@@ -32,7 +32,7 @@ func TestFewPoints(t *testing.T) {
 	}
 }
 
-// A step in which nothing ended well has no latency, and not one of 0 s.
+// A step without a successful operation has no latency, and not a latency of 0 s.
 func TestNoLatency(t *testing.T) {
 	f := few([]*analysis.Quantiles{nil}, 4)
 	for _, c := range stepSection(f).Rows[0].Cells {
@@ -42,7 +42,7 @@ func TestNoLatency(t *testing.T) {
 	}
 }
 
-// In the open model loads are arrivals, in the cards on top as well.
+// In the open model loads are arrivals, also in the cards at the top.
 func TestCardsOfOpenLoad(t *testing.T) {
 	f := &analysis.Findings{Measure: analysis.Throughput, Model: "open", Knee: &analysis.Knee{Clients: 2000, Step: 2},
 		Optimum: &analysis.Optimum{Step: 1}, Curve: []analysis.Step{{Step: 1, Clients: 2000, Rate: 50}, {Step: 2, Clients: 2000, Rate: 400}}}

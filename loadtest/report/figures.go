@@ -7,22 +7,22 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// Plots are the figures of one run, by what lies on their x axis. Every
-// renderer draws these: the report, the live page, and those for papers.
+// Plots are the figures of one run, grouped by their x axis. Every renderer draws these figures:
+// the report, the live page, and the figures for papers.
 type Plots struct {
-	Jobs          []figure.Figure // what jobs did, each step at its load; none in runs without jobs
+	Jobs          []figure.Figure // figures of jobs, each step at its load; empty in runs without jobs
 	Load          []figure.Figure // each step at its load, the curve first
-	Limits        []figure.Figure // what the steps used, against load
+	Limits        []figure.Figure // use of resources by the steps, against load
 	Time          []figure.Figure // each second of the run
-	Distributions []figure.Figure // how long operations took
-	Papers        []figure.Figure // each step at its load as well: what papers show and the report says in tables
+	Distributions []figure.Figure // durations of operations
+	Papers        []figure.Figure // each step at its load as well: usual in papers; the report has tables instead
 	Backends      []figure.Figure // servers that share the load, stacked and beside each other
 	Servers       []figure.Figure // data servers beside each other
 	Links         []figure.Figure // emulated links, against load and time
-	Parts         []figure.Figure // the four parts of the steps, where workers are jobs of a batch system
+	Parts         []figure.Figure // the four parts of the steps, if workers are jobs of a batch system
 	Hosts         []figure.Figure // the busiest hosts beside each other
 
-	OtherSteps []figure.Figure // how long operations took in the steps that Distributions leaves out
+	OtherSteps []figure.Figure // durations of operations in the steps that Distributions leaves out
 	EachHost   []HostPlots     // every host by itself, the busiest first
 }
 
@@ -33,9 +33,8 @@ type HostPlots struct {
 	Figures    []figure.Figure
 }
 
-// Figures makes the figures of f, and of its seconds where s is not nil. Those
-// that nothing is known for are left out. Each bears the stamp of validity.
-// Neither argument is changed.
+// Figures makes the figures of f, and of its seconds if s is not nil. Figures without known values
+// are left out. Each figure bears the stamp of validity. The arguments are not changed.
 func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	f = inOrder(f)
 	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s),
@@ -59,8 +58,8 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	return p
 }
 
-// All returns the figures in the order in which they are shown, but for Papers, and
-// for OtherSteps and EachHost, which may be hundreds.
+// All returns the figures in the order in which they are shown, without Papers, and without
+// OtherSteps and EachHost, which may contain hundreds of figures.
 func (p Plots) All() []figure.Figure {
 	return slices.Concat(p.Jobs, p.Load, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts)
 }

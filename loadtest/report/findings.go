@@ -54,7 +54,7 @@ func where(f *analysis.Findings, step, n int) string {
 	return clients(f, float64(n))
 }
 
-// steps are those of the curve.
+// steps returns the steps of the curve.
 func steps(f *analysis.Findings) []*analysis.Step {
 	all := make([]*analysis.Step, len(f.Curve))
 	for i := range f.Curve {
@@ -63,7 +63,7 @@ func steps(f *analysis.Findings) []*analysis.Step {
 	return all
 }
 
-// find returns the first step for which is holds, nil if there is none.
+// find returns the first step for which is returns true, nil if there is no such step.
 func find(f *analysis.Findings, is func(*analysis.Step) bool) *analysis.Step {
 	if i := slices.IndexFunc(steps(f), is); i >= 0 {
 		return &f.Curve[i]
@@ -76,7 +76,7 @@ func stepOf(f *analysis.Findings, number int) *analysis.Step {
 	return find(f, func(s *analysis.Step) bool { return s.Step == number })
 }
 
-// bestStep returns the step that the optimum is at.
+// bestStep returns the step of the optimum.
 func bestStep(f *analysis.Findings) *analysis.Step {
 	return find(f, func(s *analysis.Step) bool { return isBest(f, s) })
 }
@@ -85,7 +85,7 @@ func isBest(f *analysis.Findings, s *analysis.Step) bool {
 	return f.Optimum != nil && s.Step == f.Optimum.Step
 }
 
-// reference is the best step, else the last.
+// reference returns the best step, or the last step if the best step is unknown.
 func reference(f *analysis.Findings) *analysis.Step {
 	if n := len(f.Curve); n > 0 {
 		return cmp.Or(bestStep(f), &f.Curve[n-1])
@@ -93,14 +93,14 @@ func reference(f *analysis.Findings) *analysis.Step {
 	return nil
 }
 
-// lightest is the first of the steps with the least load. There is one.
+// lightest returns the first of the steps with the least load. The curve must not be empty.
 func lightest(f *analysis.Findings) *analysis.Step {
 	return slices.MinFunc(steps(f), func(a, b *analysis.Step) int { return cmp.Compare(loadOf(f, a), loadOf(f, b)) })
 }
 
-// inOrder returns f with its steps in the order of their loads if they were held
-// in any other order than up, or up and down again: a search goes to and fro, and
-// neither a table nor a line can be read that does.
+// inOrder returns f with its steps sorted by load if the load changes its direction more than once
+// after a rise: this happens in a search, and a table or a line that moves up and down is
+// unreadable. Otherwise it returns f.
 func inOrder(f *analysis.Findings) *analysis.Findings {
 	turns, down := 0, false
 	for i := 1; i < len(f.Curve); i++ {
@@ -118,8 +118,8 @@ func inOrder(f *analysis.Findings) *analysis.Findings {
 	return &sorted
 }
 
-// things names what is counted a second: files where whole files move, requests
-// of jobs, or jobs where each is a program.
+// things returns the name of the things that are counted per second: files if whole files are
+// moved, requests of jobs, or jobs if each job is a program.
 func things(f *analysis.Findings) string {
 	files := !slices.ContainsFunc(f.Kinds, func(k analysis.Part) bool { return k.Name != "read" && k.Name != "write" })
 	switch {
@@ -133,14 +133,15 @@ func things(f *analysis.Findings) string {
 	return "files/s"
 }
 
-// A yield is what steps are compared by: throughput, or operations where nothing is moved.
+// A yield is the measure by which steps are compared: throughput, or operations if no data is
+// moved.
 type yield struct {
 	name  string                 // in lower case
 	text  func(x float64) string // with its unit
 	scale func(most float64) figure.Scale
 	of    func(*analysis.Step) float64              // of all clients
-	each  func(*analysis.Step) float64              // of one
-	ends  func(*analysis.Step) (low, high *float64) // of the 95% interval of of; nil: not known
+	each  func(*analysis.Step) float64              // of one client
+	ends  func(*analysis.Step) (low, high *float64) // of the 95% interval of of; nil: unknown
 }
 
 // axis is the axis of lines of yields, from zero.
@@ -165,7 +166,7 @@ func yieldOf(f *analysis.Findings) yield {
 	return y
 }
 
-// yieldText writes what steps are compared by, with its unit.
+// yieldText formats the measure by which steps are compared, with its unit.
 func yieldText(f *analysis.Findings, throughput, operations float64) string {
 	if f.Measure == analysis.Rate {
 		return unit.Count(operations) + " " + things(f)
@@ -173,7 +174,7 @@ func yieldText(f *analysis.Findings, throughput, operations float64) string {
 	return unit.Bits(throughput)
 }
 
-// perSecond writes a rate of things whose name is known.
+// perSecond formats a rate whose subject is named elsewhere.
 func perSecond(x float64) string { return unit.Count(x) + "/s" }
 
 // whole writes a count with three digits.
@@ -182,7 +183,7 @@ func whole[N int | int64](n N) string { return unit.Count(float64(n)) }
 // amount writes an amount of data.
 func amount(n int64) string { return unit.Bytes(float64(n)) }
 
-// known is what p points to, if that is known.
+// known returns the value of p, and whether p is not nil.
 func known(p *float64) (x float64, ok bool) {
 	if p == nil {
 		return 0, false
@@ -190,7 +191,7 @@ func known(p *float64) (x float64, ok bool) {
 	return *p, true
 }
 
-// orDash writes what p points to.
+// orDash formats the value of p, or returns a dash if p is nil.
 func orDash(p *float64, text func(float64) string) string {
 	if p == nil {
 		return "-"
@@ -210,8 +211,7 @@ func span(low, high *float64, text func(float64) string) string {
 	return from + " to " + to
 }
 
-// took writes p50, p99, p99.9 and the longest of latencies; of none, that
-// nothing is known.
+// took formats p50, p99, p99.9 and the maximum of latencies; without latencies, it returns dashes.
 func took(q *analysis.Quantiles) [4]string {
 	if q == nil {
 		return [4]string{"-", "-", "-", "-"}
@@ -224,7 +224,8 @@ func counted(n int64, what string) string {
 	return whole(n) + " " + say.Either(int(min(n, 2)), what, what+"s")
 }
 
-// sums returns how many operations of all steps ended, and how many of them failed or had a wrong payload.
+// sums returns the number of operations of all steps that ended, and the number of them that failed
+// or had a wrong payload.
 func sums(f *analysis.Findings) (ended, failed int64) {
 	for _, s := range steps(f) {
 		ended, failed = ended+s.Done+s.Errors, failed+s.Bad()

@@ -10,7 +10,7 @@ import (
 	given "weir/loadtest/analysis/table"
 )
 
-// What a table has no data for it is neither shown nor claimed.
+// The report neither shows nor claims results for which a table has no data.
 func TestFromTable(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

@@ -14,8 +14,8 @@ import (
 	"weir/storage"
 )
 
-// FuzzPage shows findings of any content: texts and pages come out, without
-// numbers that are none.
+// FuzzPage shows findings of any content: texts and pages are produced, without NaN or infinite
+// numbers.
 func FuzzPage(f *testing.F) {
 	whole, err := os.ReadFile(filepath.Join("testdata", "small.json"))
 	require.NoError(f, err)

@@ -12,18 +12,18 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// Bounds of what is plotted of hosts, so that a page of many stays small.
+// Bounds of the plots of hosts, so that a page of many hosts stays small.
 const (
 	mostHosts      = 5      // beside each other in one plot
-	besidePoints   = 300    // of each of their lines
+	besidePoints   = 300    // of each line in such a plot
 	mostHostPlots  = 64     // hosts that have plots of their own
 	hostPoints     = 12_000 // of one line each of all hosts together
-	leastHostPoint = 120    // of each line, however many hosts there are
-	fewHosts       = 10     // of which the page can hold all that is known
+	leastHostPoint = 120    // of each line, for any number of hosts
+	fewHosts       = 10     // number of hosts of which the page can contain all data
 )
 
-// busiest lists the hosts by the CPU that they used, the most first; those that
-// tell nothing of it last, by name.
+// busiest lists the hosts by the CPU that they used, the most used host first; hosts without CPU
+// measurements are last, by name.
 func busiest(s *analysis.Series) []*analysis.HostSeries {
 	var all []*analysis.HostSeries
 	used := map[*analysis.HostSeries]float64{}
@@ -36,7 +36,7 @@ func busiest(s *analysis.Series) []*analysis.HostSeries {
 	return all
 }
 
-// meanUse is the mean over time of what is known, negative if nothing is.
+// meanUse returns the mean over time of the known values, negative if no value is known.
 func meanUse(h *analysis.HostSeries, of func(*analysis.HostPoint) float64) float64 {
 	sum, seconds := 0.0, 0.0
 	for i := range h.Points {
@@ -50,7 +50,7 @@ func meanUse(h *analysis.HostSeries, of func(*analysis.HostPoint) float64) float
 	return sum / seconds
 }
 
-// peak is the highest that is known of a host.
+// peak returns the highest known value of a host.
 func peak(h *analysis.HostSeries, of func(*analysis.HostPoint) float64) float64 {
 	most := 0.0
 	for i := range h.Points {
@@ -59,7 +59,7 @@ func peak(h *analysis.HostSeries, of func(*analysis.HostPoint) float64) float64 
 	return most
 }
 
-// hostLine makes a line of what is known of a host since the start of the run.
+// hostLine makes a line of the known values of a host since the start of the run.
 func hostLine(h *analysis.HostSeries, name string, color int, most int, of func(*analysis.HostPoint) float64) figure.Line {
 	l := figure.Line{Name: name, Color: color % 6}
 	for i := range h.Points {
@@ -71,7 +71,7 @@ func hostLine(h *analysis.HostSeries, name string, color int, most int, of func(
 	return l
 }
 
-// joined makes at most so many points of a line, each the mean of its neighbors.
+// joined reduces a line to at most so many points, each the mean of its neighbors.
 func joined(points []figure.Point, most int) []figure.Point {
 	if len(points) <= most {
 		return points
@@ -87,7 +87,7 @@ func joined(points []figure.Point, most int) []figure.Point {
 	return out
 }
 
-// hostCharts plots the busiest hosts beside each other; nil if there is only one.
+// hostCharts plots the busiest hosts beside each other; it returns nil if there is only one host.
 func hostCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if len(s.Points) == 0 || len(s.Hosts) < 2 {
 		return nil
@@ -108,7 +108,7 @@ func hostCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 // networkNote describes the traffic of hosts.
 const networkNote = "All interfaces, or loopback if that carried more"
 
-// beside plots one figure of the hosts that have the most of it.
+// beside plots one figure of the hosts with its highest values.
 func beside(s *analysis.Series, id, title, name string, axis func([]figure.Line) figure.Axis,
 	of func(*analysis.HostPoint) float64) figure.Figure {
 	c := figure.Figure{ID: id, Title: title}
@@ -137,8 +137,8 @@ func beside(s *analysis.Series, id, title, name string, axis func([]figure.Line)
 	return c
 }
 
-// hostChapter has the busiest hosts beside each other, and each by itself, folded
-// unless there are two.
+// hostChapter shows the busiest hosts beside each other, and each host separately, folded unless
+// there are two hosts.
 func hostChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 	c := chapter{ID: "hosts", Title: "Hosts", Charts: drawings(plots.Hosts), PageOnly: true}
 	for _, h := range plots.EachHost {
@@ -170,7 +170,7 @@ func hostSection(f *analysis.Findings) section {
 	return s
 }
 
-// eachHost plots every host by itself, the busiest first.
+// eachHost plots every host separately, the busiest first.
 func eachHost(f *analysis.Findings, s *analysis.Series) []HostPlots {
 	if len(s.Points) == 0 {
 		return nil
@@ -269,8 +269,8 @@ func hostPlots(h *analysis.HostSeries) []hostPlot {
 	}
 }
 
-// figure draws the plot with at most so many points a line. Parts that are never
-// above zero are left out.
+// figure draws the plot with at most so many points per line. Parts that are never above zero are
+// left out.
 func (p *hostPlot) figure(h *analysis.HostSeries, host string, most int) figure.Figure {
 	c := figure.Figure{ID: host + p.id, Title: p.title + " of " + say.Plain(h.Host), Desc: p.desc}
 	for i, part := range p.parts {

@@ -11,9 +11,8 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// HTML writes f, and s where it is not nil, as one file that needs nothing
-// else: no other file, no network. Plots are there as pictures, and where weir
-// was built with the pages' scripts as charts.
+// HTML writes f, and s if it is not nil, as one file that needs no other file and no network. The
+// plots are pictures, and charts if weir was built with the scripts of the pages.
 func HTML(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 	return writePage(w, runPage(f, s))
 }
@@ -28,7 +27,7 @@ func runPage(f *analysis.Findings, s *analysis.Series) page {
 		p.Chapters[i].Points = facts
 	}
 	p.About = say.Plain(fmt.Sprintf("%s · %s · run %s", f.Target, f.Start.UTC().Format("2006-01-02 15:04 MST"), f.Run))
-	if f.Source == analysis.FromTable { // its time is not known
+	if f.Source == analysis.FromTable { // the time of a table is unknown
 		p.About = "from a table of measurements"
 	}
 	if f.Work != "" {
@@ -46,7 +45,7 @@ func runPage(f *analysis.Findings, s *analysis.Series) page {
 	return p
 }
 
-// cards are the figures that people ask for first.
+// cards are the figures that readers look for first.
 func cards(f *analysis.Findings) []card {
 	var all []card
 	if best := bestStep(f); best != nil {
@@ -75,7 +74,7 @@ func cards(f *analysis.Findings) []card {
 	return all
 }
 
-// loadCard says at which load the curve is highest, and where it bends.
+// loadCard shows the load at which the curve is highest, and the load of the knee.
 func loadCard(f *analysis.Findings, best *analysis.Step) card {
 	c := card{Name: "Load", Value: at(f, best)}
 	if len(f.Optimum.Equals) > 1 {
@@ -90,7 +89,7 @@ func loadCard(f *analysis.Findings, best *analysis.Step) card {
 	return c
 }
 
-// checkNames says how many checks passed, and which did not.
+// checkNames returns the number of checks that passed, and the names of the others.
 func checkNames(f *analysis.Findings) string {
 	by := map[string][]string{}
 	for _, c := range f.Validity.Checks {

@@ -10,7 +10,7 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// jobCharts plots what jobs did against how many there were; none in runs
+// jobCharts plots the figures of jobs against the number of jobs; it returns nothing for runs
 // without jobs. The first two are the figures of the RHUL report of 2009.
 func jobCharts(f *analysis.Findings) []figure.Figure {
 	if !f.OfJobs() {
@@ -23,8 +23,8 @@ func jobCharts(f *analysis.Findings) []figure.Figure {
 	return those(of("cluster"), of("cpuefficiency"), wallChart(f), siteChart(f), lostChart(f), of("events"), usedChart(f), scratchChart(f))
 }
 
-// jobQuantities are what jobs did, in the order in which the RHUL report of 2009
-// compares files that are read directly with files that are staged; none in runs
+// jobQuantities returns the quantities of jobs, in the order in which the RHUL report of 2009
+// compares files that are read directly with files that are staged; it returns nothing for runs
 // without jobs.
 func jobQuantities(f *analysis.Findings) []quantity {
 	if !f.OfJobs() {
@@ -80,8 +80,8 @@ func lostChart(f *analysis.Findings) *figure.Figure {
 	return against(f, "lostjobs", "Jobs that did not complete against load", "lost jobs", percentAxis("% of jobs", 0), lines...)
 }
 
-// usedChart shows what was moved beside what of it jobs worked on; nil where
-// that is the same.
+// usedChart shows the amount of data that was moved beside the amount that jobs used; it returns
+// nil if the two amounts are equal.
 func usedChart(f *analysis.Findings) *figure.Figure {
 	const same = 0.01
 	each := func(n func(*analysis.Step) int64) func(*analysis.Step) (float64, bool) {
@@ -115,7 +115,7 @@ func scratchChart(f *analysis.Findings) *figure.Figure {
 		}, unit.Percent))
 }
 
-// jobTimeCharts plots what jobs did against time; none in runs without jobs.
+// jobTimeCharts plots the figures of jobs against time; it returns nothing for runs without jobs.
 func jobTimeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if !f.OfJobs() {
 		return nil
@@ -137,8 +137,8 @@ func jobTimeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	return []figure.Figure{running, events, ended}
 }
 
-// jobHistograms are how long jobs took: in the best step and the last one, or
-// in all others.
+// jobHistograms returns histograms of the duration of jobs: in the best step and the last step if
+// shown is true, else in all other steps.
 func jobHistograms(f *analysis.Findings, s *analysis.Series, shown bool) []figure.Figure {
 	var all []figure.Figure
 	for _, d := range chosenDistributions(f, s.JobTimes, shown) {
@@ -147,16 +147,17 @@ func jobHistograms(f *analysis.Findings, s *analysis.Series, shown bool) []figur
 	return all
 }
 
-// paperCharts are those that papers show and the report says otherwise.
+// paperCharts returns the charts that are usual in papers and that the report shows in another
+// form.
 func paperCharts(f *analysis.Findings) []figure.Figure {
 	if f.OfJobs() {
-		return nil // they are among those of jobs
+		return nil // they are among the charts of jobs
 	}
 	return those(wallChart(f), cpuEfficiencyChart(f))
 }
 
-// wallClock is how long a job took on average, or a task, or an operation where
-// neither is known.
+// wallClock returns the mean duration of a job, or of a task, or of an operation if the other two
+// are unknown.
 func wallClock(s *analysis.Step) (float64, bool) {
 	if t, _, ok := s.MeanJob(); ok || s.Jobs != nil {
 		return t, ok
@@ -170,7 +171,7 @@ func wallClock(s *analysis.Step) (float64, bool) {
 	return s.Latency.Mean, true
 }
 
-// wallAxis is linear: a time that grows with the load is a straight line on it.
+// wallAxis is linear: a duration that grows with the load is a straight line on it.
 func wallAxis(lines []figure.Line) figure.Axis { return scaled(lines, figure.Seconds) }
 
 func wallChart(f *analysis.Findings) *figure.Figure {
@@ -201,8 +202,8 @@ func wallChart(f *analysis.Findings) *figure.Figure {
 // estimatedTime describes the mean wall clock time of jobs.
 const estimatedTime = "Of completed jobs; without any, estimated from their events"
 
-// cpuEfficiency is the CPU time of jobs as a share of their wall clock time; of
-// external client programs, that of each while it was there.
+// cpuEfficiency returns the CPU time of jobs as a share of their wall clock time; for external
+// client programs, the CPU time of each program as a share of its run time.
 func cpuEfficiency(s *analysis.Step) (float64, bool) {
 	if s.CPUEfficiency != nil {
 		return *s.CPUEfficiency, true
@@ -225,8 +226,7 @@ func cpuEfficiencyChart(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// outcomeSection tells the outcome of the jobs of each group; without rows where
-// no group has any.
+// outcomeSection lists the outcomes of the jobs of each group; it has no rows if no group has jobs.
 func outcomeSection(c *compare.Comparison) section {
 	t := section{ID: "outcomes", Title: "What became of the jobs", Caption: "Jobs of all steps and runs of each group, by how they ended",
 		Note:  "Of all steps and runs of a group: jobs that ended while load was held. Lost are those that crashed or failed.",

@@ -10,7 +10,7 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// jobChapter is what a run of jobs is about; empty in others.
+// jobChapter describes a run of jobs; it is empty for other runs.
 func jobChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 	if !f.OfJobs() {
 		return chapter{}
@@ -28,7 +28,7 @@ func jobChapter(f *analysis.Findings, s *analysis.Series, plots Plots) chapter {
 	return c
 }
 
-// scratches returns where the workers' jobs put their copies, each place once.
+// scratches returns the scratch disks of the workers' jobs, each disk once.
 func scratches(f *analysis.Findings) (all []*measure.Scratch) {
 	for i := range f.Workers {
 		at := f.Workers[i].Scratch
@@ -41,7 +41,7 @@ func scratches(f *analysis.Findings) (all []*measure.Scratch) {
 	return all
 }
 
-// outputSection shows what jobs wrote. It has no rows where they wrote nothing.
+// outputSection shows the files that jobs wrote. It has no rows if jobs wrote no files.
 func outputSection(f *analysis.Findings) section {
 	s := section{ID: "outputtable", Title: "Output of jobs, step by step", PageOnly: true,
 		Note: "Files that jobs wrote to the target, with scratch disk where they are staged. Writes are operations of their own; they are part " +
@@ -56,7 +56,8 @@ func outputSection(f *analysis.Findings) section {
 	return s
 }
 
-// scratchSection shows the scratch disk of each machine. It has no rows where copies lie on no disk that was monitored.
+// scratchSection shows the scratch disk of each machine. It has no rows if no copy is on a disk
+// that was monitored.
 func scratchSection(f *analysis.Findings) section {
 	s := section{ID: "scratchtable", Title: "Scratch disks, step by step", PageOnly: true,
 		Note: "Disks that jobs copy files to, on each machine with jobs. Busy is the share of the time in which the disk had a request in " +
@@ -72,7 +73,7 @@ func scratchSection(f *analysis.Findings) section {
 	return s
 }
 
-// jobCards are the figures that people ask for first of a run of jobs.
+// jobCards are the figures of a run of jobs that readers look for first.
 func jobCards(f *analysis.Findings, best *analysis.Step) []card {
 	var all []card
 	top := best
@@ -172,7 +173,7 @@ func jobTook(q *analysis.Quantiles, text func(float64) string) [3]string {
 	return [3]string{text(q.P50), text(q.P90), text(q.Max)}
 }
 
-// jobTime is the mean wall clock time, with a ~ where it is an estimate.
+// jobTime formats the mean wall clock time, with a ~ if it is an estimate.
 func jobTime(s *analysis.JobFigures, text func(float64) string) string {
 	t, estimated, ok := s.MeanJob()
 	if !ok {
@@ -196,8 +197,8 @@ func lostText(n int64, s *analysis.JobFigures) string {
 	return fmt.Sprintf("%s (%s)", whole(n), unit.Percent(float64(n)/float64(s.Jobs.Ended())))
 }
 
-// machineCPU is how busy the machines of one side were, all programs together;
-// "-" where none was watched.
+// machineCPU formats the CPU use of the machines of one side, over all programs; "-" if no machine
+// was monitored.
 func machineCPU(s *analysis.Step, role string) string {
 	busy, cores := 0.0, 0.0
 	for i := range s.Hosts {

@@ -31,7 +31,7 @@ func farm(t *testing.T, change func(*resultstest.Service)) (*analysis.Findings, 
 	return f, series, run
 }
 
-// crashing has a tenth of the jobs crash from 40 on, and few fail.
+// crashing makes a tenth of the jobs crash from 40 jobs on, and a few fail.
 func crashing(s *resultstest.Service) {
 	s.Duration, s.Jobs.Failed = 30, 0.02
 	s.Jobs.Crashed = func(n int) float64 { return map[bool]float64{true: 0.1}[n >= 40] }
@@ -88,8 +88,8 @@ func TestJobPageAndText(t *testing.T) {
 	}
 }
 
-// Files that are staged beside files that are read directly: the figures of the
-// report of 2009 come first, and a table tells who lost how many jobs.
+// Files that are staged beside files that are read directly: the figures of the report of 2009 come
+// first, and a table lists the number of lost jobs of each group.
 func TestStagedBesideDirect(t *testing.T) {
 	direct, _, a := farm(t, nil)
 	staged, _, b := farm(t, func(s *resultstest.Service) {

@@ -10,8 +10,8 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// heatChart shows when operations ended and how long they took; nil if none
-// ended well.
+// heatChart shows the end times and the durations of operations; it returns nil if no operation
+// succeeded.
 func heatChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 	h := s.Heat
 	if h == nil || len(s.Points) == 0 {
@@ -28,8 +28,8 @@ func heatChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 // leastTail is the smallest share that a plot of the tail shows: p99.99.
 const leastTail = 1e-4
 
-// tailChart shows which share of operations took longer than so long, step by
-// step; nil if none ended well.
+// tailChart shows the share of operations that took longer than a given duration, step by step; it
+// returns nil if no operation succeeded.
 func tailChart(f *analysis.Findings, s *analysis.Series) *figure.Figure {
 	c := &figure.Figure{ID: "tail", Title: "Tail of the latency"}
 	least, most := math.Inf(1), 0.0
@@ -56,10 +56,10 @@ type tailOf struct {
 	of   *analysis.Distribution
 }
 
-// mostTails is how many steps a plot of tails shows: the palette has as many colors.
+// mostTails is the largest number of steps in a plot of tails: the palette has as many colors.
 const mostTails = 6
 
-// tailed picks steps evenly over the curve, the first and the last among them.
+// tailed selects steps evenly over the curve, including the first and the last.
 func tailed(f *analysis.Findings, s *analysis.Series) []tailOf {
 	var all []tailOf
 	for i := range s.Latencies {
@@ -76,8 +76,8 @@ func tailed(f *analysis.Findings, s *analysis.Series) []tailOf {
 	return all
 }
 
-// tailPoints are the ends of bins with the share that took longer; those that
-// could not be distinguished from the one before are left out.
+// tailPoints returns the ends of bins with the share of operations that took longer. It leaves out
+// points that cannot be distinguished from the previous point.
 func tailPoints(d *analysis.Distribution) []figure.Point {
 	total := int64(0)
 	for _, b := range d.Bins {
@@ -102,11 +102,11 @@ func tailPoints(d *analysis.Distribution) []figure.Point {
 	return points
 }
 
-// mostColumns is how many columns a histogram has.
+// mostColumns is the number of columns of a histogram.
 const mostColumns = 48
 
-// distributionCharts plots how long operations took: against time, the tail,
-// and the histograms of the best step and of the last one.
+// distributionCharts plots the durations of operations: against time, the tail, and the histograms
+// of the best step and of the last step.
 func distributionCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	if s == nil {
 		return nil
@@ -114,8 +114,8 @@ func distributionCharts(f *analysis.Findings, s *analysis.Series) []figure.Figur
 	return slices.Concat(jobHistograms(f, s, true), those(heatChart(f, s), tailChart(f, s)), histograms(f, s, true))
 }
 
-// histograms are those of the best step and of the last one, or those of all
-// others.
+// histograms returns the histograms of the best step and of the last step if shown is true, else
+// the histograms of all other steps.
 func histograms(f *analysis.Findings, s *analysis.Series, shown bool) []figure.Figure {
 	var all []figure.Figure
 	for _, d := range chosenDistributions(f, s.Latencies, shown) {
@@ -124,8 +124,8 @@ func histograms(f *analysis.Findings, s *analysis.Series, shown bool) []figure.F
 	return all
 }
 
-// chosenDistributions are those of the best step and of the last one, or those
-// of all others.
+// chosenDistributions returns the distributions of the best step and of the last step if shown is
+// true, else the distributions of all other steps.
 func chosenDistributions(f *analysis.Findings, from []analysis.Distribution, shown bool) []tailOf {
 	best := bestStep(f)
 	var all []tailOf
@@ -139,7 +139,8 @@ func chosenDistributions(f *analysis.Findings, from []analysis.Distribution, sho
 	return all
 }
 
-// distributionChart shows how many of what took how long.
+// distributionChart shows a histogram of durations; what is the name of the timed things, in the
+// singular.
 func distributionChart(d *analysis.Distribution, id, title, what string) figure.Figure {
 	c := figure.Figure{ID: id, Title: title}
 	q := &d.Quantiles
@@ -156,7 +157,7 @@ func distributionChart(d *analysis.Distribution, id, title, what string) figure.
 	return c
 }
 
-// transfer names what is timed.
+// transfer returns the name of the timed things.
 func transfer(f *analysis.Findings) string {
 	switch things(f) {
 	case "files/s":
@@ -167,8 +168,8 @@ func transfer(f *analysis.Findings) string {
 	return "Operation"
 }
 
-// distributionAxis is linear from zero, unless the longest took so much longer
-// than most that these would not be seen.
+// distributionAxis returns a linear axis from zero, unless the longest duration is so far above the
+// others that these would be invisible.
 func distributionAxis(d *analysis.Distribution) figure.Axis {
 	const far = 8
 	q := &d.Quantiles
@@ -176,15 +177,14 @@ func distributionAxis(d *analysis.Distribution) figure.Axis {
 	least, most := d.Bins[0].From, d.Bins[len(d.Bins)-1].To
 	if least > 0 && q.P50 > 0 && most > far*q.P50 {
 		a := figure.LogAxis("time", by, least, most)
-		a.Duration = true // from microseconds to seconds there is no unit that suits all
+		a.Duration = true // no single unit suits the range from microseconds to seconds
 		return a
 	}
 	return figure.LinearAxis("time ("+by.Unit+")", by, most)
 }
 
-// columns spreads the bins over columns of equal width on the axis. A bin that
-// lies in several columns is divided among them, or they would beat against
-// the bins' own widths.
+// columns distributes the bins over columns of equal width on the axis. A bin that overlaps several
+// columns is divided among them; otherwise the widths of bins and columns would interfere.
 func columns(d *analysis.Distribution, x *figure.Axis) []figure.Column {
 	edges := make([]float64, mostColumns+1)
 	for i := range edges {

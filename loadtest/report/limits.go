@@ -11,7 +11,7 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// How much of what was used is shown.
+// Bounds of the amount of resources that is shown.
 const (
 	mostResources = 40 // rows
 	mostEvidence  = 10 // sentences
@@ -28,10 +28,10 @@ type usedRow struct {
 	name  string
 	most  float64
 	full  bool
-	steps []*analysis.ResourceUsage // as the curve's; nil: not seen
+	steps []*analysis.ResourceUsage // in the order of the curve; nil: not observed
 }
 
-// used lists the resources, what is saturated first, then the most used.
+// used lists the resources: saturated resources first, then the most used.
 func used(f *analysis.Findings) []*usedRow {
 	rows := map[[2]string]*usedRow{}
 	var all []*usedRow
@@ -60,7 +60,7 @@ func used(f *analysis.Findings) []*usedRow {
 	return all
 }
 
-// resourceName is what a reader calls a resource.
+// resourceName returns the name of a resource for readers.
 func resourceName(resource string) string {
 	name := map[string]string{analysis.ResourceCPU: "CPU", analysis.ResourceIOWait: "I/O wait", analysis.LimitNone: "nothing yet",
 		analysis.LimitUnknown: "unknown"}[resource]
@@ -81,7 +81,7 @@ func usedCell(u *analysis.ResourceUsage) string {
 	return text
 }
 
-// limitChapter says what limits the curve; its evidence is folded.
+// limitChapter describes the bottleneck of the curve; its evidence is folded.
 func limitChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	if len(f.Bottleneck) == 0 {
 		return chapter{}
@@ -97,7 +97,8 @@ func limitChapter(f *analysis.Findings, plots []figure.Figure) chapter {
 	return c
 }
 
-// evidence is that of what limits the curve, and the first of what does so next.
+// evidence returns the evidence for the first bottleneck, and the first piece of evidence for each
+// further bottleneck.
 func evidence(f *analysis.Findings) []string {
 	var all []string
 	for i, b := range f.Bottleneck {
@@ -110,7 +111,7 @@ func evidence(f *analysis.Findings) []string {
 	return all
 }
 
-// limitSection is the table of what was used, step by step.
+// limitSection is the table of the resources used, step by step.
 func limitSection(f *analysis.Findings) section {
 	s := section{ID: "used", Title: "How much of each resource was used", Note: limitNote, table: table{Head: heads("<" + f.Load())}}
 	inTexts := chosenSteps(f, mostTextSteps)
@@ -140,8 +141,8 @@ func limitSection(f *analysis.Findings) section {
 	return s
 }
 
-// chosenSteps returns at most so many places in the curve, evenly over it, with the
-// first saturated one and the last among them.
+// chosenSteps returns at most so many positions in the curve, evenly distributed, which include the
+// first saturated step and the last step.
 func chosenSteps(f *analysis.Findings, most int) []int {
 	n := len(f.Curve)
 	var all []int
@@ -156,7 +157,7 @@ func chosenSteps(f *analysis.Findings, most int) []int {
 	if full < 0 || slices.Contains(all, full) {
 		return all
 	}
-	for k := len(all) - 2; k >= 0; k-- { // instead of the one before it
+	for k := len(all) - 2; k >= 0; k-- { // instead of the position before it
 		if all[k] < full {
 			all[k] = full
 			break
@@ -165,7 +166,7 @@ func chosenSteps(f *analysis.Findings, most int) []int {
 	return all
 }
 
-// limitCard names the bottleneck among the figures that people ask for first.
+// limitCard names the bottleneck among the figures that readers look for first.
 func limitCard(f *analysis.Findings) []card {
 	if len(f.Bottleneck) == 0 {
 		return nil
@@ -181,8 +182,8 @@ func limitCard(f *analysis.Findings) []card {
 	return []card{{"Limited by", resourceName(b.Resource), note}}
 }
 
-// leading keeps of each resource the host of each side that used most of it: ten
-// interfaces that are equally busy would hide all else.
+// leading keeps only the most used host of each side for each resource: ten equally busy interfaces
+// would hide all other resources.
 func leading(all []*usedRow) []*usedRow {
 	seen := map[[2]string]bool{}
 	return slices.DeleteFunc(all, func(r *usedRow) bool {
@@ -200,7 +201,7 @@ func leading(all []*usedRow) []*usedRow {
 	})
 }
 
-// resourceChart shows the use of what is used most; nil if nothing is known.
+// resourceChart shows the use of the most used resources; it returns nil if no use is known.
 func resourceChart(f *analysis.Findings) *figure.Figure {
 	c := &figure.Figure{ID: "resources", Title: "The most used resources against load", X: stepAxis(f)}
 	for _, r := range leading(used(f)) {

@@ -11,7 +11,7 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// limited is a curve of n steps that a CPU limits from the one at place full on.
+// limited is a curve of n steps that a CPU limits from the step at position full on.
 func limited(n, full int) *analysis.Findings {
 	f := &analysis.Findings{Measure: analysis.Throughput, Model: "closed"}
 	f.Validity.Status = analysis.Valid
@@ -32,7 +32,7 @@ func limited(n, full int) *analysis.Findings {
 	return f
 }
 
-// The first saturated step and the last are always among those that are shown.
+// The first saturated step and the last step are always shown.
 func TestLimitsOfManySteps(t *testing.T) {
 	for _, full := range []int{0, 7, 12, 18, 19} {
 		f := limited(20, full)

@@ -11,8 +11,8 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// linkChapter reports on emulated links: what they are like, how much of them was
-// used, and what emulation does not show; empty where there are none.
+// linkChapter reports on emulated links: their properties, their use, and the limitations of the
+// emulation; it is empty if there are no links.
 func linkChapter(f *analysis.Findings, s *analysis.Series, plots []figure.Figure) chapter {
 	if s == nil || s.Plan == nil || len(s.Plan.Links) == 0 {
 		return chapter{}
@@ -33,7 +33,7 @@ func linkChapter(f *analysis.Findings, s *analysis.Series, plots []figure.Figure
 	return c
 }
 
-// linkPlanSection is what the links are like.
+// linkPlanSection lists the properties of the links.
 func linkPlanSection(s *analysis.Series) section {
 	t := section{ID: "linkplan", Title: "Properties of the links", table: table{Head: heads("<link", "~properties", "share of the clients")}}
 	sum := 0.0
@@ -50,7 +50,7 @@ func linkPlanSection(s *analysis.Series) section {
 	return t
 }
 
-// linkSection is what each link carried, step by step.
+// linkSection lists the traffic of each link, step by step.
 func linkSection(f *analysis.Findings) section {
 	s := section{ID: "linktable", Title: "Links, step by step",
 		Note: "Headers of IP are included. Busy is the share of the time in which the wire was sending; packets are dropped where they find " +
@@ -74,7 +74,8 @@ func linkSection(f *analysis.Findings) section {
 	return s
 }
 
-// mostLinks is how many links one plot shows, both ways of each.
+// mostLinks is the largest number of links on one plot, which shows the two directions of each
+// link.
 const mostLinks = 6
 
 // linkCharts plots the use of links against load, and against time.
@@ -120,7 +121,7 @@ func linkLoadChart(f *analysis.Findings) *figure.Figure {
 	return &c
 }
 
-// linkTimeCharts are what links carried and what they dropped.
+// linkTimeCharts plots the traffic of links and their dropped packets.
 func linkTimeCharts(s *analysis.Series) []figure.Figure {
 	carried := figure.Figure{ID: "linktime", Title: "Traffic of links against time"}
 	n := 0

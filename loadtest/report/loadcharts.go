@@ -19,7 +19,7 @@ func curveCharts(f *analysis.Findings) []figure.Figure {
 	}
 	g := f.Counting()
 	if len(g.Curve) == 0 {
-		g = f // what was measured is shown, without a model
+		g = f // the measurements are shown, without a model
 	}
 	curve := yieldChart(g)
 	if len(g.Curve) < len(f.Curve) {
@@ -48,7 +48,7 @@ func those(figures ...*figure.Figure) []figure.Figure {
 	return all
 }
 
-// stepAxis is the axis of all plots against load.
+// stepAxis returns the axis of all plots against load.
 func stepAxis(f *analysis.Findings) figure.Axis {
 	label := "virtual clients"
 	switch {
@@ -66,8 +66,8 @@ func stepAxis(f *analysis.Findings) figure.Axis {
 	return figure.LoadAxis(label, f.Load(), places)
 }
 
-// series makes a line of what of returns for each step; steps for which it
-// is not known are left out. text writes a value.
+// series makes a line of the values that of returns for each step; steps with an unknown value are
+// left out. text formats a value.
 func series(f *analysis.Findings, name string, color int, of func(*analysis.Step) (float64, bool), text func(float64) string) figure.Line {
 	l := figure.Line{Name: name, Color: color, Dots: true}
 	for _, s := range steps(f) {
@@ -78,7 +78,7 @@ func series(f *analysis.Findings, name string, color int, of func(*analysis.Step
 	return l
 }
 
-// against is a figure of lines against load; nil if no line is above zero.
+// against returns a figure of lines against load; it returns nil if no line is above zero.
 func against(f *analysis.Findings, id, title, name string, axis func([]figure.Line) figure.Axis, lines ...figure.Line) *figure.Figure {
 	lines = slices.DeleteFunc(lines, func(l figure.Line) bool { return len(l.Points) == 0 })
 	if highest(lines) <= 0 {
@@ -103,7 +103,7 @@ func highest(lines []figure.Line) float64 {
 	return most
 }
 
-// lowest returns the smallest positive value in lines, 0 if there is none.
+// lowest returns the smallest positive value in lines, 0 if no value is positive.
 func lowest(lines []figure.Line) float64 {
 	least := math.Inf(1)
 	for _, l := range lines {
@@ -133,7 +133,7 @@ func yieldChart(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// addExcluded adds the steps that do not count as points apart.
+// addExcluded adds the steps that do not count as separate points.
 func addExcluded(c *figure.Figure, f *analysis.Findings) {
 	y := yieldOf(f)
 	l := series(f, "does not count", 5, func(s *analysis.Step) (float64, bool) { return y.of(s), s.Excluded != "" }, y.text)
@@ -141,12 +141,12 @@ func addExcluded(c *figure.Figure, f *analysis.Findings) {
 	c.Lines, c.X = append(c.Lines, l), stepAxis(f)
 }
 
-// worthDrawing is the Akaike weight from which on the polynomial is drawn as well.
+// worthDrawing is the smallest Akaike weight for which the polynomial is drawn as well.
 const worthDrawing = 0.01
 
-// fitLines are the model that describes the curve best, and the polynomial of
-// the fourth order where that is another one and describes it as well. No band goes
-// above top.
+// fitLines returns the lines of the model that describes the curve best, and of the polynomial of
+// the fourth order if that is another model and describes the curve as well. No band extends above
+// top.
 func fitLines(f *analysis.Findings, top float64) []figure.Line {
 	var all []figure.Line
 	for _, m := range models(f) {
@@ -166,7 +166,7 @@ func fitLines(f *analysis.Findings, top float64) []figure.Line {
 	return all
 }
 
-// A loadMark is a load of the curve with all names that it has.
+// A loadMark is a load of the curve with all its names.
 type loadMark struct {
 	names     []string
 	load      string // with its unit
@@ -183,8 +183,8 @@ func drawn(marks []loadMark) []figure.Mark {
 	return all
 }
 
-// curveMarks marks the knee, the optimum with the loads that cannot be distinguished from
-// it, and the load with most power.
+// curveMarks returns marks of the knee, of the optimum with the loads that cannot be distinguished
+// from it, and of the load with the highest power.
 func curveMarks(f *analysis.Findings) []loadMark {
 	var all []loadMark
 	add := func(name string, step, n int) {
@@ -215,8 +215,8 @@ func curveMarks(f *analysis.Findings) []loadMark {
 	return all
 }
 
-// polynomialMark marks the maximum of the polynomial of the fourth order, which
-// older reports name as the optimum, where it is drawn beside a better model.
+// polynomialMark marks the maximum of the polynomial of the fourth order, which older reports call
+// the optimum, if it is drawn beside a better model.
 func polynomialMark(f *analysis.Findings) []loadMark {
 	if f.Fits == nil || f.Open() {
 		return nil
@@ -238,8 +238,8 @@ func perClientChart(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// efficiency is what each client gets as a share of that at the smallest load;
-// not known in the open model, where clients do not wait for a share.
+// efficiency returns the throughput of each client as a share of its throughput at the smallest
+// load. It is unknown in the open model, because clients do not wait for a share.
 func efficiency(f *analysis.Findings, s *analysis.Step) (float64, bool) {
 	of := yieldOf(f).each
 	if least := of(lightest(f)); !f.Open() && least > 0 {
@@ -272,7 +272,7 @@ func cpuChart(f *analysis.Findings) *figure.Figure {
 	return against(f, "cpu", "CPU against load", "CPU", percentAxis("% of the machine's cores", 1), lines...)
 }
 
-// serverWait returns the largest I/O wait of the hosts that serve.
+// serverWait returns the largest I/O wait of the server hosts.
 func serverWait(s *analysis.Step) (float64, bool) {
 	most, ok := 0.0, false
 	for _, h := range s.Hosts {
@@ -298,7 +298,7 @@ func redirectChart(f *analysis.Findings) *figure.Figure {
 		func(s *analysis.Step) *analysis.Quantiles { return s.Redirect })
 }
 
-// quantileLine is a line of one quantile of a duration.
+// quantileLine returns a line of one quantile of a duration.
 func quantileLine(f *analysis.Findings, name string, color int, of func(*analysis.Step) *analysis.Quantiles) figure.Line {
 	return series(f, name, color, func(s *analysis.Step) (float64, bool) {
 		q := of(s)
@@ -327,7 +327,7 @@ func durationAxis(lines []figure.Line) figure.Axis {
 	least, most := lowest(lines), highest(lines)
 	by := figure.Seconds(most)
 	if least*by.Factor < 0.005 {
-		by = figure.Seconds(math.Sqrt(least * most)) // the unit of what lies in the middle
+		by = figure.Seconds(math.Sqrt(least * most)) // the unit of the geometric mean
 	}
 	if least > 0 && most/least > 8 {
 		return figure.LogAxis(by.Unit, by, least, most)

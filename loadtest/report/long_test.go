@@ -14,8 +14,8 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// The page of a long run of many hosts stays small, and says what it leaves
-// out. The same run is made each time.
+// The page of a long run of many hosts stays small, and lists the parts that it leaves out. The
+// same run is made each time.
 func TestPageOfALongRun(t *testing.T) {
 	tier.Slow(t, "analyzes minutes of 50 hosts")
 	long := resultstest.Hour()

@@ -9,8 +9,8 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// Notes stand apart from checks that warn, on a terminal and in the page; a check
-// of which all is said by its note is not listed twice.
+// Notes are separate from checks that warn, on a terminal and in the page; a check that its note
+// covers completely is not listed twice.
 func TestNotesStandApart(t *testing.T) {
 	f := &analysis.Findings{Name: "a run", Validity: analysis.Validity{Status: analysis.Suspect, Checks: []analysis.Check{
 		{Name: "errors", Status: analysis.Warn, Detail: "3 of 100 operations failed", Effect: "the effect"},

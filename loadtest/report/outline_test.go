@@ -10,8 +10,8 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// Who listens to a page can go from heading to heading, from table to table and
-// from plot to plot: none is skipped, and each is named.
+// A user of a screen reader can go from heading to heading, from table to table and from plot to
+// plot: none of them is skipped, and each has a name.
 func TestOutline(t *testing.T) {
 	pages := map[string]string{}
 	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "cluster": cluster(), "hostile": hostile()} {

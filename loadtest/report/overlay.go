@@ -12,22 +12,20 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// A Side is one of several groups of runs that are shown on one plot. Every
-// run has a curve.
+// A Side is one of several groups of runs that are shown on one plot. Every run has a curve.
 type Side struct {
 	Name string
 	Runs []*analysis.Findings
 }
 
-// mostSides is how many lines can be distinguished on one plot.
+// mostSides is the number of lines that can be distinguished on one plot.
 const mostSides = 12
 
-// Overlay makes figures with a line for each side: what it gives, what each
-// client gets, how long that takes, and how efficient both are; of jobs first
-// what they did. Points of
-// several runs are means over them, with intervals over them where there are
-// three runs at least. Of sides with other kinds of load than the first one's
-// nothing is drawn, and figures that nothing is known for are left out.
+// Overlay makes figures with a line for each side: its throughput, the throughput of each client,
+// the duration of operations, and the CPU efficiency; for jobs, their own figures come first.
+// Points of several runs are means over them, with intervals if there are at least three runs.
+// Sides whose kind of load differs from the kind of the first side are not drawn, and figures
+// without known values are left out.
 func Overlay(sides []Side) []figure.Figure {
 	sides = slices.DeleteFunc(slices.Clone(sides), func(s Side) bool { return len(s.Runs) == 0 })
 	if len(sides) == 0 {
@@ -66,16 +64,16 @@ func leastValid(sides []Side) string {
 	return order[worst]
 }
 
-// A quantity is something that each step has, which is plotted against load.
+// A quantity is a figure of each step that is plotted against load.
 type quantity struct {
 	id, title, name, desc string // the title is without "against load"
 	of                    func(f *analysis.Findings, s *analysis.Step) (float64, bool)
-	own                   func(s *analysis.Step) (low, high *float64) // of a single run; nil: not known
+	own                   func(s *analysis.Step) (low, high *float64) // of a single run; nil: unknown
 	axis                  func(lines []figure.Line) figure.Axis
 	show                  func(float64) string
 }
 
-// quantities are what sides are compared by.
+// quantities returns the quantities by which sides are compared.
 func quantities(f *analysis.Findings) []quantity {
 	type step = *analysis.Step
 	latency := func(of func(*analysis.Quantiles) float64) func(*analysis.Findings, step) (float64, bool) {
@@ -104,8 +102,8 @@ func quantities(f *analysis.Findings) []quantity {
 	})
 }
 
-// timeQuantities are how long things took, and how much of that they computed, in
-// runs without jobs; those of jobs are among jobQuantities.
+// timeQuantities returns the duration of tasks, and the share of it that is computing, in runs
+// without jobs; the durations of jobs are among jobQuantities.
 func timeQuantities(f *analysis.Findings) []quantity {
 	if f.OfJobs() {
 		return nil
@@ -121,8 +119,8 @@ func timeQuantities(f *analysis.Findings) []quantity {
 	}
 }
 
-// yieldQuantities are throughput, or operations where nothing is moved, of all
-// clients and of each.
+// yieldQuantities returns throughput, or operations if no data is moved, of all clients together
+// and of each client.
 func yieldQuantities(f *analysis.Findings) []quantity {
 	y := yieldOf(f)
 	show := unit.Bits
@@ -137,8 +135,8 @@ func yieldQuantities(f *analysis.Findings) []quantity {
 	}
 }
 
-// against draws the quantity of one run, with the intervals of means; nil if it
-// has none of it.
+// against draws the quantity of one run, with the intervals of means; it returns nil if the run has
+// no values of it.
 func (q *quantity) against(f *analysis.Findings) *figure.Figure {
 	l := series(f, "measured", 0, func(s *analysis.Step) (float64, bool) { return q.of(f, s) }, q.show)
 	i := 0
@@ -155,7 +153,7 @@ func (q *quantity) against(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// chart draws the quantity of all sides; nil if none has any of it.
+// chart draws the quantity of all sides; it returns nil if no side has values of it.
 func (q *quantity) chart(first *analysis.Findings, sides []Side) *figure.Figure {
 	c := figure.Figure{ID: q.id, Title: q.title, Desc: q.desc}
 	var loads []float64
@@ -179,13 +177,13 @@ func (q *quantity) chart(first *analysis.Findings, sides []Side) *figure.Figure 
 	return &c
 }
 
-// line has a point for each load: the mean over the side's runs.
+// line returns a line with a point for each load: the mean over the side's runs.
 func (q *quantity) line(side Side, color int) figure.Line {
 	l := figure.Line{Name: side.Name, Color: color % 6, Dots: true}
 	values := map[float64][]float64{} // of runs, by load
 	only := map[float64]*analysis.Step{}
 	for _, f := range side.Runs {
-		of := map[float64][]float64{} // of steps: one load may be held twice
+		of := map[float64][]float64{} // of steps: a load may occur twice
 		for i := range f.Curve {
 			s := &f.Curve[i]
 			if y, ok := q.of(f, s); ok {

@@ -31,7 +31,7 @@ var styleText string
 // as SVG.
 func Style() string { return styleText }
 
-// A page is what the template shows: the verdicts, tiles, and chapters.
+// A page is the data for the template: the verdicts, tiles, and chapters.
 type page struct {
 	Title, Status string
 	Validity      string // beside the status
@@ -45,26 +45,26 @@ type page struct {
 	Footer        string
 }
 
-// A card is a tile: what it shows, the value, and a note.
+// A card is a tile: the name of a figure, its value, and a note.
 type card struct{ Name, Value, Note string }
 
-// newPage returns a page about what has that name.
+// newPage returns a page about the run or comparison with that name.
 func newPage(name, status, validity string) page {
 	return page{Title: "weir: " + say.Plain(name), Status: status, Validity: validity}
 }
 
-// A drawing is a plot on a page: drawn as a picture, and given as data to the
-// page's script, which puts a chart in its place.
+// A drawing is a plot on a page: drawn as a picture, and also embedded as data for the page's
+// script, which replaces the picture with a chart.
 type drawing struct {
 	Title, Desc string         // Desc may be empty
-	Data        *figure.Figure // nil: a forest, which stays as it is
+	Data        *figure.Figure // nil: a forest, which stays a picture
 	Forest      *draw.Forest
 	Bare        bool // without the names of its lines
-	Under       bool // its title is one of a part of a chapter
+	Under       bool // its title is a title within a chapter
 }
 
-// drawings puts figures on a page. The page shows the status of the run once; only
-// figures of an invalid run carry it as well.
+// drawings prepares figures for a page. The page shows the status of the run once; only figures of
+// an invalid run show it as well.
 func drawings(figures []figure.Figure) []drawing {
 	all := make([]drawing, len(figures))
 	for i := range figures {
@@ -113,15 +113,15 @@ func writePageWith(w io.Writer, p page, b bundle) error {
 	return nil
 }
 
-// mostEmbedded is how many points of a line a page holds for its script: each
-// second of two hours. Longer lines keep the lowest and the highest of each stretch.
+// mostEmbedded is the number of points of a line that a page contains for its script: one for each
+// second of two hours. Of each stretch of a longer line, the lowest and the highest point are kept.
 const mostEmbedded = 7200
 
-// A bundle is the script of a page and its styles; both are empty where weir
-// was built without them.
+// A bundle is the script of a page and its styles; the two texts are empty if weir was built
+// without them.
 type bundle struct{ script, style string }
 
-// built returns the bundle that this weir was built with.
+// built returns the bundle that is part of this build of weir.
 func built() bundle {
 	script, there := web.Bundle("report.js")
 	style, styled := web.Bundle("report.css")
@@ -131,7 +131,7 @@ func built() bundle {
 	return bundle{script, style}
 }
 
-// policy is what a page may do: run the one script and use the one style sheet
+// policy returns the permissions of a page: it may run the one script and use the one style sheet
 // that it was made with, and nothing else; no network, no forms, no frames.
 func policy(script, style string) string {
 	sum := func(text string) string {
@@ -147,8 +147,8 @@ func policy(script, style string) string {
 // numbersNote names the command that writes the numbers of plots.
 const numbersNote = " <code>weir report RUN --figures DIR</code> writes the numbers of plots as CSV."
 
-// script is what stands at the end of a page with figures: their data and what
-// draws them, or why they stay as they are.
+// script returns the end of a page with figures: their data and the script that draws them, or the
+// reason why they remain pictures.
 func script(b bundle, figures []*figure.Figure) (template.HTML, error) {
 	if len(figures) == 0 {
 		return "", nil
@@ -164,15 +164,15 @@ func script(b bundle, figures []*figure.Figure) (template.HTML, error) {
 		numbersNote + `</p></noscript>` + data + "<script>" + b.script + "</script>"), err // our own file
 }
 
-// embed writes figures for the page's script: JSON, packed by gzip, in letters
-// that mean nothing to HTML. The script unpacks it when the page is open.
+// embed encodes figures for the page's script: JSON, compressed by gzip, in characters without a
+// meaning in HTML. The script decompresses the data when the page is open.
 func embed(figures []*figure.Figure) (string, error) {
 	b, err := json.Marshal(pack(figures))
 	if err != nil {
 		return "", fmt.Errorf("report: figures: %w", err)
 	}
 	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, 4) // 9 saves a fortieth of the page, and takes longer
+	z, err := gzip.NewWriterLevel(&packed, 4) // 9 saves a fortieth of the page but takes longer
 	if err == nil {
 		_, err = z.Write(b)
 	}
@@ -185,14 +185,14 @@ func embed(figures []*figure.Figure) (string, error) {
 	return `<script type="application/octet-stream" id="figures">` + base64.StdEncoding.EncodeToString(packed.Bytes()) + "</script>", nil
 }
 
-// A packed is the figures of a page. Lines share their columns of x, of which
-// many are the same.
+// A packed contains the figures of a page. Lines share their columns of x, since many of these are
+// equal.
 type packed struct {
 	X       []figure.Numbers  `json:"x"`
-	Figures []json.RawMessage `json:"figures"` // null: one with an axis that has no end
+	Figures []json.RawMessage `json:"figures"` // null: a figure with an axis that has no end
 }
 
-// A packedFigure is a figure whose lines name their column of x.
+// A packedFigure is a figure whose lines refer to their column of x.
 type packedFigure struct {
 	figure.Figure
 	Lines []figure.Columns `json:"lines,omitempty"`
@@ -225,7 +225,7 @@ func pack(figures []*figure.Figure) packed {
 	return p
 }
 
-// printableFigure makes the names in a figure what they are on the page.
+// printableFigure returns the figure with its names in the form that the page shows.
 func printableFigure(f figure.Figure) figure.Figure {
 	f.Title, f.Desc, f.Stamp = say.Plain(f.Title), say.Plain(f.Desc), say.Plain(f.Stamp)
 	f.X.Label, f.Y.Label = say.Plain(f.X.Label), say.Plain(f.Y.Label)

@@ -11,9 +11,8 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// partCharts plot the four parts of all steps against the clients that were
-// active in them, where workers are jobs of a batch system: clients come as
-// slots get free, are all there, and leave.
+// partCharts plots the four parts of all steps against their active clients, if workers are jobs of
+// a batch system: clients come as slots get free, are all there, and leave.
 func partCharts(f *analysis.Findings) []figure.Figure {
 	if f.Parts == nil {
 		return nil
@@ -72,8 +71,8 @@ func partChart(f *analysis.Findings, id, title string, of func(*analysis.Subinte
 const subintervalNote = "Four equal parts, from the first second of a step to its last; then what it gave while all its " +
 	"clients were active, in the steady part of its measurement time, and in all, with the seconds in which clients came and left."
 
-// subintervalSection shows each step in four equal parts, and besides what it
-// gave while all its clients were there, in its steady part, and in all.
+// subintervalSection shows each step in four equal parts, and also its results while all its
+// clients were present, in its steady part, and in the whole step.
 func subintervalSection(f *analysis.Findings) section {
 	s := section{Title: "Parts of the steps", Note: subintervalNote, PageOnly: f.Source != analysis.FromTable,
 		table: table{Head: heads("step", "<part", "seconds", "clients", "throughput", "each client", "operations/s")}}

@@ -16,7 +16,8 @@ func populationOf(f *analysis.Findings, p *analysis.PopulationCurve) *analysis.F
 	return &g
 }
 
-// populationSection is what each population got, in the steps that which accepts.
+// populationSection is the table of the results of each population, in the steps for which which
+// returns true.
 func populationSection(f *analysis.Findings, which func(*analysis.Step) bool) section {
 	s := section{ID: "populations", Title: "Populations", Note: "Populations of clients worked at the same time; " +
 		"intervals are of the mean, 95%.",
@@ -45,7 +46,7 @@ func populationSection(f *analysis.Findings, which func(*analysis.Step) bool) se
 	return s
 }
 
-// populationPoints are what the clients of each population did.
+// populationPoints describes the work of the clients of each population.
 func populationPoints(f *analysis.Findings) []string {
 	var all []string
 	for i := range f.Populations {
@@ -54,7 +55,8 @@ func populationPoints(f *analysis.Findings) []string {
 	return all
 }
 
-// populationChart has a line for each population against the load of all; nil if there are none.
+// populationChart has a line for each population against the total load; it returns nil if there
+// are no populations.
 func populationChart(f *analysis.Findings) *figure.Figure {
 	if len(f.Populations) == 0 {
 		return nil
@@ -77,7 +79,7 @@ func populationChart(f *analysis.Findings) *figure.Figure {
 			return orZero(x, y.of), x != nil
 		}, y.text)
 		if len(l.Points) == len(p.Curve) && p.Measure == g.Measure {
-			points := l.Points // one for each step that both curves have
+			points := l.Points // one for each step of the two curves
 			for _, s := range steps(f) {
 				if x := mine[s.Step]; x != nil {
 					points[0].Low, points[0].High = y.ends(x)
@@ -94,7 +96,7 @@ func populationChart(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// orZero is what of gives of s, 0 if there is none.
+// orZero returns the value of of for s, 0 if s is nil.
 func orZero(s *analysis.Step, of func(*analysis.Step) float64) float64 {
 	if s == nil {
 		return 0

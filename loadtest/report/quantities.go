@@ -6,8 +6,7 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// scaled is an axis from zero to the most of lines, labeled with the unit that
-// suits it.
+// scaled returns an axis from zero to the highest value of lines, labeled with a suitable unit.
 func scaled(lines []figure.Line, by func(most float64) figure.Scale) figure.Axis {
 	return scaledTo(highest(lines), by)
 }
@@ -22,10 +21,10 @@ func decimal(what string) func(most float64) figure.Scale {
 	return func(most float64) figure.Scale { return figure.Decimal(most, what) }
 }
 
-// bitsAxis is of bytes per second.
+// bitsAxis returns an axis for bytes per second.
 func bitsAxis(lines []figure.Line) figure.Axis { return scaled(lines, figure.Bits) }
 
-// percentAxis shows shares up to the most of lines, and up to least in any case.
+// percentAxis returns an axis of shares up to the highest value of lines, and at least up to least.
 func percentAxis(label string, least float64) func(lines []figure.Line) figure.Axis {
 	return func(lines []figure.Line) figure.Axis {
 		return figure.LinearAxis(label, figure.Percent(), max(least, highest(lines)))

@@ -10,8 +10,8 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// Repeated writes what repetitions show together: the verdict, and a table for
-// each metric with its interval from run to run.
+// Repeated writes the combined results of repetitions: the verdict, and a table for each metric
+// with its interval from run to run.
 func Repeated(w io.Writer, r *compare.Repeated, opts Options) error {
 	opts.Verbose = true // its tables need the room
 	p := newPrinter(w, opts)
@@ -26,8 +26,8 @@ func Repeated(w io.Writer, r *compare.Repeated, opts Options) error {
 	return p.w.Flush()
 }
 
-// repeatedSections returns one table for each metric of steps, and one of those
-// that are a number of each run.
+// repeatedSections returns one table for each metric of steps, and one table of the metrics that
+// have a single value for each run.
 func repeatedSections(r *compare.Repeated) []section {
 	empty := func(title, first string) section {
 		return section{Title: title, Open: true, table: table{Head: heads(first, "mean", "95% interval", "scatter", "within", "<runs")}}
@@ -72,9 +72,9 @@ func stepName(s *compare.RepeatedStep) string {
 
 type runLink struct{ Link, Text, Status string }
 
-// RepeatedHTML writes r as one file that needs nothing else, with a link to
-// each run's report. title names the campaign; link returns where the report
-// of a run directory is, seen from the file.
+// RepeatedHTML writes r as one file that needs no other files, with a link to each run's report.
+// title names the campaign; link returns the path of the report of a run directory, relative to the
+// file.
 func RepeatedHTML(w io.Writer, r *compare.Repeated, title string, link func(dir string) string) error {
 	p := newPage(title, r.Status, fmt.Sprintf("the least valid of %s", say.Plural(len(r.Runs), "run")))
 	p.Verdicts, p.Warnings = plain([]string{r.Verdict}), plain(r.Warnings)
@@ -89,8 +89,8 @@ func RepeatedHTML(w io.Writer, r *compare.Repeated, title string, link func(dir 
 	return writePage(w, p)
 }
 
-// repeatedFigures plots the first metric against load: the mean with its
-// interval, and each run by itself.
+// repeatedFigures plots the first metric against load: the mean with its interval, and each run
+// separately.
 func repeatedFigures(r *compare.Repeated) []drawing {
 	if len(r.Metrics) == 0 || len(r.Steps) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func repeatedFigures(r *compare.Repeated) []drawing {
 	}
 	c := figure.Figure{ID: "repeated", Title: say.Capital(m.Title) + " against load", Stamp: r.Status}
 	mean := figure.Line{Name: "mean", Dots: true}
-	var each []figure.Line // one for each point, since runs are not joined
+	var each []figure.Line // one line for each point, since runs are not joined
 	var places []float64
 	for i := range r.Steps {
 		s := &r.Steps[i]
@@ -129,7 +129,7 @@ func repeatedFigures(r *compare.Repeated) []drawing {
 	return []drawing{{Title: c.Title, Desc: c.Desc, Data: &c, Bare: true}}
 }
 
-// axisOf is the axis of a metric's values.
+// axisOf returns the axis of a metric's values.
 func axisOf(m *compare.Metric, most float64) figure.Axis {
 	switch m.Name {
 	case "throughput":

@@ -56,7 +56,7 @@ func both(t testing.TB, dir string) (*analysis.Findings, *analysis.Series) {
 	return f, series
 }
 
-// hostile names everything after an attack.
+// hostile gives attacks as names to all things.
 func hostile() resultstest.Service {
 	const name = `<script>alert(1)</script>"'&\x1b[31m` + "\x1b[2J\u202e"
 	s := resultstest.Typical()
@@ -83,8 +83,8 @@ func small() resultstest.Service {
 	return s
 }
 
-// cluster is a redirector with two data servers that lets clients wait, at
-// times fails itself, and whose operations have a tail.
+// cluster is a redirector with two data servers. It makes clients wait, sometimes fails itself, and
+// its operations have a tail.
 func cluster() resultstest.Service {
 	s := resultstest.Typical()
 	s.Clients, s.Duration = []int{4, 32, 256}, 6
@@ -117,8 +117,8 @@ func cluster() resultstest.Service {
 	return s
 }
 
-// body returns a page without its own script and data, which are to be the
-// last things on it, the very ones that weir was built with, and letters only.
+// body returns a page without its own script and data. These must be at the end of the page, equal
+// to the script that weir was built with, and contain only letters and digits.
 func body(t *testing.T, page string) string {
 	t.Helper()
 	b := built()
@@ -137,8 +137,8 @@ func body(t *testing.T, page string) string {
 	return before
 }
 
-// still writes the page of a weir that was built without the pages' scripts,
-// and leaves out the style sheet, which has a file of its own.
+// still writes the page in the form of a weir that was built without the scripts of the pages, and
+// leaves out the style sheet, which has a file of its own.
 func still(w io.Writer, f *analysis.Findings, s *analysis.Series) error {
 	var page bytes.Buffer
 	if err := writePageWith(&page, runPage(f, s), bundle{}); err != nil {
@@ -185,9 +185,9 @@ func TestTextStaysInItsColumns(t *testing.T) {
 		}
 		b.Reset()
 		require.NoError(t, Text(&b, f, Options{Width: 70, Verbose: true}))
-		row := regexp.MustCompile(`\S {2,}\S+ {2,}\S`) // a table is as wide as it is
+		row := regexp.MustCompile(`\S {2,}\S+ {2,}\S`) // a table keeps its width
 		for _, line := range strings.Split(b.String(), "\n") {
-			if i == 0 && !row.MatchString(line) && utf8.RuneCountInString(line) > 70 { // the other one's names are longer
+			if i == 0 && !row.MatchString(line) && utf8.RuneCountInString(line) > 70 { // the names of the other run are longer
 				t.Errorf("line of %d columns: %s", utf8.RuneCountInString(line), line)
 			}
 		}
@@ -206,7 +206,7 @@ func TestSummaryIsShort(t *testing.T) {
 		var b bytes.Buffer
 		require.NoError(t, Text(&b, f, opts))
 		text := regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(b.String(), "")
-		if n := strings.Count(text, "\n"); len(f.Curve) != 9 || n > 22 { // where the report is follows
+		if n := strings.Count(text, "\n"); len(f.Curve) != 9 || n > 22 { // the path of the report follows
 			t.Errorf("%d lines of %d steps:\n%s", n, len(f.Curve), text)
 		}
 		for line := range strings.Lines(text) {
@@ -260,7 +260,7 @@ func TestHTMLStandsAlone(t *testing.T) {
 	}
 }
 
-// checkSVG asks whether every plot is well-formed, titled and described.
+// checkSVG checks that every plot is well-formed, titled and described.
 func checkSVG(t *testing.T, text string) {
 	t.Helper()
 	ids := map[string]bool{}

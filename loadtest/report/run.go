@@ -15,14 +15,14 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// Bounds of how much a page shows.
+// Bounds of the amount of text on a page.
 const (
 	mostRows   = 400
 	mostEvents = 100
 	mostText   = 64 << 10 // bytes of a plan or an environment
 )
 
-// runChapter tells how the run came about, so that it can be repeated.
+// runChapter describes the settings of the run, so that it can be repeated.
 func runChapter(f *analysis.Findings, s *analysis.Series) chapter {
 	c := chapter{ID: "run", Title: "The run", PageOnly: true}
 	if s != nil {
@@ -32,7 +32,7 @@ func runChapter(f *analysis.Findings, s *analysis.Series) chapter {
 	return c
 }
 
-// commandSection is how the run was called.
+// commandSection shows the command line of the run.
 func commandSection(s *analysis.Series) section {
 	if len(s.About.Command) == 0 {
 		return section{}
@@ -45,7 +45,7 @@ func commandSection(s *analysis.Series) section {
 		Note: "The same command repeats the run; the seed in the plan fixes all random choices. Passwords in addresses are removed."}
 }
 
-// quote makes one word for a shell.
+// quote returns a word as one word of a shell.
 func quote(word string) string {
 	safe := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@,+%", r)
@@ -60,7 +60,7 @@ func thresholdWord(x analysis.Judgment) string {
 	return map[bool]string{true: "met", false: "not met"}[x.Met]
 }
 
-// thresholdSection is what was asked for, and whether it was met.
+// thresholdSection lists the thresholds and their results.
 func thresholdSection(f *analysis.Findings) section {
 	t := section{ID: "thresholds", Title: "Thresholds", table: table{Head: heads("<", "<threshold", "~detail")}}
 	for _, x := range f.Thresholds {
@@ -70,7 +70,7 @@ func thresholdSection(f *analysis.Findings) section {
 	return t
 }
 
-// checkChapter has the checks, and what could not be checked.
+// checkChapter lists the checks, and the checks that were impossible.
 func checkChapter(f *analysis.Findings) chapter {
 	s := section{Caption: "Checks", table: table{Head: heads("<status", "<check", "~detail")}}
 	for i := range f.Validity.Checks {
@@ -109,8 +109,8 @@ func eventSection(series *analysis.Series) section {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
-// surroundings are what is shown of a machine, in the order in which it is
-// shown; other keys are left to the text.
+// surroundings are the properties of a machine that are shown, in their order; other keys appear
+// only in the text.
 type surroundings struct {
 	Host       string   `json:"hostname"`
 	System     string   `json:"operating_system"`
@@ -134,11 +134,11 @@ type surroundings struct {
 	FilesHard  uint64   `json:"open_files_hard"`
 }
 
-// environmentSection tells on what machine the clients ran, in words.
+// environmentSection describes the machine of the clients in words.
 func environmentSection(s *analysis.Series) section {
 	about := &s.About
 	t := section{ID: "environment", Title: "Where the clients ran", Open: true, table: table{Head: heads("<", "~")}}
-	// add leaves out parts that are empty, and what has none.
+	// add skips empty parts, and rows without parts.
 	add := func(known bool, name string, parts ...string) {
 		parts = slices.DeleteFunc(parts, func(w string) bool { return w == "" })
 		if known && len(parts) > 0 {
@@ -155,7 +155,7 @@ func environmentSection(s *analysis.Series) section {
 	var e surroundings
 	var odd *json.UnmarshalTypeError // one value of another kind, the rest is there
 	if err := json.Unmarshal(about.Environment, &e); err != nil && !errors.As(err, &odd) {
-		return t // the text has what there is
+		return t // the text contains the available data
 	}
 	cores := format(e.Cores > 0, "%s", say.Plural(e.Cores, "core")) +
 		format(e.Cores > 0 && e.Used > 0 && e.Used != e.Cores, ", %d of them used", e.Used) +
@@ -173,7 +173,7 @@ func environmentSection(s *analysis.Series) section {
 	return t
 }
 
-// programSection lists the versions of the servers that were seen.
+// programSection lists the versions that the servers reported.
 func programSection(s *analysis.Series) section {
 	t := section{ID: "programs", Title: "Servers that reported their version",
 		table: table{Head: heads("<server", "<kind", "<program", "<version")}}
@@ -183,7 +183,7 @@ func programSection(s *analysis.Series) section {
 	return t
 }
 
-// planSection is what was asked for, with nothing left to decide.
+// planSection shows the plan, in which nothing is left to decide.
 func planSection(s *analysis.Series) section {
 	t := textSection("Plan", s.Plan)
 	b, err := json.Marshal(s.Plan)
@@ -207,7 +207,7 @@ func textSection(title string, v any) section {
 	return section{Title: title, Text: printable(string(b))}
 }
 
-// printable is the beginning of a text, with its line breaks.
+// printable returns the beginning of a text, with its line breaks.
 func printable(s string) string {
 	if len(s) > mostText {
 		s = s[:mostText] + "\n... (cut off here; the run directory has all of it)"

@@ -12,11 +12,11 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// mostServerLines is how many data servers one plot shows.
+// mostServerLines is the largest number of data servers on one plot.
 const mostServerLines = 5
 
-// serverCharts plots the data servers beside each other: against load by what
-// the measurement time of each step gave, and against time if s is not nil.
+// serverCharts plots the data servers beside each other: against load, with the values of the
+// measurement time of each step, and against time if s is not nil.
 func serverCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	all := those(shareChart(f), serverRateChart(f), serverErrorChart(f))
 	if s == nil || len(s.Servers) < 2 || len(s.Points) == 0 {
@@ -25,8 +25,8 @@ func serverCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	return append(all, overTime(f, s, []figure.Figure{serverTime(f, s), serverErrorTime(s)})...)
 }
 
-// shareChart shows which share of each step the data servers had; nil if there
-// is only one.
+// shareChart shows the shares of the data servers in each step; it returns nil if there is only one
+// server.
 func shareChart(f *analysis.Findings) *figure.Figure {
 	lines, picked := serverLines(f, func(x *analysis.Share) float64 { return shareOf(f, x) }, unit.Percent)
 	if len(lines) == 0 {
@@ -45,8 +45,8 @@ func shareChart(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// serverRateChart shows how many operations the data servers ended where bytes
-// are what they are compared by; nil if there is only one.
+// serverRateChart shows the number of operations that the data servers completed, if servers are
+// compared by bytes; it returns nil if there is only one server.
 func serverRateChart(f *analysis.Findings) *figure.Figure {
 	if f.Measure == analysis.Rate {
 		return nil
@@ -60,8 +60,8 @@ func serverRateChart(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// serverLines are one for each of a few data servers; of many the largest, the
-// middle and the smallest of each step, as picked describes. A single one has no line.
+// serverLines returns a line for each of a few data servers; of many servers, the largest, the
+// middle and the smallest of each step, as picked describes. A single server has no line.
 func serverLines(f *analysis.Findings, of func(*analysis.Share) float64, text func(float64) string) (lines []figure.Line, picked string) {
 	var names []string
 	most := 0
@@ -110,7 +110,7 @@ func serverLines(f *analysis.Findings, of func(*analysis.Share) float64, text fu
 	return lines, fmt.Sprintf("Largest, median and smallest of up to %d data servers", most)
 }
 
-// serverErrorChart shows what each data server failed with; nil if none did.
+// serverErrorChart shows the errors of each data server; it returns nil if there are no errors.
 func serverErrorChart(f *analysis.Findings) *figure.Figure {
 	sums := map[string]int64{}
 	for _, s := range steps(f) {
@@ -165,8 +165,8 @@ func ranked(s *analysis.Series, of func(*analysis.ServerPoint) float64) []*analy
 	return all
 }
 
-// serverTime shows what each of a few data servers gave; of many the one that
-// gave most, the one in the middle and the one that gave least.
+// serverTime shows the throughput of each of a few data servers; of many servers, it shows the
+// quartiles by total: the highest, the lowest and three between.
 func serverTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	c := figure.Figure{ID: "servertime", Title: "Data servers against time"}
 	of := func(p *analysis.ServerPoint) float64 { return p.Throughput }
@@ -189,7 +189,7 @@ func serverTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	return c
 }
 
-// serverErrorTime shows when which data server failed.
+// serverErrorTime shows the times of the failures of each data server.
 func serverErrorTime(s *analysis.Series) figure.Figure {
 	c := figure.Figure{ID: "servererrortime", Title: "Failed operations of each data server against time"}
 	all := ranked(s, func(p *analysis.ServerPoint) float64 { return p.Errors })

@@ -15,8 +15,8 @@ const whereNote = "Each from the start of the operation: to the end of the login
 	"to the first byte, to the end. A slow redirector shows in redirect, a slow data server in what comes after it. Waits are those that " +
 	"the service requested, failed operations included; reopened are files whose data server was lost."
 
-// whereSection is the table of where the time goes; without rows where the
-// service neither sends clients to other servers nor makes them wait.
+// whereSection is the table of the parts of the latency. It has no rows if the service neither
+// redirects clients to other servers nor makes them wait.
 func whereSection(f *analysis.Findings) section {
 	s := section{ID: "where", Title: "Where the time goes", Note: whereNote,
 		table: table{Head: heads(f.Load(), "login p50", ".p99", "redirect p50", "p99", "first byte p50", "p99", "whole p50", "p99", "waits",
@@ -36,8 +36,8 @@ func whereSection(f *analysis.Findings) section {
 	return s
 }
 
-// waitCells are the number of waits that the service requested, the mean wait, its share of the latency, and the
-// pauses after Retry-After with their share of the clients' time.
+// waitCells returns the number of waits that the service requested, the mean wait, its share of the
+// latency, and the pauses after Retry-After with their share of the clients' time.
 func waitCells(s *analysis.Step) []string {
 	cells := []string{whole(s.Waits), "-", "-", "-", "-"}
 	if s.Waits > 0 {
@@ -55,8 +55,8 @@ func waitCells(s *analysis.Step) []string {
 const connectionsNote = "Connect and first byte count from the start of the operation, the TLS handshake from the transport connection. " +
 	"Connect and handshake are of new sessions only; a kept session has neither."
 
-// connectionsSection is the table of what new sessions cost; without rows where no TLS handshake was measured and few
-// operations began a session.
+// connectionsSection is the table of the costs of new sessions. It has no rows if no TLS handshake
+// was measured and few operations began a session.
 func connectionsSection(f *analysis.Findings) section {
 	s := section{ID: "connections", Title: "Connections", Note: connectionsNote,
 		table: table{Head: heads(f.Load(), "sessions/s", "connect p50", ".p99", "TLS handshake p50", ".mean", "p99", "first byte p50",
@@ -79,8 +79,8 @@ func connectionsSection(f *analysis.Findings) section {
 
 func serverName(name string) string { return cmp.Or(name, "(the target itself)") }
 
-// serverChapter tells how the data servers shared the load; of backends that are
-// known better, the chapter on backends does.
+// serverChapter describes the distribution of the load over the data servers. If more is known
+// about backends, the chapter on backends describes them instead.
 func serverChapter(f *analysis.Findings, series *analysis.Series, plots []figure.Figure) chapter {
 	c := chapter{ID: "servers", Title: "Data servers", Charts: drawings(plots)}
 	s := reference(f)
@@ -98,7 +98,8 @@ func serverChapter(f *analysis.Findings, series *analysis.Series, plots []figure
 	return c
 }
 
-// pauseSection lists the longest pause of each data server: three or more intervals without throughput between two with throughput.
+// pauseSection lists the longest pause of each data server: three or more intervals without
+// throughput between two intervals with throughput.
 func pauseSection(f *analysis.Findings, series *analysis.Series) section {
 	s := section{ID: "pauses", Title: "Pauses of data servers", Note: "Times since the start of the run; the longest pause of each server.",
 		table: table{Head: heads("<server", "from", "to")}}
@@ -124,7 +125,7 @@ func pauseSection(f *analysis.Findings, series *analysis.Series) section {
 	return s
 }
 
-// serverSteps is the table of what each data server did in each step.
+// serverSteps is the table of the work of each data server in each step.
 func serverSteps(f *analysis.Findings) section {
 	s := section{ID: "shares", Title: "Data servers, step by step",
 		Note: "Shares of each step's throughput and operations. Failures of a server that could not even be reached are its own; " +
@@ -139,7 +140,7 @@ func serverSteps(f *analysis.Findings) section {
 	return s
 }
 
-// serverSection shows what the servers of the service say of themselves.
+// serverSection shows the figures that the servers of the service report about themselves.
 func serverSection(f *analysis.Findings) section {
 	s := section{Title: "What the servers report about themselves, step by step",
 		table: table{Head: heads(f.Load(), "<server", "<kind", "CPU cores", "CPU share",
@@ -159,7 +160,7 @@ func serverSection(f *analysis.Findings) section {
 	return s
 }
 
-// shareOf is what servers are compared by.
+// shareOf returns the share by which servers are compared.
 func shareOf(f *analysis.Findings, x *analysis.Share) float64 {
 	if f.Measure == analysis.Rate {
 		return x.OperationsShare
@@ -167,15 +168,15 @@ func shareOf(f *analysis.Findings, x *analysis.Share) float64 {
 	return x.ThroughputShare
 }
 
-// working lists the data servers of a step that did anything, the target itself
-// only if it did as well; the one with the largest share first.
+// working lists the data servers of a step with a share of the work, the server with the largest
+// share first. The target itself is included only if its share is above 0.
 func working(f *analysis.Findings, s *analysis.Step) []analysis.Share {
 	all := slices.DeleteFunc(slices.Clone(s.Servers), func(x analysis.Share) bool { return x.Name == "" && shareOf(f, &x) == 0 })
 	slices.SortStableFunc(all, func(a, b analysis.Share) int { return cmp.Compare(shareOf(f, &b), shareOf(f, &a)) })
 	return all
 }
 
-// imbalance labels the shares of the data servers of a step, "" for fewer than two.
+// imbalance labels the shares of the data servers of a step, "" for fewer than two servers.
 func imbalance(f *analysis.Findings, s *analysis.Step) string {
 	all := working(f, s)
 	n := len(all)

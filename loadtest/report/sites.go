@@ -10,8 +10,8 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// sites are the names of all sites that jobs ran at, in their order; none where
-// sites are not distinguished.
+// sites returns the names of all sites at which jobs ran, in their order; it is empty if sites are
+// not distinguished.
 func sites(f *analysis.Findings) []string {
 	var names []string
 	for i := range f.Curve {
@@ -24,8 +24,7 @@ func sites(f *analysis.Findings) []string {
 	return names
 }
 
-// shownSites are as many of them as one plot, or the head of a table in a
-// terminal, has room for.
+// shownSites returns as many sites as fit on one plot, or into the head of a table in a terminal.
 func shownSites(f *analysis.Findings) (names []string, more string) {
 	names = sites(f)
 	if left := len(names) - mostLinks; left > 0 {
@@ -34,8 +33,8 @@ func shownSites(f *analysis.Findings) (names []string, more string) {
 	return names, ""
 }
 
-// siteChart is the mean wall clock time of the jobs at each site against all
-// jobs, as in the Objectivity note of 1999; nil where sites are not distinguished.
+// siteChart plots the mean wall clock time of the jobs at each site against all jobs, as in the
+// Objectivity note of 1999; it returns nil if sites are not distinguished.
 func siteChart(f *analysis.Findings) *figure.Figure {
 	names, more := shownSites(f)
 	var lines []figure.Line
@@ -55,7 +54,7 @@ func siteChart(f *analysis.Findings) *figure.Figure {
 	return c
 }
 
-// siteSection is what jobs did at each site, step by step.
+// siteSection is the table of the jobs at each site, step by step.
 func siteSection(f *analysis.Findings) section {
 	s := section{ID: "sitetable", Title: "Jobs at each site, step by step", PageOnly: true,
 		Note: "A site is the far end of a link; its jobs are described as in the table of jobs. " +
@@ -78,8 +77,8 @@ func siteSection(f *analysis.Findings) section {
 	return s
 }
 
-// linkBusy is how busy the wire to a site was; nil where it has no limit, or was
-// not watched.
+// linkBusy returns the share of time in which the wire to a site was busy; nil if the wire has no
+// limit, or was not monitored.
 func linkBusy(s *analysis.Step, site string) *float64 {
 	for i := range s.Hosts {
 		if h := &s.Hosts[i]; h.Link != nil && h.Host == "link "+site {
@@ -89,7 +88,7 @@ func linkBusy(s *analysis.Step, site string) *float64 {
 	return nil
 }
 
-// siteTimes is the mean wall clock time at each site, and how many jobs it lost.
+// siteTimes is the table of the mean wall clock time at each site, and of the number of lost jobs.
 func siteTimes(f *analysis.Findings) section {
 	names, more := shownSites(f)
 	if len(names) == 0 {
@@ -127,8 +126,8 @@ func siteTimes(f *analysis.Findings) section {
 	return s
 }
 
-// siteCell is the mean time of a job at a site, with a ~ where it is an
-// estimate, and those that it lost.
+// siteCell formats the mean time of a job at a site, with a ~ if it is an estimate, and the number
+// of lost jobs.
 func siteCell(at *analysis.SiteFigure, by figure.Scale) (text string, lost bool) {
 	if at == nil || at.Jobs == nil {
 		return "-", false

@@ -12,8 +12,8 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// With several links the report tells the sites apart: in a figure, in a table,
-// and in a terminal.
+// With several links the report distinguishes the sites: in a figure, in a table, and in a
+// terminal.
 func TestSites(t *testing.T) {
 	f, s, _ := farm(t, func(s *resultstest.Service) {
 		s.Clients, s.Duration = []int{4, 8, 40}, 40
@@ -41,7 +41,7 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// What has too many sites for one plot says so, and their names are text.
+// A report with too many sites for one plot states this, and their names are text.
 func TestManySites(t *testing.T) {
 	f, _, _ := farm(t, nil)
 	for i := range 9 {

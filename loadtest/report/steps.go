@@ -24,7 +24,7 @@ func curveSection(f *analysis.Findings) section {
 	return stepSection(f)
 }
 
-// stepSection is the table of steps: what the measurement time of each gave.
+// stepSection is the table of steps, with the results of the measurement time of each step.
 func stepSection(f *analysis.Findings) section {
 	s := section{ID: "steps", Title: "Steps", Note: "What the measurement time of each step gave; intervals are of the mean, 95%; " +
 		"maximum is of windows of a twentieth of the time, at least 1 s; first byte is the median."}
@@ -50,8 +50,8 @@ func steadiness(s *analysis.Step) string {
 	return map[bool]string{true: "yes", false: "no"}[*s.Steady]
 }
 
-// yieldFields are the load, what steps are compared by with its interval, how
-// many operations ended, and what each client got.
+// yieldFields are the load, the measure by which steps are compared with its interval, the number
+// of operations that ended, and the yield of each client.
 func yieldFields(f *analysis.Findings) []field[*analysis.Step] {
 	var most, fastest, each float64
 	y := yieldOf(f)
@@ -83,7 +83,7 @@ func yieldFields(f *analysis.Findings) []field[*analysis.Step] {
 		func(s *analysis.Step) string { return byEach.Text(y.each(s)) }})
 }
 
-// peakText is the highest throughput of a step, and when it was.
+// peakText is the highest throughput of a step, and its time.
 func peakText(s *analysis.Step, text func(float64) string) string {
 	if s.Peak == nil {
 		return "-"
@@ -91,7 +91,7 @@ func peakText(s *analysis.Step, text func(float64) string) string {
 	return text(s.Peak.Throughput) + " after " + unit.Seconds(s.Peak.After)
 }
 
-// latencyFields are how long operations took.
+// latencyFields are the latencies of operations.
 func latencyFields(f *analysis.Findings) []field[*analysis.Step] {
 	slowest := 0.0
 	for _, s := range steps(f) {
@@ -119,9 +119,8 @@ func latencyFields(f *analysis.Findings) []field[*analysis.Step] {
 	}
 }
 
-// pointSection is the table of the points of a curve that was read from a table:
-// what each gave, and what each client got of it. Columns that the table does
-// not tell are left out.
+// pointSection is the table of the points of a curve that was read from a table: the yield of each
+// point and of each client. Columns without data in that table are left out.
 func pointSection(f *analysis.Findings) section {
 	y := yieldOf(f)
 	var most, each float64
@@ -176,8 +175,8 @@ func failures(s *analysis.Step) string {
 	return fmt.Sprintf("%s (%s)", whole(s.Bad()), percent)
 }
 
-// remark marks the best step, those that cannot be distinguished from it, and the one
-// next to the knee.
+// remark marks the best step, the steps that cannot be distinguished from it, and the step next to
+// the knee.
 func remark(f *analysis.Findings, s *analysis.Step) string {
 	var marks []string
 	switch o := f.Optimum; {

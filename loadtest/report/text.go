@@ -13,7 +13,7 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// Bounds of texts. Columns are those of the widest line unless a table needs more.
+// Bounds of texts. Lines have at most this width unless a table needs more columns.
 const (
 	width         = 100
 	narrow        = 40
@@ -22,15 +22,15 @@ const (
 	mostTextRows  = 40 // of a table
 	leastBar      = 8  // columns of the bars in a summary
 	mostBar       = 20
-	shortestNames = 20 // columns that the names of a wide table are cut to
+	shortestNames = 20 // columns to which the names of a wide table are shortened
 )
 
-// Options say how a text looks.
+// Options control the appearance of a text.
 type Options struct {
 	Color   bool // colors and bold by terminal escapes
 	Blocks  bool // the terminal shows block characters
-	Width   int  // columns of the terminal; 0 is unknown
-	Verbose bool // all chapters; without it a summary
+	Width   int  // columns of the terminal; 0: unknown
+	Verbose bool // all chapters; otherwise a summary
 }
 
 func (o Options) width() int {
@@ -44,9 +44,9 @@ func (o Options) width() int {
 	return min(max(o.Width, narrow), most)
 }
 
-// Text writes the headline, the curve, and what speaks against the result: at most
-// 20 lines of 80 columns for nine steps. With opts.Verbose it writes all chapters
-// in 100 columns; tables may be wider.
+// Text writes the headline, the curve, and the findings against the result: at most 20 lines of 80
+// columns for nine steps. With opts.Verbose it writes all chapters in 100 columns; tables may be
+// wider.
 func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	f = inOrder(f)
 	p := newPrinter(w, opts)
@@ -74,7 +74,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 		p.line("")
 	}
 	if s := answerSection(f); f.Source == analysis.FromTable {
-		p.section(&s) // there is no report that has it
+		p.section(&s) // no report contains it
 	}
 	if all := concerns(f); len(all) > 0 {
 		p.findings(all, mostFindings)
@@ -86,7 +86,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	return p.w.Flush()
 }
 
-// verdictLines are the headline and the facts of a verdict.
+// verdictLines returns the headline and the facts of a verdict.
 func verdictLines(f *analysis.Findings) (headline string, facts []string) {
 	lines := strings.Split(f.Verdict, "\n")
 	for _, line := range lines[1:] {
@@ -95,7 +95,7 @@ func verdictLines(f *analysis.Findings) (headline string, facts []string) {
 	return say.Plain(lines[0]), facts
 }
 
-// Final is a result in one line: whether it can be believed, and the headline.
+// Final returns a result in one line: its validity and the headline.
 func Final(f *analysis.Findings) string { return f.Validity.Status + ": " + say.Plain(f.Headline) }
 
 // curve writes the columns of a table that belong into a summary, with a bar for each row.
@@ -111,7 +111,7 @@ func (p printer) curve(f *analysis.Findings) {
 	p.line("")
 }
 
-// bars puts a column of bars behind the load: the throughput of each step.
+// bars inserts a column of bars behind the load: the throughput of each step.
 func (p printer) bars(f *analysis.Findings, t *table) {
 	used := 0
 	for i, c := range t.Head {
@@ -143,7 +143,8 @@ func (p printer) bars(f *analysis.Findings, t *table) {
 // A finding is a line below the curve: a threshold, a check or a note.
 type finding struct{ status, text string }
 
-// thresholds are the findings about thresholds, those that are not met first.
+// thresholds returns the findings about thresholds: first the missed thresholds, then the met
+// thresholds.
 func thresholds(f *analysis.Findings) []finding {
 	var met, missed []finding
 	for _, x := range f.Thresholds {
@@ -156,7 +157,7 @@ func thresholds(f *analysis.Findings) []finding {
 	return append(missed, met...)
 }
 
-// notes are the findings about what else a reader must know.
+// notes returns the warnings for readers.
 func notes(f *analysis.Findings) []finding {
 	var all []finding
 	for _, text := range f.Warnings {
@@ -165,7 +166,7 @@ func notes(f *analysis.Findings) []finding {
 	return all
 }
 
-// concerns are the thresholds, the checks that do not pass, and the notes.
+// concerns returns the thresholds, the checks that do not pass, and the notes.
 func concerns(f *analysis.Findings) []finding {
 	all := thresholds(f)
 	for _, status := range []string{analysis.Fail, analysis.Warn} {
@@ -178,7 +179,7 @@ func concerns(f *analysis.Findings) []finding {
 	return append(all, notes(f)...)
 }
 
-// findings writes at most so many lines of findings, one more if that is the last.
+// findings writes at most so many lines of findings, one more if that is the last line.
 func (p printer) findings(all []finding, most int) {
 	column := 0
 	for _, r := range all {
@@ -242,7 +243,7 @@ func (p printer) paint(color, s string) string {
 	return color + s + normal
 }
 
-// headline writes a verdict behind its status.
+// headline writes a verdict after its status.
 func (p printer) headline(status, text string) {
 	for i, line := range say.Wrap(status+": "+text, p.opts.width()) {
 		if rest, ok := strings.CutPrefix(line, status+":"); ok && i == 0 {
@@ -253,14 +254,14 @@ func (p printer) headline(status, text string) {
 	}
 }
 
-// hanging writes text behind head, its further lines under its first.
+// hanging writes text after head and indents its further lines to the first.
 func (p printer) hanging(head, text string) {
 	for _, line := range p.hung(head, utf8.RuneCountInString(head), text) {
 		p.line(line)
 	}
 }
 
-// hung returns the lines of text behind head, which has so many columns.
+// hung returns the lines of text after head, which has so many columns.
 func (p printer) hung(head string, columns int, text string) []string {
 	lines := say.Wrap(text, max(p.opts.width()-columns, narrow/2))
 	for i := range lines {
@@ -341,7 +342,7 @@ func (p printer) table(t *table, upTo detail) {
 	}
 }
 
-// width returns how many columns column i of t needs.
+// width returns the number of columns that column i of t needs.
 func (t *table) width(i int) int {
 	n := utf8.RuneCountInString(t.Head[i].Text)
 	for _, r := range t.Rows {
@@ -350,9 +351,9 @@ func (t *table) width(i int) int {
 	return n
 }
 
-// rows returns the lines of t, the head first. Columns are as wide as they need to
-// be; the last one is broken into lines if it has sentences, and names are cut if the
-// table is too wide.
+// rows returns the lines of t, the head first. Columns have the width of their longest cell; the
+// last column is broken into lines if it contains sentences, and names are shortened if the table
+// is too wide.
 func (p printer) rows(t *table, upTo detail) []string {
 	var shown, widths []int
 	sum, longest, sentences := 0, -1, false
@@ -406,7 +407,7 @@ func (p printer) rows(t *table, upTo detail) []string {
 	return lines
 }
 
-// cut shortens a text in its middle, where names of hosts tell least.
+// cut shortens a text in its middle, because the middle of host names is least significant.
 func cut(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {

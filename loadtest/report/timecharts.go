@@ -30,8 +30,8 @@ func timeCharts(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	return overTime(f, s, append(all, latencyTime(s), clientTime(s), errorTime(s)))
 }
 
-// overTime gives figures the axis of time and the steps, and notes the points that
-// are left out. It leaves out figures of zeros.
+// overTime adds the axis of time and the steps to figures, and notes the points that are left out.
+// It leaves out figures of zeros.
 func overTime(f *analysis.Findings, s *analysis.Series, all []figure.Figure) []figure.Figure {
 	shown := all[:0]
 	for _, c := range all {
@@ -57,8 +57,8 @@ func end(s *analysis.Series) float64 {
 	return last.At + last.Seconds/2
 }
 
-// zones are the stretches in which a load was held, named by it, and those in which
-// no operation succeeded.
+// zones returns the stretches in which a load was held, with the load as their name, and the
+// stretches without a successful operation.
 func zones(f *analysis.Findings, s *analysis.Series) []figure.Zone {
 	var all []figure.Zone
 	step, phase := 0, ""
@@ -105,7 +105,7 @@ func yieldTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	return c
 }
 
-// clientTime shows how many clients there were.
+// clientTime shows the number of clients.
 func clientTime(s *analysis.Series) figure.Figure {
 	c := figure.Figure{ID: "clienttime", Title: "Clients against time"}
 	c.Lines = []figure.Line{timeLine(s, "clients", 0, func(p *analysis.Point) float64 { return p.Clients })}
@@ -114,7 +114,7 @@ func clientTime(s *analysis.Series) figure.Figure {
 	return c
 }
 
-// errorTime shows what failed, by class.
+// errorTime shows the failed operations by class.
 func errorTime(s *analysis.Series) figure.Figure {
 	c := figure.Figure{ID: "errortime", Title: "Failed operations against time"}
 	for i, class := range s.Classes {
@@ -127,7 +127,7 @@ func errorTime(s *analysis.Series) figure.Figure {
 	return c
 }
 
-// rateTime shows what ended each second: files, or each kind of operation.
+// rateTime shows the number of completed things per second: files, or each kind of operation.
 func rateTime(f *analysis.Findings, s *analysis.Series) figure.Figure {
 	what := strings.TrimSuffix(things(f), "/s")
 	c := figure.Figure{ID: "ratetime", Title: say.Capital(what) + " against time"}
@@ -152,7 +152,7 @@ func latencyTime(s *analysis.Series) figure.Figure {
 		timeLine(s, "p50", 0, func(p *analysis.Point) float64 { return p.P50 }),
 		timeLine(s, "p99", 2, func(p *analysis.Point) float64 { return p.P99 }),
 	}
-	for i := range c.Lines { // nothing ended
+	for i := range c.Lines { // no operation ended
 		c.Lines[i].Points = slices.DeleteFunc(c.Lines[i].Points, func(p figure.Point) bool { return !(p.Y > 0) })
 	}
 	c.Y = durationAxis(c.Lines)

@@ -9,9 +9,9 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// transferChapter reports on a record of transfers: what each case gave, what it cost
-// both ends, and the outcome of each file. The columns are those of the tests of
-// Transfer2Go of 2017.
+// transferChapter reports on a record of transfers: the results of each case, its cost for the
+// source and the destination, and the outcome of each file. The columns are the columns of the
+// tests of Transfer2Go of 2017.
 func transferChapter(f *analysis.Findings) chapter {
 	t := f.Transfers
 	if t == nil {
@@ -117,7 +117,7 @@ func missingSection(t *analysis.TransferFigures) section {
 	return s
 }
 
-// ofDay is a time of the day, to the millisecond.
+// ofDay formats a time of the day, to the millisecond.
 func ofDay(at time.Time) string {
 	if at.IsZero() {
 		return "-"
@@ -129,8 +129,8 @@ func megabytes(bytesPerSecond float64) string { return unit.Significant(bytesPer
 
 func megabits(bytesPerSecond float64) string { return unit.Significant(bytesPerSecond * 8 / 1e6) }
 
-// cpuTime is as top writes it: minutes:seconds.hundredths. What is less than a
-// second would be lost in that.
+// cpuTime formats a CPU time in the way of top: minutes:seconds.hundredths. Times below one second
+// have a unit instead, because they would be lost in that format.
 func cpuTime(seconds float64) string {
 	if seconds < 1 {
 		return unit.Seconds(seconds)

@@ -13,8 +13,8 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// Every operation is in a column, none is there twice, and columns lie side by
-// side from the axis's one end to its other.
+// Every operation is in exactly one column, and columns are adjacent from one end of the axis to
+// the other.
 func TestColumnsCountEveryOperation(t *testing.T) {
 	for name, of := range map[string]func(i int) time.Duration{
 		"even":   func(i int) time.Duration { return time.Duration(i+1) * time.Millisecond },
@@ -90,7 +90,7 @@ func TestWaitCells(t *testing.T) {
 	}
 }
 
-// Whoever is never sent anywhere reads nothing of redirects.
+// The report of a run without redirects contains no mention of redirects.
 func TestNoRedirectsNoTable(t *testing.T) {
 	f, series := analyzed(t, resultstest.Typical())
 	if ids := partIDs(runPage(f, series)); strings.Contains(ids, "where") || strings.Contains(ids, "shares") {

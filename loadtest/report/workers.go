@@ -11,7 +11,7 @@ import (
 	"weir/loadtest/measure"
 )
 
-// workerChapter tells the outcome of the workers of a run on many machines.
+// workerChapter describes the outcome of the workers of a run on many machines.
 func workerChapter(f *analysis.Findings) chapter {
 	if len(f.Workers) == 0 {
 		return chapter{}
@@ -60,8 +60,8 @@ func scratchText(s *measure.Scratch) string {
 	return say.Plain(s.Folder) + " on " + say.Plain(cmp.Or(s.Device, s.Filesystem, "an unknown disk"))
 }
 
-// workerWords says how many there were, on how many machines, and what the check
-// of them says.
+// workerWords returns the number of workers, the number of machines, and the result of the check of
+// the workers.
 func workerWords(f *analysis.Findings) string {
 	hosts := map[string]bool{}
 	for i := range f.Workers {
@@ -81,7 +81,7 @@ func workerWords(f *analysis.Findings) string {
 	return text + "."
 }
 
-// moment is a time since the load began.
+// moment formats a time since the load began.
 func moment(at *float64) string {
 	if at != nil && *at <= 0 {
 		return "before"
@@ -89,7 +89,7 @@ func moment(at *float64) string {
 	return orDash(at, unit.Seconds)
 }
 
-// offsetText is an offset with its uncertainty.
+// offsetText formats an offset with its uncertainty.
 func offsetText(w *analysis.WorkerFigure) string {
 	if w.Offset == nil || w.Doubt == nil {
 		return "not compared"

@@ -14,8 +14,8 @@ import (
 // maxEndpoints bounds a list of targets.
 const maxEndpoints = 1000
 
-// onlyBackendsHere reports whether backends are watched on this machine, and no host
-// represents the machine itself, whose samples hold theirs.
+// onlyBackendsHere reports whether backends are monitored on this machine and no host represents
+// the machine itself, whose samples include the samples of the backends.
 func (s *Scenario) onlyBackendsHere() bool {
 	found := false
 	for i := range s.Hosts {
@@ -71,7 +71,7 @@ func (c *checker) endpoints() {
 	}
 }
 
-// balancer checks where the figures of a balancer come from.
+// balancer checks the sources of the figures of a balancer.
 func (c *checker) balancer() {
 	b := c.Balancer
 	switch {
@@ -125,7 +125,7 @@ func (c *checker) backend(path string, h monitor.Host) {
 	c.refuse(h.Backend() && h.Role == monitor.RoleClient, path+".role", "a backend (address, interface, transfer_log) is a server; omit role")
 }
 
-// before reports whether the host called a is named before the one called b.
+// before reports whether the host named a precedes the host named b.
 func (c *checker) before(a, b string) bool {
 	at := func(name string) int {
 		return slices.IndexFunc(c.Hosts, func(h monitor.Host) bool { return h.Name == name })
@@ -133,8 +133,8 @@ func (c *checker) before(a, b string) bool {
 	return at(a) < at(b)
 }
 
-// overlap reports whether two addresses can mean the same server: equal ones, or
-// one with a port and the other without.
+// overlap reports whether two addresses can mean the same server: equal addresses, or equal hosts
+// with a port in only one of the addresses.
 func overlap(a, b string) bool {
 	if a == b {
 		return true
@@ -144,7 +144,7 @@ func overlap(a, b string) bool {
 	return aHost == bHost && (aPort == bPort || aPort == "" || bPort == "")
 }
 
-// hostPort takes HOST:PORT apart; the port is "" where there is none.
+// hostPort splits HOST:PORT; the port is "" if it is missing.
 func hostPort(s string) (host, port string) {
 	if h, p, err := net.SplitHostPort(s); err == nil {
 		return h, p

@@ -14,10 +14,10 @@ import (
 	"weir/storage"
 )
 
-// Plan decides all that is left to decide. drivers are the protocols that
-// there are; the target's is found by its scheme, or is the one named
-// "command" if there is a client program. The list file, if any, is read to
-// see that it can be. Its error is of type document.Mistakes, or from the list file.
+// Plan decides all that is left to decide. drivers are the available protocols; the target's driver
+// is found by its scheme, or it is the driver named "command" if there is a client program. The
+// list file, if any, is read in order to check it. Its error is of type document.Mistakes, or comes
+// from the list file.
 func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 	s.complete()
 	if err := s.check(nil).Err(); err != nil {
@@ -57,12 +57,12 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 		})
 	}
 	for i := range p.Steps[:max(len(p.Steps), 1)-1] {
-		p.Steps[i].Cooldown = l.Cooldown // no pause after the last one
+		p.Steps[i].Cooldown = l.Cooldown // no pause after the last step
 	}
 	return p, nil
 }
 
-// one checks that there is one run to plan.
+// one checks that the scenario describes a single run.
 func (c *checker) one() {
 	key := "matrix"
 	if len(c.Matrix) == 0 {
@@ -107,8 +107,8 @@ func (c *checker) driver(drivers []storage.Driver) storage.Driver {
 	return d
 }
 
-// ownCommand checks that a command of the user's own does what the workload
-// asks for: with {source} it writes, without it reads.
+// ownCommand checks that the direction of a command of the user matches the workload: with {source}
+// it writes, without it reads.
 func (c *checker) ownCommand() {
 	if c.Work.Kind == workload.CommandJobWork || !c.Client.own() {
 		return
@@ -153,14 +153,13 @@ func kindList(kinds []storage.Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// programTimeout is workload.timeout of a command-job: an analysis takes longer
-// than a request.
+// programTimeout is workload.timeout of a command-job: an analysis takes longer than a request.
 const programTimeout = unit.Duration(3600e9)
 
 // transferPlaceholder matches a placeholder of commands that read or write a file.
 var transferPlaceholder = regexp.MustCompile(`\{(source|dest|offset|length)\}`)
 
-// checkProgram checks what the program of kind command-job is given.
+// checkProgram checks the placeholders of the program of kind command-job.
 func (c *checker) checkProgram() {
 	if c.Work.Kind != workload.CommandJobWork {
 		return
@@ -172,9 +171,9 @@ func (c *checker) checkProgram() {
 	}
 }
 
-// inputs returns the client's command. That of a command-job starts in a folder of its own,
-// so what names a file of the scenario is made its whole path: an argument
-// such as analysis.py, or analysis.C("{url}") up to the parenthesis.
+// inputs returns the client's command. The command of a command-job starts in a folder of its own,
+// so arguments that name a file of the scenario are made absolute paths: an argument such as
+// analysis.py, or analysis.C("{url}") up to the parenthesis.
 func (s *Scenario) inputs() []string {
 	command := slices.Clone(s.Client.Command)
 	if s.Work.Kind != workload.CommandJobWork {
@@ -186,7 +185,7 @@ func (s *Scenario) inputs() []string {
 	}
 	for i, arg := range command {
 		if i == 0 && !strings.Contains(arg, "/") {
-			continue // looked for where programs are
+			continue // searched in PATH
 		}
 		name := arg
 		if n := strings.IndexAny(arg, "+({"); n >= 0 {

@@ -15,14 +15,15 @@ import (
 	"weir/storage"
 )
 
-// A checker finds what is impossible in a scenario, whoever made it.
+// A checker finds contradictions and invalid values in a scenario, which may come from a file or
+// from code.
 type checker struct {
 	*Scenario
-	known document.Mistakes // what is known already
+	known document.Mistakes // mistakes that were found earlier
 	found document.Mistakes
 }
 
-// check returns what is impossible and not among known.
+// check returns the mistakes of the scenario that are not among known.
 func (s *Scenario) check(known document.Mistakes) document.Mistakes {
 	c := &checker{Scenario: s, known: known}
 	c.target()
@@ -56,8 +57,7 @@ func (s *Scenario) check(known document.Mistakes) document.Mistakes {
 	return c.found
 }
 
-// say reports a mistake of the key with the given path, unless something is
-// known to be wrong with it already.
+// say reports a mistake of the key with the given path, unless a mistake of it is known already.
 func (c *checker) say(path, format string, args ...any) {
 	if c.wrong(path) {
 		return
@@ -68,15 +68,15 @@ func (c *checker) say(path, format string, args ...any) {
 	})
 }
 
-// refuse is say if bad.
+// refuse calls say if bad is true.
 func (c *checker) refuse(bad bool, path, format string, args ...any) {
 	if bad {
 		c.say(path, format, args...)
 	}
 }
 
-// wrong says whether something is known to be wrong with path: with the key,
-// one below it, or what stands in its place.
+// wrong reports whether a mistake is known of the key path, of a key below it, or of the value that
+// stands in its place.
 func (c *checker) wrong(path string) bool {
 	at, given := c.where[path]
 	return slices.ContainsFunc(c.known, func(m *document.Mistake) bool {
@@ -85,7 +85,8 @@ func (c *checker) wrong(path string) bool {
 	})
 }
 
-// place returns where path, or the nearest key above it, was given.
+// place returns the position of path, or of the nearest key above it, in the file or on the command
+// line.
 func (s *Scenario) place(path string) document.Place {
 	for {
 		if at, ok := s.where[path]; ok {
@@ -158,8 +159,7 @@ var scenarioName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // secretArgument matches the usual forms of an argument that holds a secret.
 var secretArgument = regexp.MustCompile(`(?i)^--?(password|passwd|token|secret)=.|authorization: *\S|bearer +\S|://[^/@ ]+:[^/@ ]+@`)
 
-// command refuses arguments that hold secrets. It cannot see all, but the
-// usual ones.
+// command reports arguments that contain secrets. It detects only the usual forms of secrets.
 func (c *checker) command() {
 	for i, arg := range c.Client.Command {
 		if secretArgument.MatchString(arg) {
@@ -171,7 +171,7 @@ func (c *checker) command() {
 
 func (c *checker) work() {
 	if c.wrong("workload.kind") {
-		return // all else follows from it
+		return // all other checks depend on the kind
 	}
 	errs := workload.Check(c.Work)
 	if joined, ok := errs.(interface{ Unwrap() []error }); ok {
@@ -194,7 +194,7 @@ func (c *checker) work() {
 	c.refuse(w.Timeout == 0, "workload.timeout", "must be above 0; a service that hangs would block the run for ever")
 }
 
-// jobs checks who can do jobs.
+// jobs checks that the kind of job and the client program can be combined.
 func (c *checker) jobs() {
 	own := c.Client.own()
 	switch {
@@ -209,7 +209,8 @@ func (c *checker) jobs() {
 	}
 }
 
-// session checks who can share sessions, and which settings programs cannot have.
+// session checks that the clients can share sessions, and reports settings that do not apply to
+// external programs.
 func (c *checker) session() {
 	w, external := c.Work, len(c.Client.Command) > 0
 	switch scheme := c.scheme(); {
@@ -241,8 +242,8 @@ func (c *checker) session() {
 	c.refuse(external && w.KeepOpen, "workload.keep_open", "an external program closes its files when it ends; omit keep_open or client")
 }
 
-// inFlight is how many requests the driver for root:// has under way for one
-// client at most.
+// inFlight returns the largest number of concurrent requests that the driver for root:// sends for
+// one client.
 func inFlight(session workload.Session) int {
 	if session == workload.SharedSession {
 		return 63
@@ -262,12 +263,12 @@ func (c *checker) scheme() string {
 	return u.Scheme
 }
 
-// rooted reports whether scheme is one of the XRootD protocol's.
+// rooted reports whether scheme belongs to the XRootD protocol.
 func rooted(scheme string) bool {
 	return slices.Contains([]string{"root", "roots", "xroot", "xroots"}, scheme)
 }
 
-// operations returns the kinds of operations that the workload asks for.
+// operations returns the kinds of operations of the workload.
 func (s *Scenario) operations() []string {
 	w := s.Work
 	switch w.Kind {
@@ -291,15 +292,15 @@ func (s *Scenario) operations() []string {
 	return out
 }
 
-// needsFiles says whether there must be files before the run.
+// needsFiles reports whether the workload needs files that exist before the run.
 func (s *Scenario) needsFiles() bool {
 	return slices.ContainsFunc(s.operations(), func(k string) bool {
 		return slices.Contains([]string{"read", "stat", "checksum", "locate", "run"}, k)
 	})
 }
 
-// WithScheme returns what was probably meant by a target without a scheme: a
-// path, or a host with a port or a dot. It returns "" for everything else.
+// WithScheme returns the probable meaning of a target without a scheme: a path, or a host with a
+// port or a dot. It returns "" for every other text.
 func WithScheme(target string) string {
 	host, path, _ := strings.Cut(target, "/")
 	name, port, _ := strings.Cut(host, ":")

@@ -56,7 +56,7 @@ func (c *checker) exporter(path string, h monitor.Host) {
 		path, "processes, pids and groups are monitored on this machine only; omit them or node_exporter")
 }
 
-// report checks a port to which servers send what they say of themselves.
+// report checks a port to which servers send their monitoring reports.
 func (c *checker) report(path string, h monitor.Host) {
 	host, port, err := net.SplitHostPort(h.XRootDReport)
 	n, bad := strconv.ParseUint(port, 10, 16)
@@ -99,7 +99,7 @@ func (c *checker) auth() {
 	}
 }
 
-// near says whether the service runs on this machine.
+// near reports whether the service runs on this machine.
 func (s *Scenario) near() bool {
 	if s.Target == BuiltIn {
 		return true

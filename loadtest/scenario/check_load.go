@@ -46,7 +46,7 @@ func (c *checker) load() {
 			"with max_clients")
 	}
 	for i, n := range l.Clients {
-		if n < 0 || n > maxClients { // 0 is what reading leaves of a mistake that it has reported
+		if n < 0 || n > maxClients { // decoding sets the value to 0 after a reported mistake
 			c.say(fmt.Sprintf("load.clients.%d", i), "%d: a step has 1 to %d clients", n, maxClients)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"weir/loadtest/workload"
 )
 
-// format is how scenarios are read.
+// format returns the rules for reading scenarios.
 func format() document.Format {
 	return document.Format{
 		Noun:    "scenario",
@@ -38,7 +38,7 @@ func (t *tree) decoder(where map[string]document.Place) *decoder {
 	return &decoder{&document.Decoder{Reader: t.Reader, Where: where}}
 }
 
-// decodeValue decodes the types that are written otherwise than Go would.
+// decodeValue decodes the types whose notation differs from Go's.
 func decodeValue(of *document.Decoder, n *document.Node, path string, v reflect.Value) bool {
 	d := &decoder{of}
 	switch x := v.Addr().Interface().(type) {
@@ -66,7 +66,7 @@ func (d *decoder) scenario(root *document.Node, s *Scenario) {
 		root = &rest
 	}
 	populations := root.Get("populations")
-	if populations != nil { // after the rest, which they take their defaults from
+	if populations != nil { // after the other keys, which contain the defaults
 		rest := *root
 		rest.Entries = slices.DeleteFunc(slices.Clone(root.Entries), func(e document.Entry) bool { return e.Key == "populations" })
 		root = &rest

@@ -46,7 +46,7 @@ func count(text string) (int, error) {
 	return int(x), nil
 }
 
-// A progression is how the values of steps are written.
+// A progression is a notation for the values of steps.
 type progression[T int | unit.Rate] struct {
 	parse   func(string) (T, error)
 	example string
@@ -130,7 +130,7 @@ func ladder[T int | unit.Rate](d *decoder, n *document.Node, path string, p prog
 	return out
 }
 
-// step returns what goes from one value to the next.
+// step returns the function that computes the next value.
 func (p progression[T]) step(text string, down bool) (func(T) T, error) {
 	if digits, ok := strings.CutPrefix(text, "x"); ok {
 		factor, err := strconv.ParseFloat(digits, 64)
@@ -182,8 +182,8 @@ func (d *decoder) command(n *document.Node, path string, c *Command) {
 	}
 }
 
-// drawn decodes a Span or Dist: a single value is always the same, a map
-// holds one of its ways to draw.
+// drawn decodes a Span or Dist: a single value is constant, a map contains one of the
+// distributions.
 func (d *decoder) drawn(n *document.Node, path string, v reflect.Value) {
 	v.SetZero()
 	switch {

@@ -15,8 +15,8 @@ import (
 	"weir/storage"
 )
 
-// defaults returns a scenario with the values of keys that it leaves out, which are in the tags of its fields. complete adds those that
-// depend on other keys.
+// defaults returns a scenario with the default values of all keys, which are in the tags of its
+// fields. complete adds the defaults that depend on other keys.
 func defaults() *Scenario {
 	s := &Scenario{}
 	format().SetDefaults(s)
@@ -28,8 +28,7 @@ func seconds(s float64) unit.Duration { return unit.Duration(math.Round(s * floa
 // thisMachine is the default of hosts.[].name.
 const thisMachine = "localhost"
 
-// complete fills in the defaults that depend on other keys. It may be called
-// again after a change.
+// complete fills in the defaults that depend on other keys. It may be called again after a change.
 func (s *Scenario) complete() {
 	if len(s.Populations) > 0 {
 		s.completePopulations()
@@ -52,7 +51,7 @@ func (s *Scenario) complete() {
 		w.Timeout = programTimeout
 	}
 	if s.Auth.Method == storage.S3Auth && s.where != nil && !s.given("workload.checksum") {
-		w.Sum = "md5" // what S3 knows of each object
+		w.Sum = "md5" // the checksum that S3 has for each object
 	}
 	if w.Kind == workload.JobWork {
 		w.Job = completeJob(w.Job)
@@ -96,9 +95,8 @@ func (s *Scenario) completeHosts() {
 
 func unset(d workload.Dist) bool { return d.Fixed == 0 && d.Uniform == nil && d.Weights == nil }
 
-// defaultFor returns the scenario that runs without a file: reading from target
-// (BuiltIn: weir's own server) with 1, 2, 4 ... 256 clients, in about half a
-// minute.
+// defaultFor returns the scenario of a run without a file: reading from target (BuiltIn: weir's own
+// server) with 1, 2, 4 ... 256 clients, in about half a minute.
 func defaultFor(target string) *Scenario {
 	s := defaults()
 	s.Name, s.Target = "first-light", target
@@ -107,9 +105,9 @@ func defaultFor(target string) *Scenario {
 	return s
 }
 
-// nameOf makes a run's name of its target: the host, or the scheme. Of an IPv6 address
-// the groups are joined with dashes, as in ip6-fe80--1-eth0, since colons have a meaning in
-// file names of some systems and tools.
+// nameOf derives the name of a run from its target: the host, or the scheme. The groups of an IPv6
+// address are joined with dashes, as in ip6-fe80--1-eth0, since colons have a meaning in file names
+// of some systems and tools.
 func nameOf(u *url.URL) string {
 	name := cmp.Or(u.Hostname(), u.Scheme, "run")
 	if strings.Contains(name, ":") {
@@ -124,8 +122,8 @@ func nameOf(u *url.URL) string {
 	return cmp.Or(strings.TrimLeft(name[:min(len(name), 64)], "._-"), "run")
 }
 
-// DefaultWith returns defaultFor(target) with the --set of the command line. Its
-// error is of type document.Mistakes.
+// DefaultWith returns defaultFor(target) with the --set options of the command line. Its error is
+// of type document.Mistakes.
 func DefaultWith(target string, sets []string) (*Scenario, error) {
 	s := defaultFor(target)
 	if u, err := url.Parse(target); err == nil && target != BuiltIn {
@@ -142,8 +140,8 @@ func DefaultWith(target string, sets []string) (*Scenario, error) {
 	return t.finish(root, nil, s)
 }
 
-// completeJob returns j with the defaults of what it leaves out: the job of the MONARC tests of 1999, 3000 events of 40 KB, read one page
-// of 8 KB at a time.
+// completeJob returns j with the defaults of the missing keys: the job of the MONARC tests of 1999,
+// 3000 events of 40 KB, read one page of 8 KB at a time.
 func completeJob(j *workload.Job) *workload.Job {
 	out := workload.Job{}
 	if j != nil {
@@ -160,8 +158,8 @@ func completeJob(j *workload.Job) *workload.Job {
 	return &out
 }
 
-// completeJobs fills in the defaults of a load of a number of jobs: all of each
-// counts, and no job that could be done is cut off.
+// completeJobs fills in the defaults of a load with a number of jobs: the whole duration of each
+// job counts, and no job that could be completed is cut off.
 func (s *Scenario) completeJobs() {
 	l, usual := &s.Load, defaults().Load
 	if l.Jobs <= 0 {

@@ -7,8 +7,9 @@ import (
 	"weir/monitor"
 )
 
-// Differs returns the keys in which two plans differ, sorted. Without a difference runs of both can be added up. The seed, the paths
-// of files on the machine, the monitored hosts, where the clients are, and conditions of the result do not count.
+// Differs returns the keys in which two plans differ, sorted. Without a difference the runs of the
+// two plans can be added up. The seed, the paths of files on the machine, the monitored hosts, the
+// machines of the clients, and conditions of the result do not count.
 func (p *Plan) Differs(o *Plan) []string {
 	a, b := p.bare(), o.bare()
 	var keys []string

@@ -32,8 +32,8 @@ import (
 
 const page = "../../docs/scenario.md"
 
-// TestReference compares the page's tables with the code, line by line: every
-// key, what it takes, its default. -update writes them.
+// TestReference compares the page's tables with the code, line by line: every key, its values and
+// its default. -update writes them.
 func TestReference(t *testing.T) {
 	text := require.File(t, page)
 	told := map[string]bool{}
@@ -228,8 +228,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestOperationsPage compares the page's table of who can do what with the
-// drivers.
+// TestOperationsPage compares the page's table of schemes and operations with the drivers.
 func TestOperationsPage(t *testing.T) {
 	text := require.File(t, page)
 	can := map[string][]storage.Kind{}

@@ -56,7 +56,7 @@ func TestJobsInWords(t *testing.T) {
 	}
 }
 
-// How long a job takes over a link at least is told, however long that is.
+// The plan states the minimum duration of a job over a link, for any duration.
 func TestJobsOverLinksInWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"{rtt: 51ms}\nworkload: {kind: job}": "; over link it takes at least 12m45s\n",

@@ -12,7 +12,7 @@ import (
 	"weir/internal/unit"
 )
 
-// Kubernetes says how the pods of workers are made.
+// Kubernetes describes the pods of the workers.
 type Kubernetes struct {
 	Image          string        `json:"image,omitempty" doc:"Image of the same version of weir, as in registry.example.org/weir:1.2.3."`
 	Context        string        `json:"context,omitempty" doc:"Context of the kubeconfig. Default: its current context."`
@@ -35,7 +35,7 @@ var (
 	toleration = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9./_-]*(=[A-Za-z0-9._-]*)?(:(NoSchedule|PreferNoSchedule|NoExecute))?$`)
 )
 
-// mistakes returns what is wrong, by key.
+// mistakes returns pairs of a key and its mistake.
 func (k *Kubernetes) mistakes() (all [][2]string) {
 	if k.Image == "" {
 		all = append(all, [2]string{"image", "missing; name the image of the workers, as in registry.example.org/weir:1.2.3"})
@@ -88,8 +88,8 @@ func (c *checker) onKubernetes(o On) {
 	}
 }
 
-// Options returns what the batch system is told beside the number of workers: the lines of Submit; for Kubernetes the
-// block in JSON before them.
+// Options returns the options for the batch system, without the number of workers: the lines of
+// Submit; for Kubernetes, the block in JSON precedes them.
 func (o On) Options() []string {
 	if o.Batch != KubernetesBatch {
 		return o.Submit

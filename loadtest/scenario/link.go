@@ -10,17 +10,18 @@ import (
 	"weir/link"
 )
 
-// Links are the emulated links between clients and service: one that may have
-// no name, or several with names. None: the network as it is.
+// Links are the emulated links between clients and service: a single link, whose name may be empty,
+// or several links with names. Without links the network is not changed.
 type Links []link.Named
 
-// Sites returns the links at whose far ends there are clients: all but the trunks.
+// Sites returns the links that have clients at their far ends: all links except the trunks.
 func (l Links) Sites() []link.Named { return link.Sites(l) }
 
-// Over returns the names of the links that lead over the trunk of that name, none if it is no trunk.
+// Over returns the names of the links that lead over the trunk of that name; it is empty if the
+// link is not a trunk.
 func (l Links) Over(trunk string) []string { return link.Over(l, trunk) }
 
-// links decodes the keys of one link, or the names of several with their keys.
+// links decodes the keys of one link, or the names of several links with their keys.
 func (d *decoder) links(n *document.Node, path string, to *Links) {
 	if n.Kind != document.Map || len(n.Entries) == 0 {
 		d.Say(n.At, "%s: %s: describe the link, as in {rate: 100Mbit/s, rtt: 10ms}, or omit it", path, nothingElse(n))
@@ -51,8 +52,7 @@ func (d *decoder) links(n *document.Node, path string, to *Links) {
 	}
 }
 
-// links checks that there are such links, and a network that they can lead
-// over.
+// links checks the properties of the links, and that the clients use a network.
 func (c *checker) links() {
 	if len(c.Links) == 0 {
 		return

@@ -34,7 +34,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Every mistake is told at its place, with what would be right.
+// Every mistake is reported at its place, with the correct form.
 func TestLinkMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"link: {}": "s.yaml:2:7: link: an empty map: describe the link, as in {rate: 100Mbit/s, rtt: " +
@@ -70,7 +70,7 @@ func TestLinkMistakes(t *testing.T) {
 	}
 }
 
-// A campaign varies keys of links, whole links, and how many there are.
+// A campaign varies keys of links, whole links, and the number of links.
 func TestLinksInAMatrix(t *testing.T) {
 	s := parse(t, `target: built-in
 link: {rate: 1Gbit/s}
@@ -87,8 +87,8 @@ matrix:
 	}
 }
 
-// The clients of links over a trunk are dealt out to the links, whatever the trunk's place, and the plan says what is
-// shared.
+// The clients of links over a trunk are dealt out to the links, independent of the position of the
+// trunk, and the plan lists the links that share the trunk.
 func TestTrunk(t *testing.T) {
 	p := plan(t, "target: built-in\nworkload: {kind: job, job: {events: 10}}\n"+
 		"link: {line: {rate: 1Mbit/s, rtt: 10ms}, a: {rtt: 1ms, trunk: line, share: 2}, b: {rate: 2Mbit/s, trunk: line}}\nload: {clients: "+

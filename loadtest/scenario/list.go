@@ -16,7 +16,7 @@ import (
 	"weir/loadtest/workload"
 )
 
-// A List is what a list file holds.
+// A List is the content of a list file.
 type List struct {
 	Files    []workload.File
 	Repeated int // lines left out because their path was there before
@@ -50,7 +50,7 @@ func ReadList(path, target string) (List, error) {
 	return l.list, nil
 }
 
-// withoutQuery is the target as URLs of files below it begin, with a slash at its end.
+// withoutQuery returns the prefix of the URLs of files below target, with a slash at its end.
 func withoutQuery(target string) string {
 	target, _, _ = strings.Cut(target, "?")
 	return strings.TrimSuffix(target, "/") + "/"

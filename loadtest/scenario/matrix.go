@@ -9,12 +9,12 @@ import (
 	"weir/internal/redact"
 )
 
-// A Matrix says what a campaign varies: it has a run for each combination of
-// its factors' levels.
+// A Matrix contains the keys that a campaign varies: the campaign has a run for each combination of
+// the factors' levels.
 type Matrix []Factor
 
-// A Factor is a key of the scenario with several values, or a name for
-// several keys that change together.
+// A Factor is a key of the scenario with several values, or a name for several keys that change
+// together.
 type Factor struct {
 	Key    string // workload.session, or a name such as protocol
 	Levels []Level
@@ -41,8 +41,8 @@ const (
 	longestName = 60 // of a level, in characters
 )
 
-// Variants returns how many combinations of levels there are; 1 without factors.
-// It does not count beyond a million.
+// Variants returns the number of combinations of levels; 1 without factors. It does not count
+// beyond a million.
 func (m Matrix) Variants() int {
 	n := 1
 	for _, f := range m {
@@ -51,8 +51,8 @@ func (m Matrix) Variants() int {
 	return n
 }
 
-// matrix takes the block matrix out of root and returns its factors and its place. What is
-// wrong with it is among t's mistakes afterwards.
+// matrix removes the block matrix from root and returns its factors and its place. It adds the
+// mistakes of the block to the mistakes of t.
 func (t *tree) matrix(root *document.Node) (Matrix, document.Place) {
 	block := root.Get("matrix")
 	if block == nil {
@@ -150,7 +150,7 @@ func twins(own bool) string {
 	return ", or looks like another: use a name for it, as in protocol: [{name: ..., KEY: ...}]"
 }
 
-// unfit says why a key cannot be varied, "" if it can.
+// unfit returns the reason why a key cannot be varied, "" if it can be varied.
 func unfit(path string) string {
 	if text, ok := fixedKeys()[top(path)]; ok {
 		return text
@@ -166,8 +166,8 @@ func top(path string) string {
 	return first
 }
 
-// named reads a level of a factor that is no key: a map with a name and the
-// keys that change together.
+// named reads a level of a factor that is not a key: a map with a name and the keys that change
+// together.
 func (t *tree) named(e document.Entry, item *document.Node) (Level, bool) {
 	name := item.Get("name")
 	switch {
@@ -193,7 +193,7 @@ func (t *tree) named(e document.Entry, item *document.Node) (Level, bool) {
 	return l, true
 }
 
-// apart refuses a factor that varies what another one varies as well.
+// apart reports a factor that varies a key that another factor varies as well.
 func (t *tree) apart(before Matrix, f Factor) {
 	for _, s := range f.settings() {
 		for _, other := range before {
@@ -207,8 +207,9 @@ func (t *tree) apart(before Matrix, f Factor) {
 	}
 }
 
-// fixed reports whether the command line gives a factor one value: a key's own, or a name of a level, whose keys then go
-// into root, except for those that the command line sets itself. Of several names, f keeps these levels.
+// fixed reports whether the command line gives a factor one value: the value of a key, or the name
+// of a level, whose keys then go into root, except the keys that the command line sets itself. If
+// the command line gives several names, f keeps these levels.
 func (t *tree) fixed(root *document.Node, f *Factor) bool {
 	at := fromSet(root, f.Key)
 	if at.Set != f.Key {
@@ -248,7 +249,7 @@ func (t *tree) fixed(root *document.Node, f *Factor) bool {
 	return true
 }
 
-// unchanged refuses a factor that varies what the command line gives a value.
+// unchanged reports a factor that varies a key that the command line sets.
 func (t *tree) unchanged(root *document.Node, f Factor) {
 	for _, s := range f.settings() {
 		if at := fromSet(root, s.path); at.Set != "" {
@@ -272,13 +273,13 @@ func (f Factor) settings() []setting {
 	return out
 }
 
-// over says whether one of two paths is the other, or leads to it.
+// over reports whether two paths are equal, or one path is a prefix of the other.
 func over(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }
 
-// fromSet returns the place of the value that path has in root, or of what is
-// below or above it, if it came from a --set.
+// fromSet returns the place of the value that path has in root, or of a value below or above it, if
+// it came from a --set.
 func fromSet(root *document.Node, path string) document.Place {
 	n := root
 	for _, key := range strings.Split(path, ".") {
@@ -304,7 +305,7 @@ func given(n *document.Node) document.Place {
 	return document.Place{}
 }
 
-// flow writes n in one line: the name of a level.
+// flow writes n in one line, as the name of a level.
 func flow(n *document.Node) string {
 	var parts []string
 	switch n.Kind {
@@ -324,7 +325,7 @@ func flow(n *document.Node) string {
 	return short(n.Text)
 }
 
-// short makes text a name: one line, not too long.
+// short turns text into a name: one line, at most longestName characters.
 func short(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	if r := []rune(text); len(r) > longestName {

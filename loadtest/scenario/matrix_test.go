@@ -154,7 +154,7 @@ func TestMatrixMistakes(t *testing.T) {
 	}
 }
 
-// The command line chooses levels, and its own values win over those of the level.
+// The command line chooses levels, and its own values override the values of the level.
 func TestFixedFactors(t *testing.T) {
 	const text = "target: http://a/\nmatrix: {net: [{name: lan, link: {rtt: 1ms}, load.clients: [1, 2]}, {name: wan 2, link: {rtt: 51ms}}, " +
 		"{name: far}], workload.session: [kept, fresh]}\n"

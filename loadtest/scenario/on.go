@@ -13,29 +13,29 @@ import (
 	"weir/internal/unit"
 )
 
-// A Batch is what starts the workers of a run; "" if there are none.
+// A Batch is the system that starts the workers of a run; "" if the run has no workers.
 type Batch string
 
 // The values of On.Batch.
 const (
-	LocalBatch      Batch = "local" // processes of this machine, which come in over the network as those of a batch system do
+	LocalBatch      Batch = "local" // processes of this machine, which connect over the network as the workers of a batch system do
 	HTCondorBatch   Batch = "htcondor"
 	SlurmBatch      Batch = "slurm"
 	KubernetesBatch Batch = "kubernetes"
 	SSHBatch        Batch = "ssh"
 )
 
-// Batches returns the words for them.
+// Batches returns the names of the batch systems.
 func Batches() []string { return tags.Words[On]("batch") }
 
 // Queues reports whether workers wait in the queue of a batch system before they start.
 func (b Batch) Queues() bool { return b == HTCondorBatch || b == SlurmBatch || b == KubernetesBatch }
 
-// Elsewhere reports whether workers may be on other machines than this one.
+// Elsewhere reports whether workers may be on other machines.
 func (b Batch) Elsewhere() bool { return b != "" && b != LocalBatch }
 
-// On says on which machines the virtual clients are, if not on this one alone.
-// The zero value: on this one.
+// On describes the machines of the virtual clients. With the zero value all clients are on this
+// machine.
 type On struct {
 	Batch        Batch         `json:"batch,omitempty" enum:"local,htcondor,slurm,kubernetes,ssh" doc:"How workers are started; local: processes of this machine."`
 	Workers      int           `json:"workers,omitempty" doc:"Number of workers; each has a share of each step's clients."`
@@ -47,7 +47,7 @@ type On struct {
 	Kubernetes   Kubernetes    `json:"kubernetes,omitzero" doc:"Pods of batch: kubernetes."`
 }
 
-// completeOn fills in what follows from the rest.
+// completeOn fills in the values that follow from the other keys.
 func (s *Scenario) completeOn() {
 	if s.On.Batch == "" {
 		return
@@ -61,7 +61,7 @@ func (s *Scenario) completeOn() {
 	}
 }
 
-// on checks where the clients are.
+// on checks the description of the machines.
 func (c *checker) on() {
 	o := c.On
 	if o.Batch == "" {
@@ -93,7 +93,7 @@ func (c *checker) on() {
 	c.onlyHere(o)
 }
 
-// onlyHere refuses what the machines of a batch system cannot do.
+// onlyHere reports settings that do not work on the machines of a batch system.
 func (c *checker) onlyHere(o On) {
 	switch {
 	case len(c.Links) > 0 && len(c.Client.Command) > 0 && slices.Contains([]string{"ftp", "gsiftp"}, c.scheme()):
@@ -119,7 +119,7 @@ func isAddress(s string) bool {
 		(net.ParseIP(host) != nil || !strings.Contains(host, ":"))
 }
 
-// Text says where so many clients are, "" if on this machine alone.
+// Text describes the machines of so many clients. It returns "" if all clients are on this machine.
 func (o On) Text(most int) string {
 	if o.Batch == "" {
 		return ""

@@ -19,8 +19,7 @@ import (
 	"weir/storage"
 )
 
-// drivers stand in for the real ones: only their names, schemes and kinds
-// matter here.
+// drivers returns stand-ins of the real drivers: only their names, schemes and kinds matter here.
 func drivers() []storage.Driver {
 	all := []storage.Kind{storage.Read, storage.Write, storage.Stat, storage.List, storage.Mkdir, storage.Remove, storage.Checksum,
 		storage.Login}

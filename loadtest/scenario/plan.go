@@ -10,15 +10,15 @@ import (
 	"weir/storage"
 )
 
-// A Plan is a scenario with nothing left to decide: all defaults filled in,
-// all steps listed, the seed fixed. Two equal plans do the same work. It holds
-// no secret and can be written, sent and read again.
+// A Plan is a scenario with nothing left to decide: all defaults are filled in, all steps are
+// listed and the seed is fixed. Two equal plans do the same work. A plan contains no secret; it can
+// be written, sent and read again.
 type Plan struct {
 	Version      int                    `json:"version"` // of the plan's format: PlanVersion
 	Name         string                 `json:"name"`
 	Target       string                 `json:"target"`                  // URL; of several endpoints the first
 	Others       []string               `json:"other_targets,omitempty"` // URLs of the other endpoints, which are equal to Target
-	Server       Server                 `json:"server,omitzero"`         // what the built-in server is like
+	Server       Server                 `json:"server,omitzero"`         // properties of the built-in server
 	Balancer     monitor.BalancerConfig `json:"balancer,omitzero"`
 	Driver       storage.DriverName     `json:"driver"` // name of the storage driver
 	Command      []string               `json:"command,omitempty"`
@@ -26,25 +26,25 @@ type Plan struct {
 	Seed         uint64                 `json:"seed"`
 	Files        Files                  `json:"files,omitzero"`
 	Work         workload.Work          `json:"workload"`
-	Populations  []Population           `json:"populations,omitempty"` // of clients that work at the same time; Work is then that of the first
-	Population   string                 `json:"population,omitempty"`  // of a worker's plan: which one it belongs to
-	Links        Links                  `json:"links,omitempty"`       // emulated, between clients and service; none: the network as it is
-	On           On                     `json:"on,omitzero"`           // which machines the clients are on
+	Populations  []Population           `json:"populations,omitempty"` // groups of clients that work at the same time; Work is then the workload of the first group
+	Population   string                 `json:"population,omitempty"`  // in the plan of a worker: the population to which the worker belongs
+	Links        Links                  `json:"links,omitempty"`       // emulated, between clients and service; empty: the network is not changed
+	On           On                     `json:"on,omitzero"`           // the machines of the clients
 	Model        Model                  `json:"model"`
 	Steps        []Step                 `json:"steps"`
-	Find         *Find                  `json:"find,omitempty"`        // the steps are searched for; then Steps is empty
-	GracefulStop unit.Duration          `json:"graceful_stop"`         // how long the last operations may take
-	ErrorPause   unit.Duration          `json:"error_pause"`           // longest pause of a client whose tasks go on failing; 0: none
+	Find         *Find                  `json:"find,omitempty"`        // search for the best load; Steps is then empty
+	GracefulStop unit.Duration          `json:"graceful_stop"`         // time limit of the last operations
+	ErrorPause   unit.Duration          `json:"error_pause"`           // longest pause of a client whose tasks fail repeatedly; 0: no pause
 	RetryAfter   string                 `json:"retry_after,omitempty"` // IgnoreRetryAfter; "": clients pause for Retry-After
 	Stop         Stop                   `json:"stop,omitzero"`
 	Hosts        []monitor.Host         `json:"hosts,omitempty"`
-	Thresholds   []string               `json:"thresholds,omitempty"` // what the result must meet
-	Boundaries   []string               `json:"boundaries,omitempty"` // conditions whose loads are sought; none: DefaultBoundaries
+	Thresholds   []string               `json:"thresholds,omitempty"` // conditions on the result
+	Boundaries   []string               `json:"boundaries,omitempty"` // conditions whose loads are sought; empty: DefaultBoundaries
 	First        int                    `json:"first_client"`         // number of this share's first client
 	BuiltIn      bool                   `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
 }
 
-// A Model is what the load of a step is set by.
+// A Model is the quantity that sets the load of a step: clients or arrivals.
 type Model string
 
 // Load models.
@@ -53,7 +53,8 @@ const (
 	OpenModel   Model = "open"   // a rate of arrivals, whether operations have ended or not
 )
 
-// The choices of load.retry_after: whether clients pause for as long as the service asks.
+// The choices of load.retry_after: clients pause for the time that the service requests, or ignore
+// the request.
 const (
 	obeyRetryAfter   = "obey"
 	IgnoreRetryAfter = "ignore"
@@ -62,8 +63,8 @@ const (
 // PlanVersion is the version of the plan's format.
 const PlanVersion = 2
 
-// Files says where the paths come from: exactly one of List, Listing and Make;
-// none for workloads that need no files.
+// Files is the source of the paths: exactly one of List, Listing and Make is set; workloads without
+// files leave all of them empty.
 type Files struct {
 	List    string   `json:"list,omitempty" doc:"File with one path per line, relative to the target, and optionally its size."`
 	Listing bool     `json:"listing,omitempty" doc:"List the target. A target that is a file is the only one."`
@@ -73,7 +74,7 @@ type Files struct {
 	Make    *Make    `json:"make,omitempty" doc:"Files that the run creates before it starts and removes after it."`
 }
 
-// Make says which files a run makes for itself.
+// Make describes the files that a run creates for itself.
 type Make struct {
 	Count int           `json:"count" doc:"Number of files."`
 	Size  workload.Dist `json:"size" default:"1MiB" doc:"File size: fixed, uniform or by weights."`
@@ -92,16 +93,16 @@ type Step struct {
 	// tasks that each client does before it leaves; the step ends with the last of them, or when Duration is over
 	Jobs int `json:"jobs,omitempty"`
 
-	// Cool sets the step apart from the next one, if it is above 0: all clients
-	// leave, their last operations end, and the service rests for so long.
+	// Cooldown separates the step from the next step if it is above 0: all clients leave, their
+	// last operations end, and the service rests for so long.
 	Cooldown unit.Duration `json:"cooldown,omitempty"`
 
-	Begin time.Time `json:"begin,omitzero"` // when the ramp begins, where several processes must agree; zero is at once
+	Begin time.Time `json:"begin,omitzero"` // begin of the ramp, if several processes must agree on it; zero: at once
 
-	Place int `json:"-"` // in the plan, from 1, of a step of a resumed run, whose number is another; 0: Number
+	Place int `json:"-"` // position in the plan, from 1, of a step of a resumed run, whose Number differs; 0: Number
 }
 
-// Stop says when a run ends before its last step. Zero values are off.
+// Stop contains the conditions that end a run before its last step. Zero values are off.
 type Stop struct {
 	Time       unit.Duration `json:"time,omitempty" doc:"Time."`
 	Count      int64         `json:"count,omitempty" doc:"Number of operations."`
@@ -109,23 +110,23 @@ type Stop struct {
 	ErrorRatio unit.Fraction `json:"error_ratio,omitempty" doc:"Share of failed or wrong operations in the last ten seconds."`
 }
 
-// A Find says how the load that gives most is searched for. It stands in a
-// plan in place of steps.
+// A Find describes the search for the load with the highest throughput. A plan contains it in place
+// of steps.
 type Find struct {
-	Min    int           `json:"min_clients"` // the search begins here
-	Max    int           `json:"max_clients"` // and never goes beyond
-	Within unit.Fraction `json:"within"`      // the optimum is known well enough when its interval is no wider, as a share
-	Time   unit.Duration `json:"time"`        // at most, from the first step on, all interrupted parts together
+	Min    int           `json:"min_clients"` // number of clients at which the search begins
+	Max    int           `json:"max_clients"` // largest number of clients
+	Within unit.Fraction `json:"within"`      // the search ends when the interval of the optimum is no wider than this share
+	Time   unit.Duration `json:"time"`        // time limit, from the first step on, over all interrupted parts together
 
 	Ramp     unit.Duration `json:"ramp"`
 	Warmup   unit.Duration `json:"warmup"`
 	Duration unit.Duration `json:"duration"`         // of most steps
-	Longest  unit.Duration `json:"longest_duration"` // of those that large files or noise make longer
+	Longest  unit.Duration `json:"longest_duration"` // of steps that large files or noise prolong
 	Cooldown unit.Duration `json:"cooldown"`         // rest between steps, at least
-	Calm     unit.Duration `json:"longest_cooldown"` // rest at most, if the servers are still busy
+	Calm     unit.Duration `json:"longest_cooldown"` // longest rest, if the servers are still busy
 }
 
-// Check refuses what no search can keep to.
+// Check returns an error if no search can satisfy the limits.
 func (f *Find) Check() error {
 	switch {
 	case f.Min < 1 || f.Max < f.Min || f.Max > maxClients:

@@ -97,7 +97,7 @@ func TestPlanAsksTheDriver(t *testing.T) {
 	}
 }
 
-// What makes a result incomparable with others is said in the plan.
+// The plan names the settings that make a result incomparable with other results.
 func TestWaysOfWorkingAreNamed(t *testing.T) {
 	rooted := append(drivers(), storage.Driver{Name: "xrootd", Schemes: []string{"root", "roots", "xroot", "xroots"},
 		Kinds: drivers()[0].Kinds})

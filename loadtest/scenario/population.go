@@ -14,20 +14,23 @@ import (
 	"weir/storage"
 )
 
-// A Population is a group of virtual clients with a workload of its own. Those of a run work at the same time.
+// A Population is a group of virtual clients with a workload of its own. All populations of a run
+// work at the same time.
 type Population struct {
 	Name    string        `json:"name" doc:"Name of the population."`
 	Clients Counts        `json:"clients" doc:"Virtual clients: of each step, or one number for all steps."`
 	Work    workload.Work `json:"workload" doc:"Work of its clients; missing keys are those of workload."`
 }
 
-// maxPopulations is how many populations a run may have.
+// maxPopulations is the largest number of populations of a run.
 const maxPopulations = 16
 
-// populationName is what a population may be called: it is a label of metrics and a part of file names.
+// populationName matches the name of a population, which is a label of metrics and a part of file
+// names.
 var populationName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
 
-// populations decodes the list of populations. Keys of workload that one leaves out are those of the scenario's own workload.
+// populations decodes the list of populations. Keys of workload that a population leaves out have
+// the values of the scenario's own workload.
 func (d *decoder) populations(n *document.Node, s *Scenario) {
 	const path = "populations"
 	d.Where[path] = n.At
@@ -42,7 +45,7 @@ func (d *decoder) populations(n *document.Node, s *Scenario) {
 		p.Work = s.Work
 		d.Value(item, fmt.Sprintf("%s.%d", path, i), reflect.ValueOf(p).Elem())
 		if !workload.Writes(p.Work) && !s.given(fmt.Sprintf("%s.%d.workload.size", path, i)) {
-			p.Work.Size = workload.Dist{} // of those that write
+			p.Work.Size = workload.Dist{} // applies to populations that write
 		}
 	}
 }
@@ -56,13 +59,13 @@ func (s *Scenario) population(i int) *Scenario {
 		one.where = map[string]document.Place{}
 		prefix := fmt.Sprintf("populations.%d.", i)
 		for path, at := range s.where {
-			if !strings.HasPrefix(path, "workload.") { // may be meant for the others
+			if !strings.HasPrefix(path, "workload.") { // the key may apply to the other populations
 				one.where[path] = at
 			}
 		}
 		for path, at := range s.where {
 			if own, ok := strings.CutPrefix(path, prefix); ok {
-				one.where[own] = at // as if it stood in workload
+				one.where[own] = at // the position is stored under the key of workload
 			}
 		}
 	}
@@ -72,7 +75,8 @@ func (s *Scenario) population(i int) *Scenario {
 	return &one
 }
 
-// completePopulations fills in the defaults of each population, and the load of all together.
+// completePopulations fills in the defaults of each population, and the load of all of them
+// together.
 func (s *Scenario) completePopulations() {
 	steps := 0
 	for i := range s.Populations {
@@ -100,7 +104,7 @@ func (s *Scenario) completePopulations() {
 	s.Work, s.Load.Clients = s.Populations[0].Work, total
 }
 
-// checkPopulations refuses what several populations cannot do.
+// checkPopulations reports the keys that cannot be combined with several populations.
 func (c *checker) checkPopulations() {
 	names := map[string]bool{}
 	for i := range c.Populations {
@@ -130,7 +134,8 @@ func (c *checker) checkPopulations() {
 	}
 }
 
-// each calls do with the checker of each population's scenario, or with c's own if there are none.
+// each calls do with the checker of each population's scenario, or with c itself if the scenario
+// has no populations.
 func (c *checker) each(do func(*checker)) {
 	if len(c.Populations) == 0 {
 		do(c)
@@ -147,8 +152,9 @@ func (c *checker) each(do func(*checker)) {
 	}
 }
 
-// Of returns the plan of worker i of several: with populations, that of the one it belongs to.
-// A negative i is for a plan of which the worker takes its own.
+// Of returns the plan of worker i. If the plan has populations, it is the plan of the population of
+// the worker. If i is negative, Of returns the plan unchanged, and each worker selects its own
+// part.
 func (p *Plan) Of(i int) *Plan {
 	if len(p.Populations) == 0 || i < 0 {
 		return p
@@ -159,8 +165,10 @@ func (p *Plan) Of(i int) *Plan {
 	return &own
 }
 
-// Dealt returns how the n clients of the step at that place in the plan (from 0) are dealt out to sites, which are those of
-// links, or to populations; all in one if there are neither. A place beyond the plan's steps represents the most clients of each.
+// Dealt returns the distribution of the n clients of the step at a position in the plan (from 0)
+// over the sites of the links, or over populations; without links and populations, it is one
+// number. A position beyond the plan's steps stands for the largest number of clients of each
+// population.
 func (p *Plan) Dealt(n, place int) []int {
 	if len(p.Populations) == 0 {
 		if len(p.Links) == 0 {
@@ -179,7 +187,7 @@ func (p *Plan) Dealt(n, place int) []int {
 	return out
 }
 
-// populationTexts says what each population does, and how many clients it has in each step.
+// populationTexts describes the workload of each population and its number of clients in each step.
 func (p *Plan) populationTexts() []string {
 	var all []string
 	for i := range p.Populations {
@@ -200,7 +208,8 @@ func total(all []int) (n int) {
 	return n
 }
 
-// Works returns what the clients of the plan do: one workload, or that of each population.
+// Works returns the workloads of the clients of the plan: a single workload, or the workload of
+// each population.
 func (p *Plan) Works() []workload.Work {
 	if len(p.Populations) == 0 {
 		return []workload.Work{p.Work}
@@ -220,7 +229,7 @@ func (p *Plan) Keeps() bool {
 	return slices.ContainsFunc(p.Works(), func(w workload.Work) bool { return w.Keep })
 }
 
-// InFlight returns the most requests that a client has under way at once; 0 lets the driver choose.
+// InFlight returns the largest number of concurrent requests of a client; 0 lets the driver choose.
 func (p *Plan) InFlight() (most int) {
 	for _, w := range p.Works() {
 		most = max(most, w.InFlight)

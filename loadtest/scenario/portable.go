@@ -12,9 +12,9 @@ import (
 	"weir/internal/redact"
 )
 
-// Portable returns the plan as it is for workers elsewhere, and which files (or
-// folders) of this machine must be in their working folder, by the names that
-// the plan gives them there. It is an error if something that the plan names cannot travel.
+// Portable returns a plan for workers on other machines, and the files (or folders) of this machine
+// that must be in their working folder, by their names in that plan. It returns an error if the
+// plan names something that cannot be transferred.
 func (p *Plan) Portable() (there *Plan, files map[string]string, err error) {
 	c := *p
 	files = map[string]string{}
@@ -41,7 +41,7 @@ func stays(key, variable, file string) error {
 		key, variable, file)
 }
 
-// ValidateRemote says why workers on other machines cannot do what the plan says; nil if
+// ValidateRemote returns the reason why workers on other machines cannot execute the plan; nil if
 // they can.
 func (p *Plan) ValidateRemote() error {
 	far := p.On.Batch.Elsewhere()
@@ -60,8 +60,8 @@ func (p *Plan) ValidateRemote() error {
 	return nil
 }
 
-// RemoteWarnings says what of the plan may not be the same on other machines as here: a
-// sentence each.
+// RemoteWarnings returns the differences that may exist between other machines and this machine,
+// one sentence for each.
 func (p *Plan) RemoteWarnings() []string {
 	if p.On.Batch == "" {
 		return nil
@@ -75,7 +75,7 @@ func (p *Plan) RemoteWarnings() []string {
 		all = append(all, "each worker has a simulated service of its own")
 	case far && u.Scheme == "file":
 		all = append(all, fmt.Sprintf("%s is a folder of each worker's own machine: it is one service only if all of them share it", p.Target))
-	case far && loopback(u.Hostname()) && len(p.Links) == 0: // over links all reach what this machine reaches
+	case far && loopback(u.Hostname()) && len(p.Links) == 0: // over links all workers reach the same hosts as this machine
 		all = append(all, fmt.Sprintf("%s is this machine only for workers that run on it: others look for the service on their own machines",
 			u.Hostname()))
 	}
@@ -90,8 +90,8 @@ func loopback(host string) bool {
 	return host == thisMachine || ip != nil && ip.IsLoopback()
 }
 
-// addresses returns the texts of the plan that may hold secrets, by their keys: URLs of
-// the target and of pages, the client's command and options for the batch system.
+// addresses returns the texts of the plan that may contain secrets, by their keys: URLs of the
+// target and of pages, the client's command and options for the batch system.
 func (p *Plan) addresses() map[string]*string {
 	all := map[string]*string{"target": &p.Target, "balancer.haproxy": &p.Balancer.HAProxy, "balancer.ipvs": &p.Balancer.IPVS}
 	for i := range p.Others {
@@ -109,7 +109,7 @@ func (p *Plan) addresses() map[string]*string {
 	return all
 }
 
-// own returns a copy of the plan that shares none of its addresses.
+// own returns a copy of the plan with its own copies of all addresses.
 func (p *Plan) own() *Plan {
 	c := *p
 	c.Others, c.Command, c.Hosts, c.On.Submit = slices.Clone(p.Others), slices.Clone(p.Command), slices.Clone(p.Hosts),
@@ -120,13 +120,13 @@ func (p *Plan) own() *Plan {
 // public returns the text of a key without its secrets.
 func public(key, text string) string {
 	if strings.HasPrefix(key, "client.") || strings.HasPrefix(key, "on.") {
-		return redact.Text(text) // words, with a URL in one or none
+		return redact.Text(text) // words, at most one of them with a URL
 	}
 	return redact.URL(text)
 }
 
-// Public returns the plan as it may be written, shown and kept: without the secrets in its
-// addresses.
+// Public returns the plan without the secrets in its addresses, so that it may be written, shown
+// and kept.
 func (p *Plan) Public() *Plan {
 	c := p.own()
 	for key, text := range c.addresses() {
@@ -135,7 +135,7 @@ func (p *Plan) Public() *Plan {
 	return c
 }
 
-// Secrets returns the texts of the plan that may hold secrets.
+// Secrets returns the texts of the plan that may contain secrets.
 func (p *Plan) Secrets() (all []string) {
 	for _, text := range p.addresses() {
 		all = append(all, *text)
@@ -143,8 +143,8 @@ func (p *Plan) Secrets() (all []string) {
 	return all
 }
 
-// Redacted returns the keys whose secrets the plan does not have, since Public removed
-// them: such a plan cannot be run.
+// Redacted returns the keys whose secrets are missing in the plan because Public removed them: such
+// a plan cannot be run.
 func (p *Plan) Redacted() (keys []string) {
 	for key, text := range p.addresses() {
 		if redact.Has(*text) {
@@ -155,10 +155,10 @@ func (p *Plan) Redacted() (keys []string) {
 	return keys
 }
 
-// Complete returns the plan with the secrets of its targets, which target has: a URL, or
-// a list of them as a scenario has it. target is "" where nothing is known. It is an error
-// if the target is another one than the plan's, if it is given and the plan lacks nothing,
-// or if the plan lacks secrets then.
+// Complete returns the plan with the secrets of its targets from target: a URL, or a list of URLs
+// in the form of a scenario. target is "" if it is unknown. It is an error if target differs from
+// the target of the plan, if it is given although the plan has all secrets, or if the plan still
+// lacks secrets afterwards.
 func (p *Plan) Complete(target string) (*Plan, error) {
 	lacks := p.Redacted()
 	c := p.own()

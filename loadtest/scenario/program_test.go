@@ -41,8 +41,8 @@ func TestCommandJobTimeout(t *testing.T) {
 	}
 }
 
-// A job starts in a folder of its own: what its command names beside the
-// scenario is found from there, and nothing else is touched.
+// A job starts in a folder of its own: files that its command names relative to the scenario are
+// found from there, and nothing else is touched.
 func TestCommandJobInputs(t *testing.T) {
 	dir := t.TempDir()
 	strange := filepath.Join(dir, "a{b}")

@@ -16,8 +16,8 @@ import (
 // maxPlan bounds a plan's file, in bytes.
 const maxPlan = 16 << 20
 
-// ReadPlan reads the plan in the file at path, as Plan.WriteJSON or a run
-// directory holds it. Plans of other versions and unknown keys are refused.
+// ReadPlan reads the plan in the file at path, as Plan.WriteJSON or a run directory contains it.
+// Plans of other versions and unknown keys are errors.
 func ReadPlan(path string) (*Plan, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -61,7 +61,8 @@ func parsePlan(data []byte) (*Plan, error) {
 	return p, p.check()
 }
 
-// CheckVersion returns an error if a version of something is not the one that this program reads.
+// CheckVersion returns an error if the version of a format differs from the version that this
+// program reads.
 func CheckVersion(what string, version, own int) error {
 	switch {
 	case version > own:
@@ -72,8 +73,8 @@ func CheckVersion(what string, version, own int) error {
 	return nil
 }
 
-// check refuses what no Scenario becomes. Steps without clients are fine: a
-// share may have them.
+// check returns an error if the plan cannot result from a Scenario. Steps without clients are
+// valid: a share may contain them.
 func (p *Plan) check() error {
 	s := p.scenario()
 	if p.Model != ClosedModel && p.Model != OpenModel {
@@ -114,8 +115,8 @@ func (p *Plan) check() error {
 	return s.check(nil).Err()
 }
 
-// scenario returns what the plan says besides its steps, for the checks that
-// scenarios go through.
+// scenario returns the parts of the plan other than its steps as a scenario, for the checks that
+// scenarios pass.
 func (p *Plan) scenario() *Scenario {
 	clients := Counts{1}
 	if len(p.Populations) > 0 {

@@ -1,10 +1,9 @@
-// Package scenario reads what to test: a YAML file, its variables and the
-// --set of the command line become a Scenario, and a Scenario becomes a Plan,
-// which has nothing left to decide.
+// Package scenario reads the description of a test: a YAML file, its variables and the --set of the
+// command line become a Scenario, and a Scenario becomes a Plan, in which nothing is left to
+// decide.
 //
-// Reading is strict: every mistake is named with its place and what would be
-// right, all mistakes of a file at once. docs/scenario.md is the format's
-// reference.
+// Reading is strict: every mistake is reported with its place and the correct form, and all
+// mistakes of a file are reported at once. docs/scenario.md is the reference of the format.
 package scenario
 
 import (
@@ -22,9 +21,8 @@ import (
 	"weir/storage"
 )
 
-// A Scenario says what to test. Its zero value is not useful: Read, Parse and
-// Default fill in the defaults. Fields may be changed before Plan is called;
-// Plan checks again.
+// A Scenario describes a test. Its zero value is not useful: Read, Parse and Default fill in the
+// defaults. Fields may be changed before Plan is called; Plan checks them again.
 type Scenario struct {
 	Name   string   `yaml:"name" default:"weir" doc:"Name of the scenario and its run directory: letters, digits, dots, _ and -."`
 	Target string   `yaml:"target" doc:"URL of the service under test, built-in, or a list of equal endpoints."`
@@ -46,32 +44,32 @@ type Scenario struct {
 	Boundaries  []string               `yaml:"boundaries" doc:"Conditions whose range of loads is sought, as in latency_mean < 10 x single."`
 	Seed        uint64                 `yaml:"seed" default:"1" doc:"Start of all random choices. Equal seeds make equal runs."`
 	Repeat      int                    `yaml:"repeat" default:"1" doc:"Number of blocks: repetitions of every combination."`
-	Matrix      Matrix                 `yaml:"matrix" doc:"Keys and their values, as in {workload.session: [kept, fresh]}."` // the other fields have its first combination
+	Matrix      Matrix                 `yaml:"matrix" doc:"Keys and their values, as in {workload.session: [kept, fresh]}."` // the other fields contain the first combination
 	Variables   Variables              `yaml:"variables" doc:"Names and values for ${NAME}; null: of --var or the environment."`
 
 	file     string
-	where    map[string]document.Place // dotted path of each key that was given
+	where    map[string]document.Place // positions of the keys that were given, by dotted path
 	variants []Variant                 // of the matrix
 }
 
-// BuiltIn is the target that represents weir's own server, started for the
-// run. A Plan with it needs the server's URL before it can run.
+// BuiltIn is the target that represents weir's own server, started for the run. A Plan with it
+// needs the URL of the server before it can run.
 const BuiltIn = "built-in"
 
-// A Command is an external program that does the work of a client: its name
-// alone for those that weir knows how to call, or its arguments.
+// A Command is an external program that does the work of a client: only its name if weir can
+// construct its arguments, or its arguments.
 type Command struct {
 	Command []string `yaml:"command" required:"true" doc:"Program and arguments, with placeholders such as {url}."`
 }
 
 func clientPrograms() []string { return tags.Words[Scenario]("client") }
 
-// own reports whether the program is one that weir does not know how to call.
+// own reports whether the command is the user's own, so that weir cannot construct its arguments.
 func (c Command) own() bool {
 	return len(c.Command) > 1 || len(c.Command) == 1 && !slices.Contains(clientPrograms(), c.Command[0])
 }
 
-// A Load says how much is asked for, and for how long.
+// A Load is the load of the steps and its duration.
 type Load struct {
 	Clients      Counts        `yaml:"clients" default:"1,2,4,8,16,32,64,128,256" when:"without rate" doc:"Closed load: virtual clients of each step."`
 	Rate         Rates         `yaml:"rate" doc:"Open load: arrivals per second of each step."`
@@ -93,9 +91,9 @@ type Counts []int
 // Rates are the arrivals per second of the steps.
 type Rates []unit.Rate
 
-// Read reads the scenario in the file at path. vars are the --var, sets the
-// --set of the command line. Its error is of type document.Mistakes unless the file
-// cannot be read.
+// Read reads the scenario in the file at path. vars are the --var options and sets the --set
+// options of the command line. Its error is of type document.Mistakes unless the file cannot be
+// read.
 func Read(path string, vars map[string]string, sets []string) (*Scenario, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -109,9 +107,9 @@ func Read(path string, vars map[string]string, sets []string) (*Scenario, error)
 	return Parse(path, data, vars, sets)
 }
 
-// Parse reads a scenario from data. name is the file's path: it is named in
-// mistakes, and the paths of files in the scenario are relative to its
-// folder. Its error is of type document.Mistakes.
+// Parse reads a scenario from data. name is the path of the file: mistakes contain it, and the
+// paths of files in the scenario are relative to its folder. Its error is of type
+// document.Mistakes.
 func Parse(name string, data []byte, vars map[string]string, sets []string) (*Scenario, error) {
 	t := newTree(name)
 	root := t.Read(data)
@@ -128,12 +126,12 @@ func Parse(name string, data []byte, vars map[string]string, sets []string) (*Sc
 	return t.finish(root, vars, defaults())
 }
 
-// finish decodes root over what s holds, and checks the whole.
+// finish decodes root over the values of s and checks the result.
 func (t *tree) finish(root *document.Node, vars map[string]string, s *Scenario) (*Scenario, error) {
 	t.fill(root, vars)
 	before := len(t.Mistakes)
 	switch m, at := t.matrix(root); {
-	case len(t.Mistakes) > before: // what the factors were to give would be missing
+	case len(t.Mistakes) > before: // the values of the factors would be missing
 		t.decoder(map[string]document.Place{}).scenario(root, s)
 	case m == nil:
 		t.decode(root, s)
@@ -147,7 +145,7 @@ func (t *tree) finish(root *document.Node, vars map[string]string, s *Scenario) 
 	return s, nil
 }
 
-// decode decodes root over what s holds, and checks the whole.
+// decode decodes root over the values of s and checks the result.
 func (t *tree) decode(root *document.Node, s *Scenario) {
 	s.file, s.where = t.File, map[string]document.Place{}
 	t.decoder(s.where).scenario(root, s)
@@ -156,9 +154,9 @@ func (t *tree) decode(root *document.Node, s *Scenario) {
 	t.Mistakes = append(t.Mistakes, s.check(t.Mistakes)...)
 }
 
-// resolve makes paths relative to the scenario's folder usable from here.
-// Those that came from the command line or the environment are relative to
-// the current folder, as everything there.
+// resolve makes paths relative to the scenario's folder usable from the current folder. Paths that
+// came from the command line or the environment are relative to the current folder, like all paths
+// there.
 func (s *Scenario) resolve() {
 	for key, p := range paths(&s.Files, &s.Auth, s.Hosts) {
 		at := s.where[key]
@@ -168,7 +166,7 @@ func (s *Scenario) resolve() {
 	}
 }
 
-// paths returns where the paths of files on this machine stand, by their keys.
+// paths returns pointers to the paths of files on this machine, by their keys.
 func paths(f *Files, a *storage.Auth, hosts []monitor.Host) map[string]*string {
 	all := map[string]*string{"files.list": &f.List}
 	for key, p := range a.Files() {
@@ -180,8 +178,8 @@ func paths(f *Files, a *storage.Auth, hosts []monitor.Host) map[string]*string {
 	return all
 }
 
-// Anywhere makes the plan's paths of files on this machine absolute, so that
-// it means the same from any folder.
+// Anywhere makes the plan's paths of files on this machine absolute, so that the plan has the same
+// meaning in any folder.
 func (p *Plan) Anywhere() error {
 	for key, path := range paths(&p.Files, &p.Auth, p.Hosts) {
 		if *path == "" {

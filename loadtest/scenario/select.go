@@ -13,9 +13,11 @@ import (
 	"weir/loadtest/workload"
 )
 
-// Match reports whether a file with the given path below the target is used: some pattern of Include matches it, if there are any, and
-// no pattern of Exclude does. A pattern without a slash is matched with the last part of the path, any other one with the whole path;
-// *, ? and [] mean what they mean in path.Match, and ** stands for any number of folders. The target itself always matches.
+// Match reports whether a file with the given path below the target is used: a pattern of Include
+// matches it, if there are any, and no pattern of Exclude does. A pattern without a slash is
+// matched with the last part of the path, any other pattern with the whole path; *, ? and [] have
+// the meaning of path.Match, and ** stands for any number of folders. The target itself always
+// matches.
 func (f Files) Match(name string) bool {
 	matches := func(pattern string) bool { return matchPattern(pattern, name) }
 	return name == "" || (len(f.Include) == 0 || slices.ContainsFunc(f.Include, matches)) && !slices.ContainsFunc(f.Exclude, matches)
@@ -49,7 +51,8 @@ func matchParts(pattern, name []string) bool {
 	return false
 }
 
-// Select returns those of the files that match, or a sample of them, which the seed fixes. Its error says that no file matches.
+// Select returns the matching files, or a sample of them, which the seed fixes. It returns an error
+// if no file matches.
 func (f Files) Select(files []workload.File, seed uint64) ([]workload.File, error) {
 	if len(f.Include)+len(f.Exclude)+f.Sample == 0 {
 		return files, nil
@@ -74,7 +77,7 @@ func (f Files) Select(files []workload.File, seed uint64) ([]workload.File, erro
 	return chosen, nil
 }
 
-// selectionText says which files are used, with a comma before it; "" for all.
+// selectionText describes the selection of files, with a comma before it; "" if all files are used.
 func (f Files) selectionText() string {
 	text := ""
 	if len(f.Include) > 0 {
@@ -98,7 +101,7 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// selection checks what Match and Select use.
+// selection checks the keys that Match and Select use.
 func (c *checker) selection() {
 	f := c.Files
 	for key, patterns := range map[string][]string{"include": f.Include, "exclude": f.Exclude} {

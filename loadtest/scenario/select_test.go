@@ -38,7 +38,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// The plan says which files of a listing and of a list are used.
+// The plan describes the files of a listing and of a list that are used.
 func TestPlanShowsSelection(t *testing.T) {
 	for where, want := range map[string]string{
 		"listing: true": "or the target itself if it is a file, those that match *.root or 2024/**, without old*, " +

@@ -9,22 +9,22 @@ import (
 	"weir/internal/unit"
 )
 
-// A Server says what weir's own server is like, where it is the target. Its zero value is one
-// that costs as little CPU time as it can.
+// A Server describes weir's own server, if it is the target. Its zero value is a server that uses
+// as little CPU time as possible.
 type Server struct {
 	PageCPU unit.Duration `json:"cpu_per_page,omitempty" doc:"CPU time of each page: of workload.job.page, or of a request."`
 	Threads int           `json:"threads,omitempty" default:"1" when:"with cpu_per_page" doc:"Threads that serve pages, one page at a time each."`
 	CPU     []int         `json:"cpu,omitempty" doc:"Processors of the server by number, as in [1]. Default: all."`
 }
 
-// Bounds of a Server, as those of weir serve.
+// Bounds of a Server; weir serve has the same bounds.
 const (
 	maxPageCPU       = unit.Duration(10 * time.Second)
 	maxServerThreads = 1024
 	maxProcessor     = 1023
 )
 
-// server checks what the built-in server is like.
+// server checks the description of the built-in server.
 func (c *checker) server() {
 	s := &c.Server
 	if s.PageCPU == 0 && s.Threads == 0 && len(s.CPU) == 0 {
@@ -42,7 +42,8 @@ func (c *checker) server() {
 	}
 }
 
-// Page returns the bytes of a page of the built-in server; 0: what a request reads is one.
+// Page returns the bytes of a page of the built-in server; 0 means that each request reads one
+// page.
 func (p *Plan) Page() unit.Size {
 	if p.Work.Job == nil {
 		return 0
@@ -50,7 +51,7 @@ func (p *Plan) Page() unit.Size {
 	return p.Work.Job.Page
 }
 
-// serverText writes what the built-in server is like, and what it serves at most.
+// serverText writes the properties of the built-in server and its highest throughput.
 func (p *Plan) serverText(row func(name, format string, args ...any)) {
 	s := &p.Server
 	var all []string

@@ -34,7 +34,7 @@ func TestTargetsWithoutSchemeAreUnderstood(t *testing.T) {
 	}
 }
 
-// One mistake is told once.
+// Each mistake is reported once.
 func TestMistakesOfListsAreToldOnce(t *testing.T) {
 	for _, set := range []string{"load.clients=abc", "load.clients=0", "load.clients=-5", "load.clients=1000000000", "load.rate=50",
 		"load.rate=0/s"} {

@@ -16,8 +16,8 @@ import (
 	"weir/storage"
 )
 
-// Time returns how long all steps take, without the drain after them; 0 < t.
-// A search takes that long at most.
+// Time returns the duration of all steps, without the drain after them; it is above 0. For a search
+// it is the time limit.
 func (p *Plan) Time() time.Duration {
 	var sum time.Duration
 	if p.Find != nil {
@@ -32,14 +32,14 @@ func (p *Plan) Time() time.Duration {
 	return sum
 }
 
-// Time returns how long the step takes, with the rest after it.
+// Time returns the duration of the step, with the rest after it.
 func (s *Step) Time() time.Duration {
 	return time.Duration(s.Ramp + s.Warmup + s.Duration + s.Cooldown)
 }
 
-// Left returns how long the steps still take when there was load for spent, and
-// the step of that place in p, from 1, began since ago; 0: none has begun. A
-// search takes that long at most.
+// Left returns the remaining duration of the steps. There was load for spent, and the step at
+// position place in p, from 1, began since ago; place is 0 before the first step begins. For a
+// search the result is an upper limit.
 func (p *Plan) Left(place int, since, spent time.Duration) time.Duration {
 	var left time.Duration
 	if p.Find != nil {
@@ -57,8 +57,8 @@ func (p *Plan) Left(place int, since, spent time.Duration) time.Duration {
 	return max(0, left)
 }
 
-// MostClients returns the clients of the largest step, or those of the largest
-// that a search may take.
+// MostClients returns the number of clients of the largest step, or the largest number that a
+// search may use.
 func (p *Plan) MostClients() int {
 	most := 0
 	if p.Find != nil {
@@ -70,8 +70,8 @@ func (p *Plan) MostClients() int {
 	return most
 }
 
-// WriteText writes what the plan does for people: what, where, the steps, and
-// how long and how much it will be as far as that can be known before.
+// WriteText writes a description of the plan for people: the workload, the machines, the steps, and
+// estimates of the duration and the amount of data if they can be computed before the run.
 func (p *Plan) WriteText(w io.Writer) error {
 	p = p.Public()
 	var b strings.Builder
@@ -123,7 +123,8 @@ func (p *Plan) WriteText(w io.Writer) error {
 	return p.writeSteps(w)
 }
 
-// authText returns the method of authentication, the user, and where the token is.
+// authText returns the method of authentication, the user, and the variable or the file of the
+// token.
 func (p *Plan) authText() string {
 	text := strings.TrimSpace(string(p.Auth.Method) + " " + p.Auth.User)
 	switch {
@@ -136,7 +137,8 @@ func (p *Plan) authText() string {
 	return text
 }
 
-// sinkText says where an external program that weir knows how to call puts what it reads, "" for other programs.
+// sinkText describes the destination of the data that a client program reads, if weir constructs
+// the arguments of the program. It returns "" for other programs.
 func (p *Plan) sinkText() string {
 	reads := slices.Contains(p.scenario().operations(), "read")
 	if !reads || (Command{p.Command}).own() {
@@ -148,7 +150,7 @@ func (p *Plan) sinkText() string {
 	return "; the payload goes to /dev/null"
 }
 
-// linksText writes what the links are like.
+// linksText writes the properties of the links.
 func (p *Plan) linksText(row func(name, format string, args ...any)) {
 	for _, l := range p.Links {
 		text := l.Spec.Complete().String()
@@ -159,7 +161,7 @@ func (p *Plan) linksText(row func(name, format string, args ...any)) {
 	}
 }
 
-// clientsText writes what clients do.
+// clientsText writes the workloads of the clients.
 func (p *Plan) clientsText(row func(name, format string, args ...any)) {
 	if len(p.Populations) == 0 {
 		row("workload", "%s", p.WorkText())
@@ -172,14 +174,14 @@ func (p *Plan) clientsText(row func(name, format string, args ...any)) {
 	}
 }
 
-// whereText writes on which machines the clients are.
+// whereText writes the machines of the clients.
 func (p *Plan) whereText(row func(name, format string, args ...any)) {
 	if on := p.On.Text(p.MostClients()); on != "" {
 		row("clients on", "%s", on)
 	}
 }
 
-// aligned writes a table, its cells apart by tabs.
+// aligned writes a table whose cells are separated by tabs.
 func aligned(w io.Writer, table string, flags uint) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', flags)
 	if _, err := io.WriteString(t, table); err != nil {
@@ -208,8 +210,8 @@ func (p *Plan) writeSteps(w io.Writer) error {
 	return aligned(w, b.String(), tabwriter.AlignRight)
 }
 
-// WorkText says in words what each client does. Ways of working that make a
-// result incomparable with others are named.
+// WorkText describes the work of each client. It names the settings that make a result incomparable
+// with other results.
 func (p *Plan) WorkText() string {
 	if len(p.Populations) > 0 {
 		return "one of " + strings.Join(p.populationTexts(), "; ")
@@ -220,11 +222,11 @@ func (p *Plan) WorkText() string {
 	return p.WorkTextWith("session " + string(p.Work.Session))
 }
 
-// WorkTextWith is WorkText with session for the outcome of the clients' sessions.
+// WorkTextWith is WorkText with session as the description of the clients' sessions.
 func (p *Plan) WorkTextWith(session string) string {
 	w := p.Work
 	if w.Kind == workload.CopyWork {
-		return "copy files between sites, each verified by " + w.Sum // a record of transfers: no client of ours
+		return "copy files between sites, each verified by " + w.Sum // a record of transfers has no client of weir
 	}
 	parts := []string{string(w.Kind)}
 	if len(w.Mix) > 0 {
@@ -256,8 +258,7 @@ func (p *Plan) WorkTextWith(session string) string {
 	return strings.Join(parts, ", ")
 }
 
-// waysText names the ways of reading and writing that are not the usual, where
-// the protocol has them.
+// waysText names the unusual modes of reading and writing, if the protocol has them.
 func (p *Plan) waysText() []string {
 	u, err := url.Parse(p.Target)
 	if err != nil {
@@ -292,8 +293,8 @@ func (p *Plan) waysText() []string {
 	return parts
 }
 
-// Jobs returns how many jobs all steps are, 0 if clients do as many as they can
-// in the measurement time.
+// Jobs returns the number of jobs of all steps, 0 if clients run as many jobs as they can in the
+// measurement time.
 func (p *Plan) Jobs() (n int64) {
 	for i := range p.Steps {
 		n += int64(p.Steps[i].Clients) * int64(p.Steps[i].Jobs)

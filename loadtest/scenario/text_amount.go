@@ -14,8 +14,8 @@ import (
 	"weir/loadtest/workload"
 )
 
-// filesText says where the files come from, and what one read of them moves
-// on average, 0 if that cannot be known.
+// filesText describes the source of the files, and returns the average number of bytes of one read,
+// 0 if it cannot be computed.
 func (p *Plan) filesText() (string, float64) {
 	f := p.Files
 	switch {
@@ -61,8 +61,8 @@ func listMean(files []workload.File) float64 {
 	return sum / float64(len(files))
 }
 
-// amountText estimates operations and bytes: of open load from its rates, of
-// closed load per operation, for how many there are is what the run finds out.
+// amountText estimates operations and bytes: for open load from its rates, for closed load per
+// operation, because the number of operations is a result of the run.
 func (p *Plan) amountText(mean float64) string {
 	if p.Work.Kind == workload.WriteWork {
 		mean = distMean(p.Work.Size)
@@ -91,7 +91,7 @@ func (p *Plan) amountText(mean float64) string {
 	return "what the run finds out"
 }
 
-// jobsAmount estimates what all jobs move, where their number is known.
+// jobsAmount estimates the bytes that all jobs transfer, if the number of jobs is known.
 func (p *Plan) jobsAmount(mean float64) string {
 	each := float64(p.Work.Job.Takes().Bytes)
 	if p.Work.Job.Access == workload.Staged {
@@ -107,7 +107,7 @@ func (p *Plan) jobsAmount(mean float64) string {
 	return fmt.Sprintf("%s jobs, %s", unit.Count(n), unit.Bytes(n*each))
 }
 
-// arrivals returns how many operations an open plan starts.
+// arrivals returns the number of operations that an open plan starts.
 func (p *Plan) arrivals() float64 {
 	n, last := 0.0, unit.Rate(0)
 	for _, s := range p.Steps {
@@ -156,7 +156,7 @@ func distText(d workload.Dist) string {
 	return d.Fixed.String()
 }
 
-// distMost is the largest size that d has.
+// distMost returns the largest size that d can have.
 func distMost(d workload.Dist) int64 {
 	switch {
 	case len(d.Uniform) == 2:
@@ -189,7 +189,7 @@ func distMean(d workload.Dist) float64 {
 	return float64(d.Fixed)
 }
 
-// jobText says in words what a job does.
+// jobText describes the work of a job.
 func jobText(j *workload.Job) string {
 	parts := []string{j.Access}
 	events := fmt.Sprintf("%s of %v", say.Plural(j.Events, "event"), j.Event)
@@ -220,8 +220,8 @@ func jobText(j *workload.Job) string {
 	return strings.Join(parts, ", ")
 }
 
-// oneJob says what a single job reads and takes, as far as that can be known
-// before.
+// oneJob describes the reads and the duration of a single job, as far as they can be computed
+// before the run.
 func oneJob(j *workload.Job, links []link.Named) string {
 	t := j.Takes()
 	requests := say.Plural(int(t.Requests), "request")
@@ -248,8 +248,8 @@ func oneJob(j *workload.Job, links []link.Named) string {
 	return text
 }
 
-// overLink returns the seconds that a job takes over a link that it has for
-// itself, to a service that takes no time.
+// overLink returns the seconds that a job takes over a link without other traffic, to a service
+// that responds at once.
 func overLink(j *workload.Job, s *link.Spec) float64 {
 	t := j.Takes()
 	trips, bytes := float64(t.Requests), float64(t.Bytes)
@@ -266,7 +266,7 @@ func overLink(j *workload.Job, s *link.Spec) float64 {
 	return waits + t.Compute.Seconds()
 }
 
-// lasting writes a time that may be longer than a Duration can be.
+// lasting formats a time that may be longer than the maximum of a Duration.
 func lasting(seconds float64) string {
 	const century = 100 * 365 * 24 * 3600
 	if seconds >= century {

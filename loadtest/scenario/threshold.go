@@ -13,19 +13,18 @@ import (
 	"weir/internal/unit"
 )
 
-// A Threshold is what a result must meet, such as "throughput > 8 Gbit/s at
-// 2000 clients".
+// A Threshold is a condition on the result, such as "throughput > 8 Gbit/s at 2000 clients".
 type Threshold struct {
 	Measure Quantity
 	Sign    string  // < <= > >=
 	Value   float64 // in base units of the measure
-	Clients int     // at the steps with so many clients; 0: at any
-	Rate    float64 // at the steps with so many arrivals per second; 0: at any
-	Optimum bool    // at the step that gives most, only
+	Clients int     // at the steps with so many clients; 0: at any step
+	Rate    float64 // at the steps with so many arrivals per second; 0: at any step
+	Optimum bool    // only at the step with the highest throughput
 	Stop    bool    // a step that breaks it ends the run
 }
 
-// Met says whether a value meets the threshold. NaN does not.
+// Met reports whether a value meets the threshold. NaN does not meet it.
 func (t Threshold) Met(value float64) bool {
 	switch t.Sign {
 	case "<":
@@ -38,21 +37,22 @@ func (t Threshold) Met(value float64) bool {
 	return value >= t.Value
 }
 
-// Upper says whether the threshold is a limit that small values meet.
+// Upper reports whether the threshold is an upper limit, which small values meet.
 func (t Threshold) Upper() bool { return strings.HasPrefix(t.Sign, "<") }
 
-// Holds says whether the threshold is for a step with so many clients and
-// planned arrivals per second (0 in the closed model).
+// Holds reports whether the threshold applies to a step with so many clients and planned arrivals
+// per second (0 in the closed model).
 func (t Threshold) Holds(clients int, rate float64) bool {
 	return (t.Clients == 0 || t.Clients == clients) && (t.Rate == 0 || t.Rate == rate)
 }
 
-// errOrStop explains what cannot end a run.
+// errOrStop is the error of a threshold that is known only after the run and therefore cannot end
+// it.
 var errOrStop = errors.New("is known only after the run; omit or stop")
 
-// ParseThreshold reads "MEASURE SIGN VALUE", optionally followed by "at N
-// clients", "at N/s" (open load) or "at the optimum", and by "or stop". The
-// measures are those of Quantities; the sign is <, <=, > or >=.
+// ParseThreshold reads "MEASURE SIGN VALUE", optionally followed by "at N clients", "at N/s" (open
+// load) or "at the optimum", and by "or stop". The measure is a name from Quantities; the sign is
+// <, <=, > or >=.
 func ParseThreshold(text string) (Threshold, error) {
 	t := Threshold{}
 	rest := strings.TrimSpace(text)
@@ -81,7 +81,7 @@ func ParseThreshold(text string) (Threshold, error) {
 	return t, nil
 }
 
-// comparison takes "MEASURE SIGN VALUE" apart.
+// comparison splits "MEASURE SIGN VALUE" into its parts.
 func comparison(text string) (measure, sign, value string, ok bool) {
 	fields := strings.Fields(text)
 	if len(fields) < 3 || !slices.Contains([]string{"<", "<=", ">", ">="}, fields[1]) {
@@ -90,7 +90,7 @@ func comparison(text string) (measure, sign, value string, ok bool) {
 	return fields[0], fields[1], strings.Join(fields[2:], " "), true
 }
 
-// at reads for which step the threshold is.
+// at reads the step to which the threshold applies.
 func (t *Threshold) at(text string) error {
 	words := strings.Fields(text)
 	if t.Measure.Whole {
@@ -114,23 +114,23 @@ func (t *Threshold) at(text string) error {
 	return err
 }
 
-// A Boundary is a condition that is sought along the curve, such as
-// "latency_mean < 10 x single": the loads at which it holds.
+// A Boundary is a condition whose limit is sought along the curve, such as "latency_mean < 10 x
+// single": the result is the loads at which it holds.
 type Boundary struct {
 	Measure Quantity
 	Sign    string  // < <= > >=
-	Value   float64 // in base units of the measure; a factor where Single
-	Single  bool    // Value times what the lightest step gave
+	Value   float64 // in base units of the measure; a factor if Single is set
+	Single  bool    // Value is multiplied by the value of the lightest step
 }
 
-// Efficiency is the quantity of what one client gets, as a share of what it got
+// Efficiency is the name of a quantity: the throughput of one client as a share of its throughput
 // at the lightest step. Only boundaries have it.
 const Efficiency = "efficiency"
 
-// DefaultBoundaries are looked for where a scenario asks for none: a job that
-// takes ten times as long as alone is the limit of the MONARC tests of 1999.
+// DefaultBoundaries returns the boundaries to look for if a scenario contains no boundaries: a job
+// that takes ten times as long as alone is the limit of the MONARC tests of 1999.
 //
-// Where clients run jobs, jobs are what is looked at instead of operations.
+// If clients run jobs, the boundaries are conditions on jobs instead of operations.
 func DefaultBoundaries(jobs bool) []string {
 	if jobs {
 		return []string{"job_mean < 10 x single", "cpu_efficiency >= 50%", "crash_ratio < 1%"}
@@ -138,9 +138,9 @@ func DefaultBoundaries(jobs bool) []string {
 	return []string{"latency_mean < 10 x single", "error_ratio < 1%", "efficiency >= 50%"}
 }
 
-// ParseBoundary reads "MEASURE SIGN VALUE", or "MEASURE SIGN NUMBER x single",
-// where single is what the lightest step gave. The measures are those of
-// Quantities that are of a step, and efficiency.
+// ParseBoundary reads "MEASURE SIGN VALUE", or "MEASURE SIGN NUMBER x single", in which single is
+// the value of the lightest step. The measure is efficiency, or a name from Quantities of a measure
+// of a step.
 func ParseBoundary(text string) (Boundary, error) {
 	b := Boundary{}
 	measure, sign, value, ok := comparison(text)
@@ -175,10 +175,10 @@ func ParseBoundary(text string) (Boundary, error) {
 	return b, nil
 }
 
-// A Unit is what a Quantity is counted in.
+// A Unit is the unit in which a Quantity is counted.
 type Unit int
 
-// Units of quantities, and what their values are in base units.
+// Units of quantities. The comments give the base unit of the values.
 const (
 	Speed     Unit = iota // bytes per second
 	Frequency             // per second
@@ -186,32 +186,31 @@ const (
 	Duration              // seconds
 	Clients               // a number of clients
 	Jobs                  // jobs' worth of CPU
-	Number                // of nothing: how many times as much
+	Number                // dimensionless: a ratio, such as the largest share over the mean
 )
 
-// A Quantity is a figure of a result that can be asked for by name, in a
-// threshold or in a boundary condition.
+// A Quantity is a figure of a result that a threshold or a boundary refers to by name.
 type Quantity struct {
 	Name  string
 	Unit  Unit
-	Whole bool // of the whole run; the others are of a step
+	Whole bool // of the whole run; the other quantities are measured at each step
 	After bool // known only after the run, so that it can not end one
 }
 
-// Quantities returns all quantities by their full names. Those of a step are
-// keys of analysis.Step, or a duration and which one of its distribution.
+// Quantities returns all quantities by their full names. The names of quantities of a step are keys
+// of analysis.Step, or a duration and a statistic of its distribution.
 func Quantities() []Quantity {
 	out := []Quantity{
 		{Name: "throughput", Unit: Speed}, {Name: "per_client", Unit: Speed},
 		{Name: "rate", Unit: Frequency}, {Name: "per_client_rate", Unit: Frequency},
 		{Name: "error_ratio", Unit: Share},
-		{Name: "missed_ratio", Unit: Share},   // open load: arrivals that never started, of all
-		{Name: "wait_ratio", Unit: Share},     // times that the service said "ask again", per operation
-		{Name: "cpu_efficiency", Unit: Share}, // of jobs: time for which they computed, of the time for which they ran
+		{Name: "missed_ratio", Unit: Share},   // open load: share of all arrivals that were not started
+		{Name: "wait_ratio", Unit: Share},     // number of times that the service replied "ask again", per operation
+		{Name: "cpu_efficiency", Unit: Share}, // of jobs: computing time as a share of the total run time
 		{Name: "cluster_throughput", Unit: Jobs}, {Name: "events_rate", Unit: Frequency},
 		{Name: "job_failure_ratio", Unit: Share}, {Name: "crash_ratio", Unit: Share},
 		{Name: "server_cpu", Unit: Share, After: true}, {Name: "client_cpu", Unit: Share, After: true},
-		{Name: "imbalance", Unit: Number, After: true}, // of several servers that share the load: the largest share over the mean
+		{Name: "imbalance", Unit: Number, After: true}, // several servers that share the load: the largest share over the mean
 	}
 	for _, of := range durations() {
 		for _, p := range quantiles() {
@@ -230,8 +229,8 @@ func durations() []string {
 }
 func quantiles() []string { return []string{"mean", "p50", "p90", "p99", "p999", "max"} }
 
-// findQuantity returns the quantity of a name. p50, p90, p99 and p999 are
-// short for those of the latency. Its error tells what would be right.
+// findQuantity returns the quantity of a name. p50, p90, p99 and p999 are short for the quantiles
+// of the latency. Its error contains the correct name or the list of names.
 func findQuantity(name string) (Quantity, error) {
 	full := name
 	if slices.Contains([]string{"p50", "p90", "p99", "p999"}, name) {
@@ -254,7 +253,8 @@ func oneOf(words []string, end string) string {
 	return strings.Join(words[:len(words)-1], end+", ") + end + " or " + words[len(words)-1] + end
 }
 
-// quantityNames are the names to suggest: the latency's quantiles in short as well.
+// quantityNames returns the names to suggest, which include the short names of the quantiles of the
+// latency.
 func quantityNames() []string {
 	var out []string
 	for _, q := range Quantities() {
@@ -287,7 +287,8 @@ func (q Quantity) Parse(text string) (value float64, err error) {
 	return float64(d) / 1e9, err
 }
 
-// plainNumber reads a number that the name of what is counted may follow.
+// plainNumber reads a number. The name of the counted thing may follow it, in the singular or
+// plural.
 func plainNumber(text, of, want string) (float64, error) {
 	digits := text
 	if of != "" {

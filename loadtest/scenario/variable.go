@@ -15,12 +15,12 @@ import (
 // variableName matches the name of a variable.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Variables is the block variables, which is taken out of a scenario before the rest is decoded.
+// Variables is the block variables, which is removed from a scenario before the rest is decoded.
 type Variables struct{}
 
-// variables fills ${NAME} and ${NAME:-default} in the values of a scenario.
-// Values come from --var, then, for names that the file lists as null, from
-// the environment, then from the file, then from the default in place.
+// variables fills ${NAME} and ${NAME:-default} in the values of a scenario. Values come from --var,
+// then, for names that the file lists as null, from the environment, then from the file, then from
+// the default in place.
 type variables struct {
 	*tree
 	given  map[string]string         // --var
@@ -28,7 +28,7 @@ type variables struct {
 	used   map[string]bool
 }
 
-// fill takes the block variables out of root and fills all other values.
+// fill removes the block variables from root and fills in all other values.
 func (t *tree) fill(root *document.Node, given map[string]string) {
 	v := &variables{tree: t, given: given, listed: map[string]*document.Node{}, used: map[string]bool{}}
 	v.list(root)
@@ -158,7 +158,7 @@ func (v *variables) value(n *document.Node, ref string) string {
 const secretVariable = "a scenario must not contain secrets, not even in variables; name the variable with auth.password_variable or " +
 	"auth.token_variable"
 
-// secretName says whether a variable is called as secrets are.
+// secretName reports whether the name of a variable is typical of a secret.
 func secretName(name string) bool {
 	name = strings.ToLower(name)
 	if _, ok := secretKeys()[name]; ok {
@@ -177,15 +177,15 @@ func listHint(name string, known []string) string {
 	return "; list it under variables, or write ${" + name + ":-default}"
 }
 
-// apply changes root as --set asks: "workload.session=fresh" sets one key by
-// its dotted path, "hosts.0.name=a" one of a list, "load.rate=null" takes a
-// key out. The value is read as YAML.
+// apply changes root according to a --set: "workload.session=fresh" sets one key by its dotted
+// path, "hosts.0.name=a" a key in a list, "load.rate=null" removes a key. The value is read as
+// YAML.
 func (t *tree) apply(root *document.Node, set string) {
 	path, text, found := strings.Cut(set, "=")
 	path = strings.TrimSpace(path)
 	var keys []string
 	if factor, ok := strings.CutPrefix(path, "matrix."); ok && factor != "" {
-		keys = []string{"matrix", factor} // whose name is a dotted path
+		keys = []string{"matrix", factor} // the name of the factor is a dotted path
 	} else {
 		keys = strings.Split(path, ".")
 	}
@@ -204,7 +204,7 @@ func (t *tree) apply(root *document.Node, set string) {
 	t.insert(root, keys, value, at)
 }
 
-// insert gives the key at the end of keys another value, null to take it out.
+// insert gives the key at the end of keys another value; null removes the key.
 func (t *tree) insert(root *document.Node, keys []string, value *document.Node, at document.Place) {
 	parent := root
 	for i, key := range keys[:len(keys)-1] {
@@ -229,8 +229,8 @@ func (t *tree) setValue(path, text string) *document.Node {
 	return n
 }
 
-// child returns what key leads to, making a map on the way where there is
-// none: --set workload.think.exponential=2s replaces think: 1s.
+// child returns the node of key. If the parent is not a map, it becomes a map: --set
+// workload.think.exponential=2s replaces think: 1s.
 func (t *tree) child(parent *document.Node, key string, at document.Place) *document.Node {
 	if parent.Kind == document.List {
 		if i, err := strconv.Atoi(key); err == nil {

@@ -10,17 +10,17 @@ import (
 	"weir/internal/tags"
 )
 
-// A Variant is a scenario with one level of each factor of its matrix, ready
-// to be planned: it has no matrix itself, and is not repeated.
+// A Variant is a scenario with one level of each factor of its matrix, ready to be planned: it has
+// no matrix itself and is not repeated.
 type Variant struct {
 	Levels   []string // names, in the order of the factors
 	Scenario *Scenario
 }
 
-// Variants returns the combinations of the matrix' levels, the one with the
-// first level of each factor first, those that differ in the last factor side
-// by side. A scenario without a matrix is its only variant. What was changed
-// in s since it was read counts for the latter alone.
+// Variants returns the combinations of the matrix' levels: the combination with the first level of
+// each factor is first, and combinations that differ only in the last factor are adjacent. A
+// scenario without a matrix is its only variant. Changes of s after it was read affect only a
+// scenario without a matrix.
 func (s *Scenario) Variants() []Variant {
 	if len(s.Matrix) > 0 {
 		return slices.Clone(s.variants)
@@ -30,14 +30,14 @@ func (s *Scenario) Variants() []Variant {
 	return []Variant{{Scenario: &one}}
 }
 
-// File returns the path that s was read from, "" if it was from none.
+// File returns the path of the file that s was read from, "" if s was not read from a file.
 func (s *Scenario) File() string { return s.file }
 
 // scenarioKeys returns the keys at the top of a scenario.
 func scenarioKeys() []string { return tags.Names(reflect.TypeFor[Scenario]()) }
 
-// variants makes a scenario of each combination of m's levels and checks it.
-// It returns the first one, which knows the others.
+// variants makes a scenario of each combination of m's levels and checks it. It returns the first
+// scenario, whose field variants contains all of them.
 func (t *tree) variants(root *document.Node, m Matrix, s *Scenario) *Scenario {
 	var all []Variant
 	found := &gathered{matrix: m}
@@ -69,8 +69,8 @@ func (t *tree) variants(root *document.Node, m Matrix, s *Scenario) *Scenario {
 	return &first
 }
 
-// levels returns the number of each factor's level in a combination: the last
-// factor changes fastest.
+// levels returns the index of each factor's level in a combination: the last factor changes
+// fastest.
 func (m Matrix) levels(combination int) []int {
 	out := make([]int, len(m))
 	for i := len(m) - 1; i >= 0; i-- {
@@ -80,13 +80,13 @@ func (m Matrix) levels(combination int) []int {
 	return out
 }
 
-// Gathered mistakes are those of all combinations, each once.
+// gathered collects the mistakes of all combinations, each mistake once.
 type gathered struct {
 	matrix Matrix
 	seen   []*seenIn
 }
 
-// seenIn is a mistake and the combinations that have it.
+// seenIn is a mistake and the combinations in which it occurs.
 type seenIn struct {
 	*document.Mistake
 	in [][]int // level numbers
@@ -103,8 +103,8 @@ func (g *gathered) add(ms document.Mistakes, levels []int) {
 	}
 }
 
-// mistakes returns what is wrong with the scenario or with single levels; if
-// there is nothing, what is wrong with combinations, and names these.
+// mistakes returns the mistakes of the scenario and of single levels. If these have no mistakes, it
+// returns the mistakes of combinations and names the combinations.
 func (g *gathered) mistakes() document.Mistakes {
 	var single, combined document.Mistakes
 	for _, s := range g.seen {
@@ -123,9 +123,9 @@ func (g *gathered) mistakes() document.Mistakes {
 	return combined
 }
 
-// cause returns the levels with which a mistake comes, and whether it needs
-// none to be understood: it comes with all of them, or with the one level at
-// whose own place it is.
+// cause returns the levels with which a mistake occurs. alone is true if the mistake can be
+// understood without them: it occurs in all combinations, or in all combinations with the one level
+// at whose place it is.
 func (g *gathered) cause(s *seenIn) (levels []string, alone bool) {
 	if len(s.in) == g.matrix.Variants() {
 		return nil, true

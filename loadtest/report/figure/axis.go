@@ -9,11 +9,10 @@ import (
 	"weir/internal/unit"
 )
 
-// An Axis spans Min to Max in base units. A value is shown as itself times
-// Factor, in Unit; on an axis of Duration as seconds in the unit that suits
-// each of them.
+// An Axis spans Min to Max in base units. A value is shown as its product with Factor, in Unit; on
+// an axis of Duration, as seconds in the unit that suits the value.
 type Axis struct {
-	Name     string    `json:"name,omitempty"` // what is shown, without a unit: where Label is only a unit
+	Name     string    `json:"name,omitempty"` // the quantity, without a unit: set if Label is only a unit
 	Label    string    `json:"label"`          // with unit
 	Unit     string    `json:"unit"`
 	Factor   float64   `json:"factor"`
@@ -24,7 +23,7 @@ type Axis struct {
 	Ticks    []float64 `json:"ticks"`
 }
 
-// Caption names the axis in full, as in "throughput (Gbit/s)".
+// Caption returns the full name of the axis, as in "throughput (Gbit/s)".
 func (a *Axis) Caption() string {
 	if a.Name == "" || strings.HasPrefix(a.Label, a.Name) {
 		return a.Label
@@ -35,8 +34,7 @@ func (a *Axis) Caption() string {
 	return a.Name + " (" + strings.TrimSuffix(a.Label, " each") + ")"
 }
 
-// Text writes the number at a tick, without its unit unless the axis is one
-// of Duration.
+// Text formats the number at a tick, without its unit unless the axis is an axis of Duration.
 func (a *Axis) Text(x float64) string {
 	if a.Duration {
 		return unit.Seconds(x)
@@ -44,7 +42,7 @@ func (a *Axis) Text(x float64) string {
 	return tick(x * a.Factor)
 }
 
-// At returns where x lies on the axis, 0 to 1.
+// At returns the position of x on the axis, 0 to 1.
 func (a *Axis) At(x float64) float64 {
 	if a.Base > 1 {
 		return share01(math.Log(max(x, a.Min))-math.Log(a.Min), math.Log(a.Max)-math.Log(a.Min))
@@ -59,9 +57,9 @@ func share01(part, whole float64) float64 {
 	return min(1, max(0, part/whole))
 }
 
-// LoadAxis is the axis that steps lie on: logarithmic if they span more than
-// a factor of ten, none is at zero, and half of them crowd near the least, as
-// doubled ones do. Its ticks are the steps themselves.
+// LoadAxis returns the axis of the steps: it is logarithmic if the steps span more than a factor of
+// ten, no step is at zero, and half of the steps are close to the lowest, as doubled steps are. Its
+// ticks are the steps themselves.
 func LoadAxis(label, of string, at []float64) Axis {
 	a := Axis{Label: label, Unit: of, Factor: 1}
 	if len(at) == 0 {
@@ -91,7 +89,7 @@ func LoadAxis(label, of string, at []float64) Axis {
 	return a
 }
 
-// LinearAxis begins at zero and ends at a nice number above most.
+// LinearAxis returns an axis that begins at zero and ends at a round number above most.
 func LinearAxis(label string, s Scale, most float64) Axis {
 	a := Axis{Label: label, Unit: s.unit(), Factor: s.Factor}
 	if most*s.Factor < 1e-9 || most > 1e30 || math.IsNaN(most) {
@@ -106,8 +104,8 @@ func LinearAxis(label string, s Scale, most float64) Axis {
 	return a
 }
 
-// LogAxis spans least to most, with ticks at powers of ten, and at 2 and 5
-// times them if there are few of those.
+// LogAxis spans least to most, with ticks at powers of ten, and also at 2 and 5 times these powers
+// if there are few of them.
 func LogAxis(label string, s Scale, least, most float64) Axis {
 	a := Axis{Label: label, Base: 10, Unit: s.unit(), Factor: s.Factor}
 	if least <= 0 || most <= 0 {
@@ -136,7 +134,7 @@ func LogAxis(label string, s Scale, least, most float64) Axis {
 	return a
 }
 
-// tick writes the number at a tick, without an exponent where that is short.
+// tick formats the number at a tick, without an exponent if that is short.
 func tick(x float64) string {
 	short := strconv.FormatFloat(x, 'g', 5, 64)
 	if x, err := strconv.ParseFloat(short, 64); err == nil && math.Abs(x) < 1e7 {
@@ -145,7 +143,7 @@ func tick(x float64) string {
 	return short
 }
 
-// TimeAxis spans 0 to most seconds.
+// TimeAxis returns an axis from 0 to most seconds.
 func TimeAxis(most float64) Axis {
 	unit, s := "seconds", Scale{1, "s"}
 	switch {

@@ -1,18 +1,17 @@
-// Package figure describes plots as plain data, so that one description is
-// drawn in several ways: by figure/draw as SVG, PNG and PDF, and by the pages'
-// script. Values are in base units (bytes per
-// second, seconds, shares); an axis says how they are shown.
+// Package figure describes plots as plain data, so that one description can be drawn in several
+// ways: by figure/draw as SVG, PNG and PDF, and by the script of the pages. Values are in base
+// units (bytes per second, seconds, shares); an axis defines their presentation.
 package figure
 
 import "strings"
 
-// A Figure is a plot with its text. It is complete and independent: it
-// may be drawn by several goroutines at once.
+// A Figure is a plot with its text. It is complete and independent: several goroutines may draw it
+// at once.
 type Figure struct {
-	ID      string   `json:"id"` // letters and digits, its own on a page
+	ID      string   `json:"id"` // letters and digits, unique on a page
 	Title   string   `json:"title"`
-	Desc    string   `json:"desc"`            // a definition that title, axes and legend do not have; may be empty
-	Stamp   string   `json:"stamp,omitempty"` // whether the run can be believed
+	Desc    string   `json:"desc"`            // a definition that is not in title, axes and legend; may be empty
+	Stamp   string   `json:"stamp,omitempty"` // validity of the run
 	X       Axis     `json:"x"`
 	Y       Axis     `json:"y"`
 	Lines   []Line   `json:"lines,omitempty"`
@@ -47,7 +46,7 @@ func (f *Figure) Alt() string {
 // A Line is drawn through points; Dots marks each of them. Intervals are bars at
 // the points of a line with dots, and a band along one without.
 type Line struct {
-	Name   string // "": it continues the line before, which the legend has
+	Name   string // "": it continues the previous line, which is in the legend
 	Color  int    // of the palette, from 0 to 5
 	Dash   bool
 	Dots   bool
@@ -55,11 +54,11 @@ type Line struct {
 	Points []Point
 }
 
-// A Point may have an interval and a note that shows when it is pointed at.
+// A Point may have an interval and a note that is shown while the user points at it.
 type Point struct {
 	X, Y      float64
 	Low, High *float64
-	Note      string // of the static drawing; others make their own from the axes
+	Note      string // of the static drawing; charts make their own notes from the axes
 }
 
 // A Column is a bar of a histogram.
@@ -75,11 +74,10 @@ type Zone struct {
 	From   float64 `json:"from"`
 	To     float64 `json:"to"`
 	Name   string  `json:"name"`
-	Outage bool    `json:"outage,omitempty"` // drawn as a warning, over zones that are not
+	Outage bool    `json:"outage,omitempty"` // drawn as a warning, above the other zones
 }
 
-// A Mark is a named vertical line, with the interval that it lies in if that
-// is known.
+// A Mark is a named vertical line, with the interval of its position if that is known.
 type Mark struct {
 	X    float64  `json:"x"`
 	Name string   `json:"name"`
@@ -87,13 +85,13 @@ type Mark struct {
 	High *float64 `json:"high,omitempty"`
 }
 
-// A Heat is a field of counts: Rows[i][k] is how much lies between X[i] and
-// X[i+1], and between Y[k] and Y[k+1].
+// A Heat is a field of counts: Rows[i][k] is the count between X[i] and X[i+1], and between Y[k]
+// and Y[k+1].
 type Heat struct {
 	X    []float64 `json:"x"` // ascending edges, one more than Rows
 	Y    []float64 `json:"y"` // ascending edges, one more than each row has
 	Rows [][]int64 `json:"rows"`
-	What string    `json:"what"` // what is counted: "operations"
+	What string    `json:"what"` // name of the counted things: "operations"
 }
 
 // Most returns the largest count of a cell.
@@ -107,12 +105,11 @@ func (h *Heat) Most() int64 {
 	return most
 }
 
-// MostPoints is how many points of one line are drawn without a script.
+// MostPoints is the largest number of points of one line in a drawing without a script.
 const MostPoints = 600
 
-// ThinTo keeps at most that many points of a time series: of each stretch the
-// lowest and the highest, in their order, so that no peak is lost. What is not
-// longer is returned as it is.
+// ThinTo keeps at most that many points of a time series: the lowest and the highest point of each
+// stretch, in their order, so that no peak is lost. It returns shorter series unchanged.
 func ThinTo(points []Point, most int) []Point {
 	if len(points) <= most {
 		return points

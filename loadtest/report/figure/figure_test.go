@@ -55,7 +55,8 @@ func TestAxes(t *testing.T) {
 	}
 }
 
-// A page's script gets columns of numbers; what JSON cannot say is null.
+// The script of a page receives columns of numbers; null replaces numbers that JSON cannot
+// represent.
 func TestLineJSON(t *testing.T) {
 	low, high := 1.0, 2.25
 	l := Line{Name: "p99 </script>", Color: 2, Dash: true, Points: []Point{{X: 1, Y: 1.23456789e9, Low: &low, High: &high},
@@ -68,7 +69,7 @@ func TestLineJSON(t *testing.T) {
 	}
 }
 
-// A single load lies in the middle, and not where the plot ends.
+// A single load is in the middle of the axis, and not at its end.
 func TestAxisOfOneLoad(t *testing.T) {
 	for _, load := range []float64{0.5, 1, 4, 3000} {
 		a := LoadAxis("", "", []float64{load, load})

@@ -6,22 +6,22 @@ import (
 	"strconv"
 )
 
-// Columns are a line as the pages' script reads it: its points as columns of
-// seven digits, which is more than any plot shows and a third of what objects
-// would take. What is not known is null.
+// Columns are a line in the form that the script of the pages reads: its points as columns of seven
+// digits, which is more than any plot shows and a third of the size of objects. Unknown values are
+// null.
 type Columns struct {
 	Name  string  `json:"name"`
 	Color int     `json:"color"`
 	Dash  bool    `json:"dash,omitempty"`
 	Dots  bool    `json:"dots,omitempty"`
 	Loose bool    `json:"loose,omitempty"`
-	X     any     `json:"x"` // Numbers, or where they are in a page
+	X     any     `json:"x"` // Numbers, or their index in a page
 	Y     Numbers `json:"y"`
 	Low   Numbers `json:"low,omitempty"`
 	High  Numbers `json:"high,omitempty"`
 }
 
-// Columns returns l as columns, and that of x apart.
+// Columns returns l as columns, and its column of x separately.
 func (l *Line) Columns() (Columns, Numbers) {
 	x, y, low, high := Numbers{}, Numbers{}, Numbers{}, Numbers{}
 	spread := false
@@ -53,7 +53,7 @@ func known(p *float64) float64 {
 // Numbers are written with seven digits.
 type Numbers []float64
 
-// MarshalJSON writes null for what JSON has no number for.
+// MarshalJSON writes null for values that JSON cannot represent.
 func (n Numbers) MarshalJSON() ([]byte, error) {
 	out := []byte{'['}
 	for i, x := range n {

@@ -6,8 +6,7 @@ import (
 	"weir/internal/unit"
 )
 
-// A Scale turns base units into the unit that suits the largest value of a
-// column or an axis.
+// A Scale converts base units to the unit that suits the largest value of a column or an axis.
 type Scale struct {
 	Factor float64 // times a value in base units
 	Unit   string
@@ -21,8 +20,7 @@ func Bits(most float64) Scale {
 	return s
 }
 
-// Decimal scales with 1000-based prefixes of the unit what, for values up to
-// most.
+// Decimal scales with 1000-based prefixes of a unit, for values up to most.
 func Decimal(most float64, what string) Scale {
 	s := Scale{1, ""}
 	for _, prefix := range []string{"k", "M", "G", "T", "P"} {

@@ -14,7 +14,8 @@ import (
 	"weir/loadtest/report/figure/draw"
 )
 
-// Caption labels f with its title, definition, fits, number of measurements, intervals and origin. Axes and marks are in the drawing.
+// Caption describes f with its title, definition, fits, number of measurements, intervals and
+// origin. Axes and marks are in the drawing.
 func (s *Set) Caption(f *figure.Figure) string {
 	all := []string{f.Title, f.Desc}
 	if f.ID == "curve" {
@@ -78,7 +79,7 @@ func intervals(f *figure.Figure) bool {
 // markdown is a page with all figures, for a wiki or a repository.
 func markdown(w io.Writer, s Set, names []string, o Options) error {
 	b := bufio.NewWriter(w)
-	put := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format, args...) } // Flush tells
+	put := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format, args...) } // Flush returns the error
 	put("# Figures of %s\n", markdownText(say.Plain(s.Title)))
 	for i := range s.Figures {
 		f := &s.Figures[i]
@@ -104,8 +105,8 @@ func markdownText(s string) string {
 	return behindBackslash("\\`*_[]#|!~>$", "&", "&amp;", "<", "&lt;").Replace(s)
 }
 
-// behindBackslash puts a backslash before these characters; others become what
-// follows them.
+// behindBackslash puts a backslash before these characters; others are pairs of a text and its
+// replacement.
 func behindBackslash(characters string, others ...string) *strings.Replacer {
 	for _, c := range strings.Split(characters, "") {
 		others = append(others, c, `\`+c)
@@ -113,10 +114,10 @@ func behindBackslash(characters string, others ...string) *strings.Replacer {
 	return strings.NewReplacer(others...)
 }
 
-// tex is a figure environment for each.
+// tex writes a figure environment for each figure.
 func tex(w io.Writer, s Set, names []string, o Options) error {
 	b := bufio.NewWriter(w)
-	put := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format, args...) } // Flush tells
+	put := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format, args...) } // Flush returns the error
 	put("%% Figures of %s. Needs \\usepackage{graphicx}; pdflatex takes the PDF files, or PNG.\n", texText(say.Plain(s.Title)))
 	environment, width := "figure", `\columnwidth`
 	column, _ := draw.ParseSize("column") // known

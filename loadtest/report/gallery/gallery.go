@@ -19,20 +19,20 @@ import (
 	"weir/loadtest/results"
 )
 
-// A Set is what is written together.
+// A Set contains the figures and captions that are written together.
 type Set struct {
-	Title   string          // what the figures are of
+	Title   string          // the subject of the figures
 	Origin  []string        // ends of every caption: runs, validity, versions
 	Bars    string          // the method of intervals; in captions of figures with bars
 	Fits    []string        // formulas of the lines that are fitted to the curve
 	Figures []figure.Figure // in the order of the captions
 }
 
-// Options say what is written, and how it is drawn.
+// Options control the files that are written, and the style of the drawings.
 type Options struct {
 	draw.Options
-	Formats  []string              // of draw.Formats; none: only numbers and captions
-	Progress func(done, total int) // nil: not needed; many goroutines call it
+	Formats  []string              // of draw.Formats; empty: only numbers and captions
+	Progress func(done, total int) // nil: not needed; several goroutines call it
 }
 
 // Captions are the names of the files that hold the captions of all figures.
@@ -56,10 +56,10 @@ func ParseFormats(list []string) ([]string, error) {
 	return all, nil
 }
 
-// Write makes the folder dir if it is not there and writes set into it. Files
-// of the same names are replaced, each whole or not at all; nothing is removed.
-// It returns the names of the figures, to which formats are the endings. A run
-// directory is refused: its files have other makers.
+// Write creates the folder dir if it does not exist and writes set into it. Files of the same names
+// are replaced, each completely or not at all; nothing is removed. It returns the names of the
+// figures without the extensions of the formats. A run directory is refused, because its files
+// belong to other writers.
 func Write(dir string, set Set, o Options) ([]string, error) {
 	if len(set.Figures) == 0 {
 		return nil, errors.New("there is nothing to draw: no step was held")
@@ -88,7 +88,7 @@ func Write(dir string, set Set, o Options) ([]string, error) {
 	return names, err
 }
 
-// jobs is what there is to write, but the captions.
+// jobs returns the functions that write all files except the captions.
 func jobs(dir string, set Set, names []string, d *draw.Drawer, o Options) []func() error {
 	var all []func() error
 	for i := range set.Figures {
@@ -105,7 +105,7 @@ func jobs(dir string, set Set, names []string, d *draw.Drawer, o Options) []func
 	return all
 }
 
-// writeAll does the jobs on all cores; after an error none is begun.
+// writeAll runs the jobs on all cores; after an error no further job begins.
 func writeAll(jobs []func() error, progress func(done, total int)) error {
 	var next, done atomic.Int64
 	var wait sync.WaitGroup

@@ -30,7 +30,7 @@ func options(formats ...string) Options {
 	return o
 }
 
-// run makes the figures of a run directory that was made up.
+// run makes the figures of an artificial run directory.
 func run(t *testing.T) Set {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -67,7 +67,7 @@ func files(t *testing.T, dir string) []string {
 	return names
 }
 
-// The names that papers and scripts refer to: a change breaks them.
+// Papers and scripts refer to these names: a change breaks the references.
 func TestNamesStay(t *testing.T) {
 	set := run(t)
 	names := Names(set.Figures)
@@ -96,8 +96,8 @@ func TestNamesOfAnything(t *testing.T) {
 	}
 }
 
-// The first seed's figure: twenty points, the fourth-order fit with its maximum
-// at 2161 clients, and the preferred one with its interval.
+// The first seed's figure: twenty points, the fourth-order fit with its maximum at 2161 clients,
+// and the preferred fit with its interval.
 func TestTwentyPoints(t *testing.T) {
 	set := twenty(t)
 	curve := &set.Figures[0]
@@ -130,7 +130,7 @@ func TestTwentyPoints(t *testing.T) {
 	}
 }
 
-// Everything that a reader must know of a run's figure is in its caption.
+// The caption of a run's figure contains everything that a reader needs.
 func TestCaptions(t *testing.T) {
 	set := run(t)
 	caption := set.Caption(&set.Figures[0])
@@ -174,7 +174,7 @@ func TestHostileCaptions(t *testing.T) {
 	}
 }
 
-// The numbers beside a figure are those that it shows, in the units of its axes.
+// The numbers beside a figure are the numbers that it shows, in the units of its axes.
 func TestNumbers(t *testing.T) {
 	set := run(t)
 	for i := range set.Figures {
@@ -207,7 +207,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Formulas of spreadsheets, quotes and line breaks in names stay names.
+// Formulas of spreadsheets, quotes and line breaks in names remain parts of names.
 func TestNumbersOfHostileNames(t *testing.T) {
 	f := figure.Figure{Lines: []figure.Line{{Name: "=1+cmd|' /C calc'!A0", Points: []figure.Point{{X: 1, Y: math.NaN()}}},
 		{Name: "a,\"b\"\nc", Points: []figure.Point{{X: math.Inf(1), Y: 2}}}}}
@@ -220,7 +220,7 @@ func TestNumbersOfHostileNames(t *testing.T) {
 	}
 }
 
-// Files of the same names are replaced; what else is in the folder stays.
+// Files of the same names are replaced; other files in the folder remain.
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "figures")
 	set := twenty(t)
@@ -299,8 +299,8 @@ func found(status string, factor float64) *compare.Run {
 	return &compare.Run{Name: "r", Start: time.Unix(0, 0), Status: status, Found: f}
 }
 
-// Two ways of access on one plot: a line each, means over runs with their
-// intervals, and how efficient both are.
+// Two ways of access on one plot: a line for each, means over runs with their intervals, and the
+// efficiency of the two.
 func TestOfComparison(t *testing.T) {
 	groups := []compare.Group{{Name: "direct", Runs: []*compare.Run{found("valid", 1), found("valid", 1.1), found("suspect", 1.2)}},
 		{Name: "staged", Runs: []*compare.Run{found("valid", 2)}}, {Name: "lost"}}

@@ -7,9 +7,9 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// Names returns the names of the figures' files, without an ending. They are
-// made of lower case letters, digits and hyphens, and stay the same from run to
-// run: scripts and papers name them.
+// Names returns the names of the figures' files, without an extension. They consist of lower case
+// letters, digits and hyphens, and stay the same from run to run, because scripts and papers refer
+// to them.
 func Names(figures []figure.Figure) []string {
 	used := map[string]bool{}
 	var all []string
@@ -24,8 +24,8 @@ func Names(figures []figure.Figure) []string {
 	return all
 }
 
-// nameOf names the figures that weir has always by what they show; others, as
-// those of single hosts, by their titles.
+// nameOf derives the names of the figures that exist in every run from their content; other
+// figures, such as the figures of single hosts, are named after their titles.
 func nameOf(f *figure.Figure) string {
 	against := "-vs-clients"
 	switch f.X.Unit {
@@ -53,7 +53,7 @@ func nameOf(f *figure.Figure) string {
 	}[f.ID]; name != "" {
 		return name
 	}
-	title, _, _ := strings.Cut(f.Title, " (") // "(4 of 50)" is another number in another run
+	title, _, _ := strings.Cut(f.Title, " (") // "(4 of 50)" has another number in another run
 	title = strings.Replace(title, " against time", " vs time", 1)
 	title = strings.Replace(title, " against load", strings.ReplaceAll(against, "-", " "), 1)
 	name := slug(title)
@@ -63,7 +63,7 @@ func nameOf(f *figure.Figure) string {
 	return name
 }
 
-// slug keeps lower case letters and digits, and a hyphen for all between them.
+// slug keeps lower case letters and digits, and replaces all other text between them with a hyphen.
 func slug(s string) string {
 	const most = 60
 	var b strings.Builder

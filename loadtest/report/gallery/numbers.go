@@ -11,9 +11,9 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// Numbers writes what f shows as CSV, in the units of its axes, so that anybody
-// can draw it again: one row a point with the name of its line, one a column of
-// a histogram, one a field of a heat map. Marks are rows with their name and no y.
+// Numbers writes the data of f as CSV, in the units of its axes, so that it can be drawn again: one
+// row for each point with the name of its line, for each column of a histogram, or for each field
+// of a heat map. Marks are rows with their name and no y.
 func Numbers(w io.Writer, f *figure.Figure) error {
 	out := csv.NewWriter(w)
 	switch {
@@ -30,14 +30,14 @@ func Numbers(w io.Writer, f *figure.Figure) error {
 
 func lines(out *csv.Writer, f *figure.Figure) {
 	x, y := header(&f.X), header(&f.Y)
-	_ = out.Write([]string{"line", x, y, "low", "high"}) // Error of the writer tells
+	_ = out.Write([]string{"line", x, y, "low", "high"}) // Flush keeps the error, and Error returns it
 	for i := range f.Lines {
 		l := &f.Lines[i]
 		for _, p := range l.Points {
 			_ = out.Write([]string{word(l.Name), number(&f.X, p.X), number(&f.Y, p.Y), known(&f.Y, p.Low), known(&f.Y, p.High)})
 		}
 	}
-	for _, m := range f.Marks { // its interval is one of x
+	for _, m := range f.Marks { // the interval of a mark is an interval of x
 		_ = out.Write([]string{word("mark " + m.Name), number(&f.X, m.X), "", known(&f.X, m.Low), known(&f.X, m.High)})
 	}
 }
@@ -50,7 +50,7 @@ func columns(out *csv.Writer, f *figure.Figure) {
 	}
 }
 
-// heat leaves out fields in which nothing was counted.
+// heat leaves out fields with a count of zero.
 func heat(out *csv.Writer, f *figure.Figure) {
 	x, y := header(&f.X), header(&f.Y)
 	_ = out.Write([]string{"from " + x, "to " + x, "from " + y, "to " + y, word(f.Heat.What)})
@@ -64,7 +64,7 @@ func heat(out *csv.Writer, f *figure.Figure) {
 	}
 }
 
-// header names an axis with the unit that its numbers have here.
+// header returns the name of an axis with the unit of its numbers in the CSV.
 func header(a *figure.Axis) string {
 	if a.Duration {
 		name := a.Name
@@ -74,7 +74,7 @@ func header(a *figure.Axis) string {
 	return word(a.Caption())
 }
 
-// word keeps a name from being read as a formula by a spreadsheet.
+// word prevents a spreadsheet from reading a name as a formula.
 func word(s string) string {
 	s = say.Plain(s)
 	if s != "" && (s[0] == '=' || s[0] == '+' || s[0] == '-' || s[0] == '@') {
@@ -90,8 +90,8 @@ func known(a *figure.Axis, x *float64) string {
 	return number(a, *x)
 }
 
-// number is as shown on the axis, with more digits than any measurement has;
-// what is not known is nothing.
+// number formats a value in the unit of the axis, with more digits than any measurement has; an
+// unknown value becomes an empty text.
 func number(a *figure.Axis, x float64) string {
 	if !a.Duration {
 		x *= a.Factor

@@ -13,7 +13,7 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// OfRun is the set of a run's figures; drawn is the version of weir that draws them.
+// OfRun returns the set of a run's figures; drawn is the version of weir that draws them.
 func OfRun(f *analysis.Findings, s *analysis.Series, drawn string) Set {
 	measured := drawn
 	if s != nil {
@@ -27,7 +27,7 @@ func OfRun(f *analysis.Findings, s *analysis.Series, drawn string) Set {
 	return set
 }
 
-// OfTable is the set of the figures of a table that was read from the file name.
+// OfTable returns the set of the figures of a table that was read from the file name.
 func OfTable(f *analysis.Findings, name, drawn string) Set {
 	set := Set{Title: "the table " + name, Figures: figures(f, nil), Bars: "95% intervals: Student's distribution over the rows of a point",
 		Origin: []string{"Table " + name, "Validity: " + validity(f), "Drawn with weir " + drawn}}
@@ -35,7 +35,7 @@ func OfTable(f *analysis.Findings, name, drawn string) Set {
 	return set
 }
 
-// OfComparison is the set of figures that show groups of runs on one plot.
+// OfComparison returns the set of figures that show groups of runs on one plot.
 func OfComparison(groups []compare.Group, drawn string) Set {
 	var sides []report.Side
 	var names, runs []string
@@ -51,7 +51,7 @@ func OfComparison(groups []compare.Group, drawn string) Set {
 		if len(of) == 0 {
 			continue
 		}
-		const most = 4 // a caption is no list of runs
+		const most = 4 // a caption is not a list of runs
 		if len(of) > most {
 			of = append(of[:most], fmt.Sprintf("and %d more", len(side.Runs)-most))
 		}
@@ -69,8 +69,8 @@ func OfComparison(groups []compare.Group, drawn string) Set {
 	return set
 }
 
-// fewHosts is how many hosts have figures of their own: more would be hundreds
-// of files, and the report has them.
+// fewHosts is the largest number of hosts that have figures of their own: more hosts would mean
+// hundreds of files, and the report contains their figures.
 const fewHosts = 4
 
 // ofHost gives the y axes of a host's figures names: "CPU of ds1" shows the CPU.
@@ -79,7 +79,7 @@ func ofHost(figures []figure.Figure) []figure.Figure {
 	for i := range all {
 		if what, _, ok := strings.Cut(all[i].Title, " of "); ok && all[i].Y.Name == "" {
 			all[i].Y.Name = what
-			if r := []rune(what); len(r) > 1 && !unicode.IsUpper(r[1]) { // no abbreviation
+			if r := []rune(what); len(r) > 1 && !unicode.IsUpper(r[1]) { // not an abbreviation
 				all[i].Y.Name = strings.ToLower(what)
 			}
 		}
@@ -87,7 +87,7 @@ func ofHost(figures []figure.Figure) []figure.Figure {
 	return all
 }
 
-// figures are those of the report and those for papers.
+// figures returns the figures of the report and the figures for papers.
 func figures(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	p := report.Figures(f, s)
 	all := slices.Concat(p.Jobs, p.Load, p.Papers, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts)
@@ -104,7 +104,7 @@ func figures(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	return all
 }
 
-// mainMarks leaves out those that the report's larger plot has room for.
+// mainMarks leaves out the marks that need the larger plot of the report.
 func mainMarks(marks []figure.Mark) []figure.Mark {
 	var kept []figure.Mark
 	for _, m := range marks {
@@ -146,7 +146,7 @@ func validity(f *analysis.Findings) string {
 	return f.Validity.Status + " (" + strings.Join(doubts, ", ") + ")"
 }
 
-// batches counts the batch means, "" if there are none.
+// batches returns the number of batch means, "" if there are no batch means.
 func batches(f *analysis.Findings) string {
 	least, most := 0, 0
 	for i := range f.Curve {

@@ -8,15 +8,15 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// A tick is a place on an axis; without a text it is a small one.
+// A tick is a position on an axis; a tick without a text is small.
 type tick struct {
 	at   float64
 	text string
 }
 
-// ticks are those of the axis where they are round or evenly spaced; else, as
-// under the points of a table, round numbers at least apart points from each
-// other on length points. A logarithmic axis has small ones between them.
+// ticks returns the ticks of the axis if they are round or evenly spaced; otherwise, as under the
+// points of a table, it returns round numbers that are at least apart points from each other on
+// length points. A logarithmic axis has small ticks between them.
 func ticks(a *figure.Axis, length, apart float64) []tick {
 	at := a.Ticks
 	if a.Base <= 1 && !even(at) {
@@ -41,7 +41,7 @@ func even(at []float64) bool {
 	return len(at) > 2
 }
 
-// round returns at most n multiples of a round number, as they are shown.
+// round returns at most n multiples of a number that is round in the unit of the axis.
 func round(a *figure.Axis, n int) []float64 {
 	low, high := a.Min*a.Factor, a.Max*a.Factor
 	if !(high > low) || math.IsInf(high-low, 0) {
@@ -55,7 +55,7 @@ func round(a *figure.Axis, n int) []float64 {
 	return at
 }
 
-// small are the ticks at 2 to 9 times each power of ten that have no number.
+// small returns the ticks without numbers at 2 to 9 times each power of ten.
 func small(a *figure.Axis, at []float64) []tick {
 	const most = 40 // decades; more cannot be distinguished
 	first, last := math.Floor(math.Log10(a.Min*a.Factor)), math.Log10(a.Max*a.Factor)
@@ -75,8 +75,8 @@ func small(a *figure.Axis, at []float64) []tick {
 	return all
 }
 
-// spread leaves out texts of the x axis that would touch others: of evenly
-// spaced ones every second or third, of others those before the last.
+// spread removes texts of the x axis that would touch others: if the ticks are evenly spaced, it
+// keeps every second or third text, otherwise it removes the text before the last.
 func (s *sheet) spread(all []tick) []tick {
 	const gap = 5
 	l := letters{size: tickSize}
@@ -169,7 +169,8 @@ func (s *sheet) axes() {
 	s.captions()
 }
 
-// captions name the axes; that of x gives way to the stamp beside it.
+// captions writes the names of the axes; the name of the x axis leaves space for the stamp beside
+// it.
 func (s *sheet) captions() {
 	l := letters{size: labelSize}
 	most := s.right - s.left

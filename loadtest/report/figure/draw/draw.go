@@ -1,12 +1,10 @@
-// Package draw draws figures: as SVG, PNG and PDF files for papers and wiki pages,
-// with letters that have no serifs and travel with the file, and as SVG that is a
-// part of a web page. A sheet lays a figure out, and a canvas for each format takes
-// what is drawn. The same figure gives the same bytes: nothing of the time or the
-// machine gets in.
+// Package draw draws figures: as SVG, PNG and PDF files for papers and wiki pages, with a
+// sans-serif font that is embedded in the file, and as SVG that is a part of a web page. A sheet
+// computes the layout of a figure, and each format has a canvas that draws it. The same figure
+// gives the same bytes: the file does not depend on the time or the machine.
 //
-// What a figure says must survive a grey print, so lines differ in their
-// dashes and markers as well as in their colors, and the legend has a place of
-// its own outside of the data.
+// A figure must remain readable in a grey print, so lines differ in their dashes and markers as
+// well as in their colors, and the legend has a place of its own outside of the data.
 package draw
 
 import (
@@ -18,7 +16,7 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// Formats are the kinds of files that a Drawer makes, as their names end.
+// Formats returns the formats of a Drawer, which are also the extensions of their files.
 func Formats() []string { return []string{"svg", "png", "pdf"} }
 
 // A Size is the size of a drawing in points, 1/72 of an inch.
@@ -26,7 +24,7 @@ type Size struct{ Width, Height float64 }
 
 const (
 	millimeter = 72 / 25.4
-	// An axis with its labels needs this much.
+	// Minimum size of an axis with its labels.
 	leastSide = 40 * millimeter
 	mostSide  = 1000 * millimeter
 )
@@ -53,11 +51,11 @@ func ParseSize(text string) (Size, error) {
 	return s, nil
 }
 
-// Options say how figures are drawn.
+// Options control the drawing of figures.
 type Options struct {
 	Size  Size
 	DPI   int  // of PNG, pixels per inch
-	Title bool // above the figure; a caption below it usually says as much
+	Title bool // above the figure; a caption below it usually makes it redundant
 }
 
 // Defaults are one column of a paper, and 300 pixels per inch.
@@ -73,8 +71,8 @@ type Drawer struct {
 	page  bool // SVG that is a part of a page
 }
 
-// New returns a Drawer; its error is that of a resolution or a size that
-// nothing can be drawn with.
+// New returns a Drawer. It returns an error if the resolution or the size is too small or too
+// large.
 func New(o Options) (*Drawer, error) {
 	if o.DPI < 50 || o.DPI > 1200 {
 		return nil, fmt.Errorf("%d dpi: use 50 to 1200", o.DPI)
@@ -109,23 +107,23 @@ func (d *Drawer) Draw(w io.Writer, f *figure.Figure, format string) error {
 	return c.write(w)
 }
 
-// A point is a place on the sheet, in points from its upper left corner.
+// A point is a position on the sheet, in points from its upper left corner.
 type point struct{ x, y float64 }
 
-// A canvas takes what is drawn; its units are points, y grows downwards.
+// A canvas draws shapes and texts; its units are points, and y grows downwards.
 type canvas interface {
 	stroke(points []point, p pen)
-	// Where the canvas can show a note, it is that of what is filled or marked.
+	// note is the note of the filled or marked shape, if the canvas can show notes.
 	fill(points []point, c tint, note string)
-	// mark draws one of the markers around a place; number 0 is a disc.
+	// mark draws one of the markers around a position; number 0 is a disc.
 	mark(shape int, at point, r float64, c tint, note string)
-	// text begins at its baseline's left end; turned, it runs upwards.
+	// text begins at the left end of its baseline; turned text runs upwards.
 	text(at point, s string, l letters)
 	write(w io.Writer) error
 }
 
-// A tint is a color: on paper by its parts, on a page by a class of the page's
-// style sheet, which knows light and dark screens.
+// A tint is a color: on paper its components, on a page a class of the page's style sheet, which
+// contains colors for light and dark screens.
 type tint struct {
 	r, g, b uint8
 	class   string

@@ -20,7 +20,7 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// curve is a figure with all that figures have but columns and a heat map.
+// curve is a figure with all elements of figures except columns and a heat map.
 func curve() *figure.Figure {
 	low, high, from, to := 0.9e9, 1.3e9, 3.0, 5.0
 	f := &figure.Figure{ID: "curve", Title: "Throughput against load", Desc: "How it grows.", Stamp: "valid",
@@ -68,8 +68,7 @@ func heatmap() *figure.Figure {
 	return f
 }
 
-// hostile has in its names all that could be taken for something else, and
-// numbers that have no place.
+// hostile has names that could be mistaken for markup, and numbers without a position.
 func hostile() *figure.Figure {
 	f := curve()
 	evil := "</text><script>alert(1)</script>]]>&\x1b[31m\x00\u202e" + strings.Repeat("long ", 60) + "日本 😀 \xff"
@@ -102,7 +101,7 @@ func drawn(t *testing.T, d *Drawer, f *figure.Figure, format string) []byte {
 	return b.Bytes()
 }
 
-// The same figure gives the same bytes, without the time or anything of the machine.
+// The same figure gives the same bytes, independent of the time and the machine.
 func TestSameBytes(t *testing.T) {
 	for _, f := range []*figure.Figure{curve(), histogram(), heatmap(), hostile()} {
 		for _, format := range Formats() {
@@ -119,7 +118,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// SVG is well formed, has its texts as texts, and nothing that runs or loads.
+// SVG is well formed, contains its texts as texts, and nothing that runs or loads.
 func TestSVG(t *testing.T) {
 	for _, f := range []*figure.Figure{curve(), histogram(), heatmap(), hostile()} {
 		b := drawn(t, drawer(t, Defaults()), f, "svg")
@@ -159,8 +158,8 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// dark counts pixels of about that color in a part of the image, given in
-// shares of its sides.
+// dark counts pixels of about that color in a part of the image, which is given in shares of its
+// sides.
 func dark(img image.Image, left, top, right, bottom float64, like tint) int {
 	b := img.Bounds()
 	n := 0
@@ -177,7 +176,7 @@ func dark(img image.Image, left, top, right, bottom float64, like tint) int {
 
 func near(a uint32, b uint8) bool { return math.Abs(float64(a)-float64(b)) < 25 }
 
-// PNG has the resolution asked for, and ink where the data is.
+// PNG has the requested resolution, and ink at the positions of the data.
 func TestPNG(t *testing.T) {
 	o := Defaults()
 	for _, dpi := range []int{96, 300} {
@@ -191,7 +190,7 @@ func TestPNG(t *testing.T) {
 		if !bytes.Contains(b[:64], []byte("pHYs")) {
 			t.Error("no resolution")
 		}
-		// The first point is low at the left, the best one high near the right.
+		// The first point is low at the left, the best point high near the right.
 		if n := dark(img, 0.1, 0.5, 0.25, 0.85, palette(0)); n < dpi/16 {
 			t.Errorf("%d dpi: %d pixels of the first point", dpi, n)
 		}
@@ -204,7 +203,7 @@ func TestPNG(t *testing.T) {
 	}
 }
 
-// A run that can not be believed is seen as such, in all sizes.
+// An invalid run is recognizable in all sizes.
 func TestStamp(t *testing.T) {
 	for _, size := range []string{"column", "wide", "40x40"} {
 		o := Defaults()
@@ -228,7 +227,7 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// What differs in color differs in its marker or its dashes as well.
+// Lines that differ in color also differ in their markers or their dashes.
 func TestGrey(t *testing.T) {
 	for _, dots := range []bool{true, false} {
 		f := &figure.Figure{}
@@ -248,7 +247,7 @@ func TestGrey(t *testing.T) {
 	}
 }
 
-// Real readers accept the PDF: its text can be searched, its font is in it.
+// Real readers accept the PDF: its text can be searched, and its font is embedded.
 func TestPDF(t *testing.T) {
 	labtest.Need(t, "pdftotext")
 	labtest.Need(t, "pdffonts")
@@ -306,7 +305,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Names of marks do not cover points, nor each other.
+// Names of marks cover neither points nor each other.
 func TestMarkNamesKeepClear(t *testing.T) {
 	f := curve()
 	f.Marks = append(f.Marks, figure.Mark{X: 4.2, Name: "knee: 4 clients"}, figure.Mark{X: 15.9, Name: "highest: 16 clients"})
@@ -354,7 +353,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// Whatever is in a figure, it is drawn, and its SVG is well formed.
+// Every figure is drawn, with any content, and its SVG is well formed.
 func FuzzDraw(f *testing.F) {
 	f.Add("Title", "measured", 0.0, 1.0, 10.0, 0.5, 5.0, uint8(3))
 	f.Add("", "\xff<&>\x00", -1e308, 1e308, 2.0, math.Inf(1), math.NaN(), uint8(255))

@@ -14,14 +14,14 @@ import (
 	"weir/internal/say"
 )
 
-// family is the name of the font inside of files.
+// family is the name of the font in files.
 const family = "Liberation Sans"
 
 // fonts are the two fonts that texts are set in.
 type fonts struct{ regular, bold cut }
 
-// A cut is a font without the glyphs that nothing here needs: a fifteenth of
-// the whole one, which every file would have to carry otherwise.
+// A cut is a font without the glyphs that are not needed here: it has a fifteenth of the size of
+// the whole font, which every file would have to contain otherwise.
 type cut struct {
 	bytes []byte
 	font  *opentype.Font
@@ -34,7 +34,8 @@ func newFonts() (f fonts, err error) {
 	return f, err
 }
 
-// alphabet is what texts may have: Latin, Greek, and what units and sentences use.
+// alphabet returns the supported characters: Latin, Greek, and the characters of units and
+// sentences.
 func alphabet() string {
 	var s strings.Builder
 	for _, span := range [][2]rune{{' ', '~'}, {0xa1, 0x17f}, {0x391, 0x3c9}} {
@@ -65,13 +66,13 @@ func (c *cut) face(size float64) font.Face {
 	return font.Face{Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: font.Length(size)}, Face: c.font}
 }
 
-// width returns how wide s is, in points.
+// width returns the width of s, in points.
 func (f *fonts) width(s string, l letters) float64 {
 	face := f.of(l).face(l.size)
 	return face.Width(s).Points()
 }
 
-// plain makes s a line of letters that the font has.
+// plain converts s to a line of characters that the font has.
 func (f *fonts) plain(s string) string {
 	var buf sfnt.Buffer
 	return strings.Map(func(r rune) rune {
@@ -82,14 +83,14 @@ func (f *fonts) plain(s string) string {
 	}, strings.TrimSpace(say.Plain(s)))
 }
 
-// fit shortens s until it is at most most wide.
+// fit shortens s until its width is at most most.
 func (f *fonts) fit(s string, l letters, most float64) string {
 	if f.width(s, l) <= most {
 		return s
 	}
 	runes := []rune(s)
 	low, high := 0, len(runes)
-	for low < high { // how many fit
+	for low < high { // the number of characters that fit
 		if n := (low + high + 1) / 2; f.width(string(runes[:n])+"…", l) <= most {
 			low = n
 		} else {

@@ -14,14 +14,14 @@ import (
 type Forest struct {
 	ID, Title, Desc, Stamp string
 	Log                    bool                 // the axis is logarithmic: shifts are ratios
-	Least                  float64              // how far the axis reaches at least, either way
+	Least                  float64              // smallest extent of the axis in each direction
 	Signed                 func(float64) string // writes a shift
 	Rows                   []ForestRow
 }
 
 // A ForestRow is one shift.
 type ForestRow struct {
-	Name, Note, Class string // Class is that of its color in the page's style sheet
+	Name, Note, Class string // Class is the class of its color in the page's style sheet
 	Value             float64
 	Low, High         *float64
 }
@@ -34,7 +34,7 @@ const (
 	forestRow   = 12.5
 )
 
-// place returns where a shift lies before scaling.
+// place returns the position of a shift before scaling.
 func (f *Forest) place(v float64) float64 {
 	if !f.Log {
 		return v
@@ -50,7 +50,7 @@ func (f *Forest) shift(place float64) float64 {
 	return math.Exp(place)
 }
 
-// extent returns the ends of the axis, which always holds no difference.
+// extent returns the ends of the axis, which always includes the line of no difference.
 func (f *Forest) extent() (low, high float64) {
 	for _, r := range f.Rows {
 		for _, v := range []*float64{&r.Value, r.Low, r.High} {

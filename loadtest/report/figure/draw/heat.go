@@ -13,10 +13,10 @@ import (
 const (
 	scaleWidth = 34.0
 	shades     = 24
-	seam       = 0.25 // how far neighbors overlap: viewers show paper between edges that only meet
+	seam       = 0.25 // overlap of neighbors: viewers show paper between edges that only meet
 )
 
-// shade is a color for counts: the more, the darker, also in grey.
+// shade returns a color for counts: higher counts are darker, also in grey.
 func shade(i int) tint {
 	t := float64(i) / (shades - 1)
 	class := fmt.Sprintf("h%d", 1+8*i/shades)
@@ -29,8 +29,8 @@ func shade(i int) tint {
 	return tint{mix(74, 8), mix(142, 28), mix(190, 74), class}
 }
 
-// level is the shade of a count, by its logarithm: a tail of single slow
-// operations is what such a map is looked at for.
+// level returns the shade of a count, by its logarithm: the purpose of such a map is to show a tail
+// of single slow operations.
 func level(count, most float64) int {
 	if most <= 1 {
 		return shades - 1
@@ -87,7 +87,7 @@ func joined(h *figure.Heat, n int) *figure.Heat {
 	return out
 }
 
-// scale shows what the shades mean.
+// scale draws the legend of the shades.
 func (s *sheet) scale(most int64) {
 	left, right := s.right+6, s.right+13
 	step := (s.bottom - s.top) / shades

@@ -9,7 +9,7 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// Colors of the pages' hues, but apart in lightness as well.
+// palette returns a color with a hue of the pages; the colors also differ in lightness.
 func palette(i int) tint {
 	all := []tint{{0, 80, 138, "c0"}, {213, 94, 0, "c1"}, {42, 160, 120, "c2"}, {134, 44, 104, "c3"}, {214, 160, 0, "c4"},
 		{104, 140, 222, "c5"}}
@@ -21,7 +21,7 @@ func gray() tint { return tint{95, 100, 106, "soft"} }
 
 func white() tint { return tint{255, 255, 255, "card"} }
 
-// alarm is the color of the stamp of a run that can not be believed.
+// alarm is the color of the stamp of an invalid or suspect run.
 func alarm(stamp string) tint {
 	if stamp == invalid {
 		return tint{170, 30, 25, "fail"}
@@ -33,13 +33,13 @@ func alarm(stamp string) tint {
 type style struct {
 	color   tint
 	dash    []float64
-	joined  bool // its points are
-	marker  int  // its shape; -1 for none
-	markers int  // how many, evenly spread; 0 at each point
+	joined  bool // its points are joined
+	marker  int  // its shape; -1: no marker
+	markers int  // the number of markers, evenly distributed; 0: one at each point
 }
 
-// styles gives lines that differ in nothing else different markers,
-// and different dashes. Beside a fitted curve, measured points are not joined.
+// styles returns different markers and different dashes for lines that are otherwise equal. Beside
+// a fitted curve, measured points are not joined.
 func styles(f *figure.Figure) []style {
 	fitted, dotted := false, false
 	for i := range f.Lines {
@@ -62,7 +62,7 @@ func styles(f *figure.Figure) []style {
 			st.dash = dashed[dash%len(dashed)]
 			dash++
 		case l.Dots:
-			st.dash = solid[(plain+plain/len(solid))%len(solid)] // the seventh has the first one's marker, not its dashes
+			st.dash = solid[(plain+plain/len(solid))%len(solid)] // the seventh has the marker of the first, but not its dashes
 			plain++
 		}
 		switch {
@@ -76,10 +76,10 @@ func styles(f *figure.Figure) []style {
 	return all
 }
 
-// shapes is how many markers there are.
+// shapes is the number of markers.
 const shapes = 6
 
-// outline returns that of marker number i around at.
+// outline returns the outline of marker number i around at.
 func outline(i int, at point, r float64) []point {
 	turn, corners := 0.0, 20
 	switch i {
@@ -107,7 +107,7 @@ func outline(i int, at point, r float64) []point {
 
 const markerSize = 2.0
 
-// sample draws what a line looks like for the legend.
+// sample draws a short part of a line for the legend.
 func (s *sheet) sample(x, y float64, i int) {
 	st := &s.styles[i]
 	if st.joined {
@@ -118,7 +118,7 @@ func (s *sheet) sample(x, y float64, i int) {
 	}
 }
 
-// points are those of a line that have a place.
+// points returns the points of a line that have a position.
 func (s *sheet) points(l *figure.Line) []figure.Point {
 	var known []figure.Point
 	for _, p := range l.Points {
@@ -141,7 +141,7 @@ func (s *sheet) line(i int) {
 		path[k] = point{s.px(p.X) + beside, s.py(p.Y)}
 	}
 	width := thick
-	if len(path) > 200 { // a noisy one
+	if len(path) > 200 { // a noisy line
 		width = 0.6
 	}
 	if st.joined && len(path) > 1 {
@@ -160,8 +160,8 @@ func (s *sheet) line(i int) {
 	}
 }
 
-// beside is how far line i is moved aside, so that intervals at the same load
-// do not cover each other.
+// beside returns the distance by which line i is shifted, so that intervals at the same load do not
+// cover each other.
 func (s *sheet) beside(i int) float64 {
 	const apart, most = 2.2, 9.0
 	at, n := 0, 0
@@ -183,7 +183,7 @@ func (s *sheet) beside(i int) float64 {
 	return (float64(at) - float64(n-1)/2) * min(apart, most/float64(n-1))
 }
 
-// band is the interval along a line without dots, in stretches of points that have one.
+// band draws the intervals along a line without dots, in stretches of points that have an interval.
 func (s *sheet) band(line int) {
 	l, c := &s.f.Lines[line], s.styles[line].color
 	if l.Dots {
@@ -210,7 +210,7 @@ func (s *sheet) band(line int) {
 	}
 }
 
-// interval is the bar from low to high.
+// interval draws the bar from low to high.
 func (s *sheet) interval(x, low, high float64, c tint) {
 	bar := pen{color: c, width: 0.6}
 	s.stroke([]point{{x, low}, {x, high}}, bar)
@@ -218,7 +218,8 @@ func (s *sheet) interval(x, low, high float64, c tint) {
 	s.stroke([]point{{x - 1.8, high}, {x + 1.8, high}}, bar)
 }
 
-// places are all n points, or markers of them, those of each line elsewhere.
+// places returns all n points, or as many of them as there are markers, at different positions for
+// each line.
 func places(n, markers, line int) []int {
 	var all []int
 	if markers == 0 || n <= markers {
@@ -233,7 +234,7 @@ func places(n, markers, line int) []int {
 	return all
 }
 
-// columns draws a histogram: what was counted is seen, however little.
+// columns draws a histogram in which every column is visible, even with the smallest count.
 func (s *sheet) columns() {
 	for _, c := range s.f.Columns {
 		if !(c.Y > 0) {

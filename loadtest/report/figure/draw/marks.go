@@ -10,7 +10,7 @@ func spread(low, high *float64) bool {
 	return low != nil && high != nil && !math.IsNaN(*low+*high) && !math.IsInf(*low, 0) && !math.IsInf(*high, 0)
 }
 
-// markIntervals shades what the places of marks lie in.
+// markIntervals shades the intervals of the positions of marks.
 func (s *sheet) markIntervals() {
 	for _, m := range s.f.Marks {
 		if !spread(m.Low, m.High) {
@@ -31,7 +31,8 @@ func (s *sheet) markLines() {
 	}
 }
 
-// markNames writes the names of marks beside their lines, where they cover the least.
+// markNames writes the names of marks beside their lines, at the positions that cover the least
+// ink.
 func (s *sheet) markNames() {
 	if len(s.f.Marks) == 0 {
 		return
@@ -63,8 +64,8 @@ func (s *sheet) markNames() {
 	}
 }
 
-// room looks for a place of that size beside x that covers the least ink; it
-// returns how much that is. Histograms have their room above, curves below.
+// room finds the position of that size beside x that covers the least ink, and returns the amount
+// of covered ink. Histograms have free space above, curves below.
 func (s *sheet) room(x, width, height float64, ink []point) (best box, least int) {
 	least = math.MaxInt
 	const off = 3
@@ -84,8 +85,8 @@ func (s *sheet) room(x, width, height float64, ink []point) (best box, least int
 	return best, least
 }
 
-// covered counts what b would cover; what is outside of the frame, and other
-// texts, count most.
+// covered returns the amount of ink under b; other texts and the area outside of the frame have the
+// highest weight.
 func (s *sheet) covered(b box, ink []point) int {
 	n := 0
 	if b.left < s.left || b.right > s.right {
@@ -104,7 +105,7 @@ func (s *sheet) covered(b box, ink []point) int {
 	return n
 }
 
-// ink is where something is drawn, in steps of some points.
+// ink returns positions on the drawn lines, in steps of some points.
 func (s *sheet) ink() []point {
 	var all []point
 	add := func(a, b point) {

@@ -11,8 +11,8 @@ import (
 // pageSize is the size of a figure on a page, which is scaled with the page.
 func pageSize() Size { return Size{Width: 270, Height: 150} }
 
-// A Page draws figures as parts of an HTML page whose style sheet has the
-// classes that they use. It may be used by several goroutines at once.
+// A Page draws figures as parts of an HTML page whose style sheet contains their classes. It may be
+// used by several goroutines at once.
 type Page struct{ d Drawer }
 
 // NewPage returns a Page.
@@ -21,8 +21,8 @@ func NewPage() (*Page, error) {
 	return &Page{Drawer{Options: Options{Size: pageSize()}, fonts: f, page: true}}, err
 }
 
-// SVG returns f as SVG, without the names of its lines. All texts in it are
-// escaped, all else is made of numbers.
+// SVG returns f as SVG, without the names of its lines. All texts in it are escaped, and everything
+// else consists of numbers.
 func (p *Page) SVG(f *figure.Figure) template.HTML {
 	c := newSVG(&p.d, f)
 	newSheet(&p.d, c, f).draw()

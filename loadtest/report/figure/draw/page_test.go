@@ -20,8 +20,8 @@ func page(t *testing.T) *Page {
 	return p
 }
 
-// A part of a page is well-formed, says what it shows, and has nothing that the
-// policy of a page refuses.
+// A part of a page is well-formed, contains a description, and has no content that the policy of a
+// page refuses.
 func TestPage(t *testing.T) {
 	p := page(t)
 	for _, f := range []*figure.Figure{curve(), histogram(), heatmap(), hostile()} {
@@ -47,7 +47,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Every cell that holds anything is drawn in its color, and no other.
+// Every cell with a count is drawn in its color, and no other cell is drawn.
 func TestHeatIsDrawn(t *testing.T) {
 	h := &figure.Heat{X: []float64{0, 0.7, 1.7, 2.7, 3.2}, Y: []float64{0.001, 0.01, 0.1, 1}, What: "operations",
 		Rows: [][]int64{{1, 0, 0}, {1, 1000, 0}, {0, 1000, 1}, {0, 0, 30}}}
@@ -81,7 +81,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// Heats that cannot be right are not drawn, and do no harm.
+// Invalid heat maps are not drawn, and cause no failure.
 func TestHeatsThatAreWrong(t *testing.T) {
 	p := page(t)
 	for _, h := range []*figure.Heat{{}, {X: []float64{1}, Rows: [][]int64{{1}}},
@@ -94,7 +94,7 @@ func TestHeatsThatAreWrong(t *testing.T) {
 	}
 }
 
-// A path through relative steps ends where its points are, without drift.
+// A path of relative steps ends at the position of its last point, without drift.
 func TestRelativePath(t *testing.T) {
 	var points []point
 	for i := range 1000 {

@@ -11,9 +11,9 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// A pdfCanvas writes one page of PDF through fpdf, as large as the figure.
-// gonum's own canvas knows only the letters of code page 1252, embeds the
-// whole font, and writes the time into the file.
+// A pdfCanvas writes one page of PDF through fpdf, in the size of the figure. The canvas of gonum
+// supports only the characters of code page 1252, embeds the whole font, and writes the time into
+// the file.
 type pdfCanvas struct{ doc *fpdf.Fpdf }
 
 func newPDF(d *Drawer, f *figure.Figure) *pdfCanvas {
@@ -79,8 +79,8 @@ func (p *pdfCanvas) text(at point, s string, l letters) {
 // pdfDates matches the dates of a document.
 var pdfDates = regexp.MustCompile(`/(CreationDate|ModDate) \(D:[0-9]{14}\)`)
 
-// write leaves out the dates that fpdf always puts in: a file must not differ
-// because it was made again. Blanks keep all else in its place.
+// write removes the dates that fpdf always inserts: a file must not differ after it was made again.
+// Blanks keep the offsets of the remaining file.
 func (p *pdfCanvas) write(w io.Writer) error {
 	var b bytes.Buffer
 	if err := p.doc.Output(&b); err != nil {

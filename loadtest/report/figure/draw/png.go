@@ -73,10 +73,10 @@ func (p *pngCanvas) text(at point, s string, l letters) {
 		p.img.FillString(face, to, s)
 		return
 	}
-	p.img.Fill(outlines(p.d.fonts.of(l), to, s, l.size)) // gonum would turn pixels, which blurs them
+	p.img.Fill(outlines(p.d.fonts.of(l), to, s, l.size)) // gonum would rotate pixels, which blurs them
 }
 
-// outlines are those of s, written upwards from a place: the glyphs' curves,
+// outlines returns the outlines of s, written upwards from a position: the curves of the glyphs,
 // with the font's distances between neighbors.
 func outlines(c *cut, from vg.Point, s string, size float64) vg.Path {
 	var path vg.Path
@@ -121,9 +121,9 @@ func outlines(c *cut, from vg.Point, s string, size float64) vg.Path {
 	return path
 }
 
-// write adds the resolution, from which programs take the size on paper: the
-// chunk pHYs of https://www.w3.org/TR/png-3/#11pHYs, which must come before
-// the pixels and is put behind the header.
+// write adds the resolution, from which programs compute the size on paper: the chunk pHYs of
+// https://www.w3.org/TR/png-3/#11pHYs, which must precede the pixels and is inserted after the
+// header.
 func (p *pngCanvas) write(w io.Writer) error {
 	var b bytes.Buffer
 	if err := png.Encode(&b, p.img.Image()); err != nil {

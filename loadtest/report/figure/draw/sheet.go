@@ -6,7 +6,7 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// Sizes of letters and lines in points: those of a paper's small print.
+// Sizes of letters and lines in points: they correspond to the small print of a paper.
 const (
 	labelSize = 8.0
 	tickSize  = 7.0
@@ -19,7 +19,7 @@ const (
 	thick       = 1.1
 )
 
-// invalid is the stamp of a run that must not be believed.
+// invalid is the stamp of an invalid run.
 const invalid = "invalid"
 
 // A sheet is one figure on its way to a canvas.
@@ -28,7 +28,7 @@ type sheet struct {
 	d      *Drawer
 	f      *figure.Figure
 	x, y   []tick
-	inset  [2]float64 // between the frame and what is drawn, left and right: room for markers
+	inset  [2]float64 // between the frame and the data, left and right: room for markers
 	left   float64
 	right  float64
 	top    float64
@@ -53,7 +53,7 @@ func newSheet(d *Drawer, c canvas, f *figure.Figure) *sheet {
 	return s
 }
 
-// draw puts what lies below first.
+// draw draws the parts of the figure from the lowest to the highest.
 func (s *sheet) draw() {
 	s.layout()
 	s.zones()
@@ -66,7 +66,7 @@ func (s *sheet) draw() {
 	s.heat()
 	s.columns()
 	s.markLines()
-	for _, dots := range []bool{false, true} { // what was measured lies above what was fitted
+	for _, dots := range []bool{false, true} { // measured lines cover fitted lines
 		for i := range s.f.Lines {
 			if s.f.Lines[i].Dots == dots {
 				s.line(i)
@@ -77,15 +77,15 @@ func (s *sheet) draw() {
 	s.markNames()
 }
 
-// layout finds where the frame lies, from the outside in, and draws what is
-// around it: title, legend and stamp.
+// layout computes the position of the frame, from the outside inwards, and draws the parts around
+// it: title, legend and stamp.
 func (s *sheet) layout() {
 	size := s.d.Size
 	s.right, s.top, s.bottom = size.Width-margin-2, margin, size.Height-margin-labelSize-tickSize-9
 	if s.f.Heat != nil {
 		s.right -= scaleWidth
 	}
-	const leastPlot = 40 // points; what is above gives way
+	const leastPlot = 40 // points; the parts above are reduced
 	s.y = ticks(&s.f.Y, s.bottom-s.top-20, 14)
 	widest := 0.0
 	for _, t := range s.y {
@@ -107,7 +107,7 @@ func (s *sheet) layout() {
 			break
 		}
 	}
-	s.top += 4 // half a tick's number
+	s.top += 4 // half the height of the number at a tick
 }
 
 // keepInside moves the right end of the axis until its last number is on the sheet.
@@ -120,14 +120,14 @@ func (s *sheet) keepInside() {
 	}
 }
 
-// doubtful reports whether the figure must not be taken for a good one.
+// doubtful reports whether the validity of the figure is limited.
 func (s *sheet) doubtful() bool {
 	return s.f.Stamp != "" && s.f.Stamp != "valid" && s.f.Stamp != "unchecked"
 }
 
-// stamp says whether the run can be believed: small below the axis if it can,
-// else above the frame and not to be overlooked. It returns what is left of
-// the first row of the legend.
+// stamp writes the validity of the run: below the axis in small letters if the run is valid,
+// otherwise conspicuously above the frame. It returns the right end of the remaining first row of
+// the legend.
 func (s *sheet) stamp(top float64) (right float64) {
 	text := s.d.fonts.plain(s.f.Stamp)
 	if text == "" {
@@ -147,8 +147,8 @@ func (s *sheet) stamp(top float64) (right float64) {
 	return edge - w - 12
 }
 
-// watermark is below the data of an invalid run: whoever cuts the figure out
-// of its frame takes it along.
+// watermark draws the stamp below the data of an invalid run, so that it remains if the frame is
+// cut off.
 func (s *sheet) watermark() {
 	if s.f.Stamp != invalid {
 		return
@@ -160,8 +160,8 @@ func (s *sheet) watermark() {
 	s.text(point{(s.left + s.right - w) / 2, (s.top+s.bottom)/2 + l.size*0.35}, text, l)
 }
 
-// legend names the lines above the frame, from top on, and returns its end.
-// With one line the axis has its name; a page has them beside the drawing.
+// legend writes the names of the lines above the frame, from top on, and returns its end. If there
+// is one line, its name is at the axis; a page has the names beside the drawing.
 func (s *sheet) legend(top, right float64) float64 {
 	const sample, gap, row = sampleWidth + 3, 9.0, 9.5
 	if len(s.f.Lines) < 2 || s.d.page {

@@ -16,10 +16,9 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// An svgCanvas writes SVG 1.1. A file needs nothing else: the glyphs that it
-// uses are in it, and programs that ignore embedded fonts take one with the same
-// widths. A part of a page has its colors and its font from the style sheet of
-// the page, and shows notes.
+// An svgCanvas writes SVG 1.1. A file needs no other files: it contains the glyphs that it uses,
+// and programs that ignore embedded fonts use a font with the same widths. A part of a page has its
+// colors and its font from the style sheet of the page, and shows notes.
 type svgCanvas struct {
 	d     *Drawer
 	f     *figure.Figure
@@ -28,7 +27,7 @@ type svgCanvas struct {
 	used  [2]strings.Builder          // letters of the regular and the bold font
 	cells map[string]*strings.Builder // of a heat map on a page, by class: one path each
 	look  string                      // of the strokes in lines
-	lines strings.Builder             // that are one path, since they look alike
+	lines strings.Builder             // one path, since they look alike
 }
 
 func newSVG(d *Drawer, f *figure.Figure) *svgCanvas {
@@ -65,9 +64,9 @@ func (s *svgCanvas) path(points []point) string {
 	return b.String()
 }
 
-// relative returns a path in tenths of a point, each place relative to the one
-// before, which takes half of the letters that places would. Steps are taken
-// from rounded places, so that errors do not add up.
+// relative returns a path in tenths of a point, each position relative to the previous position,
+// which needs half of the characters of absolute positions. Steps are computed from rounded
+// positions, so that errors do not add up.
 func relative(points []point) string {
 	var out []byte
 	number := func(n int, space bool) {
@@ -156,7 +155,7 @@ func (s *svgCanvas) shape(element, name string, c tint, note string) {
 	}
 }
 
-// flush writes the lines, or the cells of a heat map, that lie below what comes next.
+// flush writes the lines, or the cells of a heat map, that lie below the next shape.
 func (s *svgCanvas) flush() {
 	if s.look != "" {
 		s.add("<path %s d=\"%s\"/>\n", s.look, s.lines.String())
@@ -179,7 +178,7 @@ func (s *svgCanvas) text(at point, text string, l letters) {
 		look, which = look+` font-weight="bold"`, 1
 	}
 	s.used[which].WriteString(text)
-	if s.d.page { // whatever font there is
+	if s.d.page { // for any installed font
 		look += fmt.Sprintf(` textLength="%.1f"`, s.d.fonts.width(text, l))
 	} else {
 		look += fmt.Sprintf(` fill="%s"`, l.color.hex())
