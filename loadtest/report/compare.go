@@ -64,7 +64,8 @@ func Comparison(w io.Writer, c *compare.Comparison, opts Options) error {
 	return p.w.Flush()
 }
 
-// ownVerdicts returns the verdicts that do not belong to a pair.
+// ownVerdicts returns the verdicts to show at the top: all verdicts, or all except the verdicts of
+// pairs if pairs are not shown one by one.
 func ownVerdicts(c *compare.Comparison) []string {
 	if brevity(c) {
 		return c.Verdicts[:len(c.Verdicts)-len(c.Pairs)]

@@ -139,8 +139,8 @@ func chosenDistributions(f *analysis.Findings, from []analysis.Distribution, sho
 	return all
 }
 
-// distributionChart shows a histogram of durations; what is the name of the timed things, in the
-// singular.
+// distributionChart shows a histogram of the durations of things, whose name in the singular is the
+// last parameter.
 func distributionChart(d *analysis.Distribution, id, title, what string) figure.Figure {
 	c := figure.Figure{ID: id, Title: title}
 	q := &d.Quantiles

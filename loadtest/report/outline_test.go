@@ -11,7 +11,7 @@ import (
 )
 
 // A user of a screen reader can go from heading to heading, from table to table and from plot to
-// plot: none of them is skipped, and each has a name.
+// plot: no heading, table or plot is skipped, and each has a name.
 func TestOutline(t *testing.T) {
 	pages := map[string]string{}
 	for name, s := range map[string]resultstest.Service{"typical": resultstest.Typical(), "cluster": cluster(), "hostile": hostile()} {

@@ -71,8 +71,8 @@ func partChart(f *analysis.Findings, id, title string, of func(*analysis.Subinte
 const subintervalNote = "Four equal parts, from the first second of a step to its last; then what it gave while all its " +
 	"clients were active, in the steady part of its measurement time, and in all, with the seconds in which clients came and left."
 
-// subintervalSection shows each step in four equal parts, and also its results while all its
-// clients were present, in its steady part, and in the whole step.
+// subintervalSection shows each step in four equal parts, and also its results while all clients
+// were active, in its steady part, and in the whole step.
 func subintervalSection(f *analysis.Findings) section {
 	s := section{Title: "Parts of the steps", Note: subintervalNote, PageOnly: f.Source != analysis.FromTable,
 		table: table{Head: heads("step", "<part", "seconds", "clients", "throughput", "each client", "operations/s")}}

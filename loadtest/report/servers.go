@@ -80,7 +80,7 @@ func connectionsSection(f *analysis.Findings) section {
 func serverName(name string) string { return cmp.Or(name, "(the target itself)") }
 
 // serverChapter describes the distribution of the load over the data servers. If more is known
-// about backends, the chapter on backends describes them instead.
+// about them as backends and no operation failed, a text contains only the chapter on backends.
 func serverChapter(f *analysis.Findings, series *analysis.Series, plots []figure.Figure) chapter {
 	c := chapter{ID: "servers", Title: "Data servers", Charts: drawings(plots)}
 	s := reference(f)

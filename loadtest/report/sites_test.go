@@ -56,7 +56,7 @@ func TestManySites(t *testing.T) {
 	if strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), "Not shown: 3 sites") {
 		t.Error(out.String())
 	}
-	f.Curve[0].Sites = []analysis.SiteFigure{{Site: "far"}} // of findings that somebody changed
+	f.Curve[0].Sites = []analysis.SiteFigure{{Site: "far"}} // of findings that were changed later
 	if err := Text(&out, f, Options{Verbose: true}); err != nil || siteChart(f) != nil || len(siteSection(f).Rows) > 0 {
 		t.Error(err)
 	}

@@ -76,7 +76,8 @@ func TestDistributionsOfTheBestAndTheLastStep(t *testing.T) {
 	}
 }
 
-// TestWaitCells checks the number of waits, their mean, their share of the latency, and the pauses after Retry-After.
+// TestWaitCells checks the number of waits, their mean, their share of the latency, and the pauses
+// after Retry-After.
 func TestWaitCells(t *testing.T) {
 	latency := &analysis.Quantiles{Count: 10, Mean: 2}
 	for want, s := range map[string]analysis.Step{

@@ -90,14 +90,15 @@ type Step struct {
 	Ramp     unit.Duration `json:"ramp"`     // clients are started (or stopped) evenly over it
 	Warmup   unit.Duration `json:"warmup"`   // at full load, not counted
 	Duration unit.Duration `json:"duration"` // counted
-	// tasks that each client does before it leaves; the step ends with the last of them, or when Duration is over
+	// Jobs is the number of tasks that each client does before it leaves; the step ends with the
+	// last of them, or when Duration is over.
 	Jobs int `json:"jobs,omitempty"`
 
 	// Cooldown separates the step from the next step if it is above 0: all clients leave, their
 	// last operations end, and the service rests for so long.
 	Cooldown unit.Duration `json:"cooldown,omitempty"`
 
-	Begin time.Time `json:"begin,omitzero"` // begin of the ramp, if several processes must agree on it; zero: at once
+	Begin time.Time `json:"begin,omitzero"` // start of the ramp, if several processes must agree on it; zero: at once
 
 	Place int `json:"-"` // position in the plan, from 1, of a step of a resumed run, whose Number differs; 0: Number
 }

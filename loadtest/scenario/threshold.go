@@ -20,7 +20,7 @@ type Threshold struct {
 	Value   float64 // in base units of the measure
 	Clients int     // at the steps with so many clients; 0: at any step
 	Rate    float64 // at the steps with so many arrivals per second; 0: at any step
-	Optimum bool    // only at the step with the highest throughput
+	Optimum bool    // only at the optimum
 	Stop    bool    // a step that breaks it ends the run
 }
 
@@ -194,7 +194,7 @@ type Quantity struct {
 	Name  string
 	Unit  Unit
 	Whole bool // of the whole run; the other quantities are measured at each step
-	After bool // known only after the run, so that it can not end one
+	After bool // known only after the run, so that it cannot end the run
 }
 
 // Quantities returns all quantities by their full names. The names of quantities of a step are keys

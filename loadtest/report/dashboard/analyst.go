@@ -8,19 +8,19 @@ import (
 	"weir/internal/say"
 )
 
-// How often a run is analyzed while it goes on. An analysis that does not say
-// what it costs is taken to be busy on up to busyCores cores.
+// Intervals between analyses of a run that goes on. An analysis that does not report its cost is
+// assumed to use up to busyCores cores.
 const (
 	firstLook   = 3 * time.Second  // of the run
 	leastGap    = 15 * time.Second // between two analyses without a step that has ended
-	gapOfCost   = 50               // between two analyses, in times of what the last one cost
+	gapOfCost   = 50               // between two analyses, as a multiple of the cost of the last analysis
 	stepOfCost  = 25               // the same, if a step has ended
 	busyCores   = 2
-	recently    = time.Minute // a page that was left so long ago is not worth an analysis
+	recently    = time.Minute // a page that was left longer ago is not worth an analysis
 	lookAgainIn = time.Second
 )
 
-// A look is what was known when a run was last analyzed.
+// A look is the state of a run at its last analysis.
 type look struct {
 	at    time.Time
 	cost  time.Duration
@@ -31,7 +31,7 @@ type look struct {
 	until float64 // seconds of the run that were read
 }
 
-// analyze has the run analyzed when it is worth it, until ctx ends.
+// analyze analyzes the run whenever it is due, until ctx ends.
 func (s *shown) analyze(ctx context.Context, understand Understand) {
 	var last look
 	tick := time.NewTicker(lookAgainIn)
@@ -55,7 +55,7 @@ func (s *shown) analyze(ctx context.Context, understand Understand) {
 		if ctx.Err() != nil {
 			return
 		}
-		if broken { // it is done again, faster
+		if broken { // the analysis is repeated at normal priority
 			s.nudge()
 			continue
 		}
@@ -69,8 +69,8 @@ func (s *shown) analyze(ctx context.Context, understand Understand) {
 	}
 }
 
-// untilAwaited returns a context that ends with ctx or when somebody begins to wait for the last analysis; ctx itself if somebody
-// does already.
+// untilAwaited returns a context that ends with ctx or when the command begins to wait for the last
+// analysis; it returns ctx itself if the command already waits.
 func (s *shown) untilAwaited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.awaited.Err() != nil {
 		return ctx, func() {}
@@ -83,7 +83,7 @@ func (s *shown) untilAwaited(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// due reports whether the run should be analyzed now, and what is known now.
+// due reports whether the run should be analyzed now, and returns its current state.
 func (s *shown) due(last *look) (look, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -105,7 +105,7 @@ func (s *shown) due(last *look) (look, bool) {
 	return now, gone >= max(leastGap, gapOfCost*last.cost)
 }
 
-// covered is how many seconds of the run were read.
+// covered returns the number of seconds of the run that were read.
 func (s *shown) covered() float64 {
 	if n := len(s.h.rows.at); n > 0 {
 		return s.h.rows.at[n-1] + float64(s.h.rows.cols[colSeconds][n-1])
@@ -113,10 +113,10 @@ func (s *shown) covered() float64 {
 	return 0
 }
 
-// conclude keeps what an analysis has shown.
+// conclude stores the result of an analysis.
 func (s *shown) conclude(now *look, f *Found, err error) {
 	s.change(func() {
-		if now.epoch != s.h { // another run is there by now
+		if now.epoch != s.h { // another run has replaced it
 			return
 		}
 		if err != nil {

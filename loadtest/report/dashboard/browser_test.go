@@ -21,11 +21,11 @@ import (
 	"weir/web"
 )
 
-// markup is a name that would do something if it were anything but text.
+// markup is a name that would run a script if it were anything but text.
 const markup = `<img src=x onerror="document.title='run'">`
 
-// What others have named is shown as text, on phones and on walls, in the light
-// and in the dark; the page survives a reload and the loss of its server.
+// Names from outside are shown as text, on phones and on large screens, in light and dark mode; the
+// page survives a reload and the loss of its server.
 func TestPageInBrowser(t *testing.T) {
 	bundled(t)
 	run := begin(t, t.TempDir())
@@ -80,7 +80,7 @@ func TestPageInBrowser(t *testing.T) {
 	p.Silent("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
 }
 
-// hostile writes a second in which everything that has a name has a bad one.
+// hostile writes a second in which all names are malicious.
 func hostile(run *pen, i int) {
 	for _, server := range []string{"a:1", markup} {
 		iv := run.interval(server)
@@ -97,13 +97,13 @@ func hostile(run *pen, i int) {
 	}
 }
 
-// points is true when a chart has so many points.
+// points returns a condition that is true when a chart has so many points.
 func points(chart string, n int) string {
 	return fmt.Sprintf(`document.querySelector("#time-%s")?.dataset.points === "%d"`, chart, n)
 }
 
-// An hour of seconds is shown whole, and what a chart says where it is pointed
-// at is what the run has there.
+// An hour of seconds is shown completely, and the value that a chart shows under the pointer is the
+// value of the run at that time.
 func TestHourInBrowser(t *testing.T) {
 	bundled(t)
 	tier.Slow(t, "follows an hour of a run")
@@ -143,7 +143,7 @@ func TestHourInBrowser(t *testing.T) {
 	p.Silent()
 }
 
-// Hosts are drawn as somebody chooses.
+// The plots show the hosts that the user chooses.
 func TestChoosingHosts(t *testing.T) {
 	bundled(t)
 	dir := t.TempDir()
@@ -156,7 +156,7 @@ func TestChoosingHosts(t *testing.T) {
 	p.Wait(`document.querySelectorAll("[aria-label=Hosts] tbody tr").length === 14`)
 	p.Press(`[aria-label=Hosts] input:not(:checked)`)
 	p.Wait(`document.querySelectorAll("[aria-label=Hosts] input:checked").length === 6`)
-	p.Box("#time-network") // a chart is drawn when it is seen
+	p.Box("#time-network") // a chart is drawn when it is visible
 	p.Wait(drawn + ` === 6`)
 	p.Press(`[aria-label=Hosts] input:checked`)
 	p.Box("#time-network")
@@ -164,7 +164,7 @@ func TestChoosingHosts(t *testing.T) {
 	p.Silent()
 }
 
-// The page without scripts has the plots as pictures, and goes on by itself.
+// The page without scripts has the plots as pictures, and reloads itself.
 func TestPlainPage(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, resultstest.Typical().Write(dir))
@@ -182,8 +182,8 @@ func TestPlainPage(t *testing.T) {
 	p.Silent()
 }
 
-// A browser that follows a link from elsewhere with the token comes in, and the
-// token does not stay in the address; without it the page stays shut.
+// A browser that follows an external link with the token is admitted, and the token does not remain
+// in the address; without the token the page stays closed.
 func TestTokenInBrowser(t *testing.T) {
 	bundled(t)
 	s := serving(t, Config{Dir: t.TempDir(), Token: "0123456789abcdef"})
@@ -206,7 +206,7 @@ func TestTokenInBrowser(t *testing.T) {
 	shut.Wait(`document.body.textContent.includes("Open the whole address that weir printed")`)
 }
 
-// bundled skips a test of the page's scripts where weir was built without.
+// bundled skips a test of the page's scripts if weir was built without them.
 func bundled(t *testing.T) {
 	t.Helper()
 	if _, ok := web.Bundle("live.js"); !ok {

@@ -15,11 +15,10 @@ import (
 	"weir/loadtest/results"
 )
 
-// patience only ends what hangs.
+// patience only ends tests that hang.
 const patience = time.Minute
 
-// serving serves the page of dir until the test ends, and sees to it that no
-// goroutine is left then.
+// serving serves the page of dir until the test ends, and checks that no goroutine remains then.
 func serving(t *testing.T, conf Config) *Server {
 	t.Helper()
 	before := runtime.NumGoroutine()
@@ -43,7 +42,7 @@ func serving(t *testing.T, conf Config) *Server {
 	return s
 }
 
-// A reader is a page as a program sees it.
+// A reader is a page as seen by a program.
 type reader struct {
 	t      *testing.T
 	events *bufio.Scanner
@@ -58,7 +57,7 @@ type reader struct {
 	cols   map[string][]*float64
 	steps  map[int]stepTally
 	errors map[string]errorTally
-	tracks map[string]int // rows of each
+	tracks map[string]int // number of rows of each track
 	texts  []string       // of events
 	gone   string
 }
@@ -86,7 +85,7 @@ type got struct {
 	Found  *Found
 }
 
-// connect opens a page with that query, which has what id tells.
+// connect opens a page with that query; id is the state that the page already has.
 func connect(t *testing.T, s *Server, query url.Values, id string) *reader {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -114,7 +113,7 @@ func (r *reader) forget() {
 	r.found, r.texts = nil, nil
 }
 
-// until reads messages until is is true.
+// until reads messages until is returns true.
 func (r *reader) until(what string, is func() bool) {
 	r.t.Helper()
 	for r.last == nil || !is() {

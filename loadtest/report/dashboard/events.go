@@ -19,13 +19,14 @@ type event struct {
 	Text string    `json:"text"`
 }
 
-// Texts that come from elsewhere are cut to so many bytes.
+// Texts from outside are shortened to so many bytes.
 const (
 	mostText = 2000
 	mostName = 200
 )
 
-// short is text as it is shown: without control characters, and not for ever.
+// short returns text in the form that is shown: without control characters, and shortened to most
+// bytes.
 func short(text string, most int) string {
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + " ..."
@@ -54,24 +55,24 @@ func (h *history) event(e *measure.Event) {
 	}
 }
 
-// workersOf keeps the outcome of each worker of a run on many machines, last.
+// workersOf contains the latest state of each worker of a run on many machines.
 type workersOf map[string]string // state, by name
 
-// apply applies an event. It returns false if the event is only counted and has no line of its own: hundreds of workers
-// come and leave.
+// apply applies an event. It returns false if the event is only counted and has no line of its own:
+// hundreds of workers come and leave.
 func (w workersOf) apply(e *measure.Event) bool {
 	if e.Worker == nil {
 		return true
 	}
 	name := e.Worker.Name
 	if job := e.Worker.Job; job != "" && e.Worker.State == measure.Came {
-		delete(w, "job "+job) // it was held, or so, before it came
+		delete(w, "job "+job) // the job was held, for example, before its worker came
 	}
 	w[name] = e.Worker.State
 	return e.Worker.State != measure.Came && e.Worker.State != measure.Left
 }
 
-// text says how many are there and how many are not, "" where there are none.
+// text returns the number of workers in each state, "" if there are no workers.
 func (w workersOf) text() string {
 	count := map[string]int{}
 	for _, state := range w {

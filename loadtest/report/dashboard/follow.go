@@ -15,15 +15,15 @@ import (
 	"weir/monitor"
 )
 
-// How long a run directory that is not there, or is damaged, is left alone.
+// Waiting times before another look at a run directory that is missing or damaged.
 const (
 	waitForRun  = time.Second / 2
 	waitDamaged = 2 * time.Second
-	overEvery   = time.Second // asking whether the writer is gone opens a file
+	overEvery   = time.Second // the check whether the writer has exited opens a file
 )
 
-// follow reads the run directory until ctx ends: from its begin when it is
-// there, and from its begin again when another run is written there.
+// follow reads the run directory until ctx ends: from its start when it exists, and from its start
+// again when another run is written there.
 func (s *shown) follow(ctx context.Context) {
 	if s.dir == "" {
 		return // the place of the run is still unknown
@@ -40,7 +40,7 @@ func (s *shown) follow(ctx context.Context) {
 	}
 }
 
-// wait notes why there is nothing to read.
+// wait records the reason why there is no run to read.
 func (s *shown) wait(err error) {
 	problem := ""
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +52,7 @@ func (s *shown) wait(err error) {
 	s.change(func() { s.problem = problem })
 }
 
-// begin forgets what was read and begins with run.
+// begin discards the data of the previous run and begins with run.
 func (s *shown) begin(run *results.Run) {
 	s.change(func() {
 		seq := s.h.seq
@@ -83,8 +83,8 @@ func (s *shown) read(ctx context.Context, f *results.Follower) {
 		over, reported := s.over, s.reported
 		if now := s.clock(); now.Sub(asked) >= overEvery {
 			asked, over, reported = now, f.Over(), hasReport(s.dir)
-			if over { // what it wrote last
-				more, _ := s.poll(ctx, f, take) // an error comes again
+			if over { // the last lines of the writer
+				more, _ := s.poll(ctx, f, take) // an error occurs again in the next read
 				moved = moved || more
 			}
 		}
@@ -105,8 +105,8 @@ func (s *shown) read(ctx context.Context, f *results.Follower) {
 	}
 }
 
-// poll reads all that is there. The lines of a second are written one after the
-// other: a moment later the rest is there as well.
+// poll reads all available lines. The lines of a second are written one after the other: a moment
+// later the remaining lines are available as well.
 func (s *shown) poll(ctx context.Context, f *results.Follower, take results.Takers) (moved bool, err error) {
 	for ctx.Err() == nil {
 		begin := time.Now()
@@ -124,7 +124,7 @@ func (s *shown) poll(ctx context.Context, f *results.Follower, take results.Take
 	return moved, nil
 }
 
-// replaced reports whether the directory holds another run, or none, by now.
+// replaced reports whether the directory now contains another run, or no run.
 func (s *shown) replaced() bool {
 	run, err := results.Open(s.dir)
 	return err != nil || run.About.Run != s.about.Run

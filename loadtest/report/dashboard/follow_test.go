@@ -24,7 +24,7 @@ import (
 	"weir/storage"
 )
 
-// What a page is told of a run that is over is what the report's plots show.
+// The data that a page receives of a completed run equals the data of the report's plots.
 func TestPageHasWhatTheRunHas(t *testing.T) {
 	dir := t.TempDir()
 	service := resultstest.Typical()
@@ -143,7 +143,7 @@ func (p *pen) interval(server string) *measure.Interval {
 	return iv
 }
 
-// append writes bytes as they are.
+// append writes bytes unchanged.
 func (p *pen) append(name, text string) {
 	p.t.Helper()
 	f, err := os.OpenFile(filepath.Join(p.dir, name), os.O_WRONLY|os.O_APPEND, 0)
@@ -153,8 +153,8 @@ func (p *pen) append(name, text string) {
 	p.check(f.Close())
 }
 
-// A page grows with the run; a line is shown when it is whole; and a page that
-// connects again gets what it lacks and no more.
+// A page grows with the run; a line is shown when it is complete; and a page that reconnects
+// receives exactly the data that it lacks.
 func TestPageGrowsAndComesBack(t *testing.T) {
 	t.Parallel()
 	run := begin(t, t.TempDir())
@@ -208,8 +208,7 @@ func marshalLine(iv *measure.Interval) (string, error) {
 	return b.String(), err
 }
 
-// A run may begin later than its page, be killed, go on, end, and give way to
-// another one.
+// A run may begin later than its page, be killed, resume, end, and be replaced by another run.
 func TestPageOfARunThatComesAndGoes(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	dir := filepath.Join(t.TempDir(), "runs", "later")
@@ -220,7 +219,7 @@ func TestPageOfARunThatComesAndGoes(t *testing.T) {
 	p.until("the run", p.state(preparing))
 	run.seconds(2)
 	p.until("load", func() bool { return p.last.Now.State == running_ && len(p.at) == 2 })
-	run.check(run.w.Close()) // as if it was killed
+	run.check(run.w.Close()) // as if the run was killed
 	p.until("the break", p.state(broken))
 
 	w, _, err := results.Resume(dir)
@@ -250,7 +249,7 @@ func TestPageOfARunThatComesAndGoes(t *testing.T) {
 	run.check(other.w.Event(measure.Event{Kind: measure.EventEnd}))
 }
 
-// What cannot be read is told, with its place; what is good is shown.
+// Unreadable lines are reported with their place; the valid lines are shown.
 func TestDamagedLine(t *testing.T) {
 	run := begin(t, t.TempDir())
 	run.seconds(2)
@@ -264,7 +263,7 @@ func TestDamagedLine(t *testing.T) {
 	}
 }
 
-// Of a long run, neighbors are put together: memory and pages stay small.
+// Neighboring rows of a long run are combined: memory and pages stay small.
 func TestLongRun(t *testing.T) {
 	tier.Slow(t, "follows a long run")
 	h := newHistory()
@@ -298,7 +297,7 @@ func TestLongRun(t *testing.T) {
 	}
 }
 
-// A clock that is set back puts seconds where they belong.
+// After a clock is set back, seconds are still inserted at their time.
 func TestClockSetBack(t *testing.T) {
 	h := newHistory()
 	epoch := uint32(0)
@@ -319,7 +318,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// Each population has columns of its own, whose sums are those of all clients; a damaged run with thousands of names stays small.
+// Each population has columns of its own, whose sums are the values of all clients; a damaged run
+// with thousands of names stays small.
 func TestPopulations(t *testing.T) {
 	h := newHistory()
 	at := func(second int, name string, n int64) {
@@ -328,7 +328,7 @@ func TestPopulations(t *testing.T) {
 	}
 	for second := range 3 {
 		at(second, "readers", 5)
-		at(second, "readers", 2) // another data server's
+		at(second, "readers", 2) // of another data server
 		if second == 1 {
 			at(second, "writers", 3)
 		}
@@ -371,7 +371,7 @@ func TestManyHosts(t *testing.T) {
 	}
 }
 
-// FuzzRun reads damaged runs: whatever can be read can be told to a page.
+// FuzzRun reads damaged runs: every run that can be read can be sent to a page.
 func FuzzRun(f *testing.F) {
 	dir := f.TempDir()
 	require.NoError(f, (resultstest.Service{Lambda: 60, File: 1, Clients: []int{1, 2}, Duration: 2}).Write(dir))

@@ -18,24 +18,23 @@ import (
 	"weir/loadtest/results"
 )
 
-// Understand analyzes the run in a run directory as far as it went. It is called
-// by one goroutine a run; its context ends when the page does, or when it is to
-// begin again at another Moment.
+// Understand analyzes the run in a run directory as far as it exists. One goroutine per run calls
+// it; its context ends with the page, or when the analysis is to be repeated at another Moment.
 type Understand func(ctx context.Context, dir string, m Moment) (*Found, error)
 
-// A Moment is when a run is analyzed.
+// A Moment describes the state of a run at the time of an analysis.
 type Moment struct {
 	GoesOn  bool // the run is still being written
-	Awaited bool // somebody waits for the analysis, and nothing is measured
+	Awaited bool // the command waits for the analysis, and no measurement is in progress
 }
 
-// A Found is what the analysis says of a run as far as it went, as the page
-// shows it. It can be written as JSON and read again. Quantities are in base
-// units; texts are for people, and have no control characters.
+// A Found is the result of an analysis of a run as far as it exists, in the form that the page
+// shows. It can be written as JSON and read again. Quantities are in base units; texts are for
+// people and have no control characters.
 type Found struct {
-	At      time.Time `json:"at"`              // when
-	Cost    float64   `json:"cost"`            // seconds of CPU; 0: whoever made it does not know
-	Until   float64   `json:"until"`           // seconds of the run that were seen
+	At      time.Time `json:"at"`              // time of the analysis
+	Cost    float64   `json:"cost"`            // seconds of CPU; 0: unknown
+	Until   float64   `json:"until"`           // seconds of the run that were analyzed
 	Final   bool      `json:"final,omitempty"` // the run was over
 	Problem string    `json:"problem,omitempty"`
 
@@ -62,13 +61,13 @@ type FoundCheck struct {
 	Detail string `json:"detail"`
 }
 
-// A FoundNote is what an analysis.Note says.
+// A FoundNote contains the content of an analysis.Note.
 type FoundNote struct {
 	Check string `json:"check"`
 	Text  string `json:"text"`
 }
 
-// A FoundStep is what the page shows of an analysis.Step.
+// A FoundStep contains the values of an analysis.Step that the page shows.
 type FoundStep struct {
 	Step       int      `json:"step"`
 	Clients    int      `json:"clients"`
@@ -80,10 +79,10 @@ type FoundStep struct {
 	Steady     *bool    `json:"steady"`
 	ServerCPU  *float64 `json:"server"`
 	ClientCPU  *float64 `json:"client"`
-	Best       bool     `json:"best,omitempty"` // it gave most
+	Best       bool     `json:"best,omitempty"` // it is the optimum
 }
 
-// A FoundLimit is what is saturated, the first first.
+// A FoundLimit is a saturated resource; the first to be saturated is first in the list.
 type FoundLimit struct {
 	Resource string   `json:"resource"`
 	Host     string   `json:"host"`
@@ -91,7 +90,7 @@ type FoundLimit struct {
 	Evidence []string `json:"evidence"`
 }
 
-// A FoundJudgment is a threshold and whether it is met.
+// A FoundJudgment is a threshold and its result.
 type FoundJudgment struct {
 	Threshold string `json:"threshold"`
 	Met       bool   `json:"met"`
@@ -105,8 +104,8 @@ type Drawing struct {
 	Still template.HTML `json:"still"` // of package figure
 }
 
-// UnderstandBy has a command that prints a Found in JSON analyze a run. Unless it is awaited, it has low priority, so that the page
-// does not disturb what it shows.
+// UnderstandBy analyzes a run with a command that prints a Found in JSON. Unless the analysis is
+// awaited, it has low priority, so that the page does not disturb the measurement that it shows.
 func UnderstandBy(ctx context.Context, command []string, m Moment) (*Found, error) {
 	if nice, err := exec.LookPath("nice"); err == nil && !m.Awaited {
 		command = append([]string{nice, "-n", "19"}, command...)
@@ -129,7 +128,7 @@ func UnderstandBy(ctx context.Context, command []string, m Moment) (*Found, erro
 	return found, nil
 }
 
-// UnderstandHere analyzes the run in dir in this process. ctx does not end it.
+// UnderstandHere analyzes the run in dir in this process. ctx does not end the analysis.
 func UnderstandHere(_ context.Context, dir string, m Moment) (*Found, error) {
 	run, err := results.Open(dir)
 	if err != nil {
@@ -185,7 +184,7 @@ func stepsOf(f *analysis.Findings) []FoundStep {
 	return out
 }
 
-// draw brings the figures into the forms that pages take.
+// draw converts the figures to the forms that pages use.
 func (f *Found) draw(p report.Plots) error {
 	f.Curve = []json.RawMessage{}
 	load := append(p.Load[:len(p.Load):len(p.Load)], p.Jobs...)

@@ -13,20 +13,20 @@ import (
 	"weir/internal/pages"
 )
 
-// A guard decides who may look.
+// A guard controls access to the page.
 type guard struct {
-	token    string // "": everybody who reaches the address
-	cookie   string // its name: browsers do not tell ports apart
+	token    string // "": no token is required
+	cookie   string // the name of the cookie: browsers share cookies between ports
 	loopback bool   // only this machine reaches the address
 }
 
-// tokenQuery is the key under which the printed address has the token.
+// tokenQuery is the key of the token in the printed address.
 const tokenQuery = "token"
 
-// newToken makes a token that cannot be guessed.
+// newToken returns a token that cannot be guessed.
 func newToken() string { return rand.Text() }
 
-// wrap lets through who may look, and says why to everybody else.
+// wrap passes on the requests that have access, and responds to all others with the reason.
 func (g *guard) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		pages.Harden(w.Header())
@@ -53,8 +53,8 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 
 func refuse(w http.ResponseWriter, code int, why string) { http.Error(w, "weir: "+why, code) }
 
-// enter takes the token out of the address into a cookie, so that it is in no
-// history, no bookmark and no picture of the screen.
+// enter moves the token from the address into a cookie, so that it is in no history, no bookmark
+// and no picture of the screen.
 func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if !g.same(q.Get(tokenQuery)) {
@@ -64,15 +64,15 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	q.Del(tokenQuery)
 	to := (&url.URL{Path: "/", RawQuery: q.Encode()}).String()
-	// Not a redirect: after a link on another site a browser would follow it
-	// without the new cookie. Where this page leads, it goes by itself.
+	// Not a redirect: after a link on another site a browser would follow it without the new
+	// cookie. This page loads the target by itself instead.
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = fmt.Fprintf(w, "<!DOCTYPE html>\n<meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0; url=%s\"><link rel=\"icon\" "+
 		"href=\"data:,\"><title>weir</title><a href=\"%[1]s\">The live page</a>\n",
-		html.EscapeString(to)) // whoever does not take it has gone
+		html.EscapeString(to)) // a write error means that the browser has disconnected
 }
 
-// knows reports whether r brings the token, as a cookie or as programs do.
+// knows reports whether r contains the token, as a cookie or in the header that programs send.
 func (g *guard) knows(r *http.Request) bool {
 	if c, err := r.Cookie(g.cookie); err == nil && g.same(c.Value) {
 		return true
@@ -81,7 +81,7 @@ func (g *guard) knows(r *http.Request) bool {
 	return strings.EqualFold(scheme, "Bearer") && g.same(token)
 }
 
-// same compares in a time that tells nothing of the token, not even its length.
+// same compares in constant time, which reveals nothing about the token, not even its length.
 func (g *guard) same(token string) bool {
 	a, b := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(g.token))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1

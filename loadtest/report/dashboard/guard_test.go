@@ -15,7 +15,7 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// asked is the answer of h to a request, which change may change.
+// asked returns the response of h to a request, which change may change.
 func asked(h http.Handler, method, target string, change func(*http.Request)) *http.Response {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = "127.0.0.1:9347"
@@ -34,7 +34,7 @@ func body(t *testing.T, r *http.Response) string {
 	return string(b)
 }
 
-// Without a token, only this machine may look, under its own name, and from the
+// Without a token, only browsers on this machine have access, under its own name, and only from the
 // page itself.
 func TestLoopback(t *testing.T) {
 	seen := (&guard{loopback: true}).wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
@@ -74,7 +74,7 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// Whoever has the token gets a cookie; everybody else gets nothing.
+// A browser with the token receives a cookie; other browsers receive nothing.
 func TestToken(t *testing.T) {
 	const token = "0123456789abcdef"
 	seen := (&guard{token: token, cookie: "weir-1"}).wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -121,8 +121,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// An address beyond this machine has a token, random each time; a given one is
-// asked for everywhere.
+// An address that other machines can reach has a token, random each time; a given token is required
+// at every address.
 func TestWhoNeedsAToken(t *testing.T) {
 	wide, again := serving(t, Config{Dir: t.TempDir(), Listen: "0.0.0.0:0"}), serving(t, Config{Dir: t.TempDir(), Listen: "0.0.0.0:0"})
 	if len(wide.guard.token) < 20 || wide.guard.token == again.guard.token || !strings.HasSuffix(wide.URL(), "?token="+wide.guard.token) {
@@ -140,7 +140,7 @@ func TestWhoNeedsAToken(t *testing.T) {
 	}
 }
 
-// Only what the page is made of is served, and every answer is hardened.
+// Only the files of the page are served, and every response is hardened.
 func TestPaths(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, resultstest.Typical().Write(dir))
@@ -163,8 +163,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// The report of the run is served as it stands there, in a world of its own; what
-// a link in its place leads to is not.
+// The report of the run is served unchanged, in a sandbox; a file to which a link in its place
+// leads is not served.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, resultstest.Typical().Write(dir))
@@ -204,7 +204,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%q is taken for %q", text, got)
 		}
 	}
-	// The usual port is tried first, then others: two pages at once have two.
+	// The usual port is tried first, then others: two simultaneous pages have two ports.
 	a, b := serving(t, Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"}), Config{Dir: t.TempDir()}
 	b.Listen = a.listener.Addr().String()
 	if s, err := Open(t.Context(), b, nil); err == nil {

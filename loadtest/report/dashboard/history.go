@@ -11,7 +11,7 @@ import (
 	"weir/storage"
 )
 
-// Columns of the rows, before those of kinds and classes.
+// Columns of the rows, before the columns of kinds and classes.
 const (
 	colSeconds = iota
 	colStep
@@ -23,31 +23,31 @@ const (
 	colP50
 	colP90
 	colP99
-	colFixed // how many these are
+	colFixed // the number of these columns
 )
 
 func colNames() []string {
 	return []string{"seconds", "step", "phase", "clients", "throughput", "operations", "errors", "p50", "p90", "p99"}
 }
 
-// phases are numbers in a column.
+// phases returns the phases; a column contains their indices.
 func phases() []string {
 	return []string{measure.Ramp, measure.Warmup, measure.Measured, measure.GracefulStop}
 }
 
-// A history is what was read of a run: the clients' seconds, each host's and
-// each data server's, and what happened. It is guarded by its owner.
+// A history contains the data that was read of a run: the seconds of the clients, of each host and
+// of each data server, and the events. Its owner guards it.
 type history struct {
-	epoch  uint32 // another one: what a page has is of no use any more
+	epoch  uint32 // if it changes, the data that a page has is no longer valid
 	seq    int64  // grows with each change
 	data   int64  // seq of the last line that was read
 	start  time.Time
 	rows   *track
 	rowSeq []int64        // of each row's last change
-	names  []string       // of the columns beyond the fixed ones
+	names  []string       // of the columns after the fixed columns
 	column map[string]int // of kinds and classes
 	open   []*opened      // the newest rows, the newest first
-	merged int            // how often neighbors were put together
+	merged int            // the number of times that neighbors were combined
 
 	planned map[int]scenario.Step // by number
 	steps   []*stepTally
@@ -63,10 +63,10 @@ type history struct {
 	errors  map[storage.Class]*errorTally
 }
 
-// openRows is how many rows at the end are exact when more lines of them come.
+// openRows is the number of rows at the end that are exact when further lines of them arrive.
 const openRows = 4
 
-// An opened row may still get lines.
+// An opened row may receive further lines.
 type opened struct {
 	start   time.Time
 	step    int
@@ -76,15 +76,15 @@ type opened struct {
 	clients float64
 	running float64 // jobs, mean
 	done    [storage.Kinds]int64
-	sum     measure.Sum // its histograms apart from Latency are empty
+	sum     measure.Sum // its histograms other than Latency are empty
 
-	populations map[string]tasks // by name; nil: all clients do the same
+	populations map[string]tasks // by name; nil: all clients do the same work
 }
 
-// tasks are what a population did.
+// tasks are the bytes and the operations of a population.
 type tasks struct{ moved, done int64 }
 
-// mostPopulations bounds the columns that a damaged run can cost.
+// mostPopulations bounds the number of columns that a damaged run can create.
 const mostPopulations = 64
 
 func newHistory() *history {
@@ -93,12 +93,12 @@ func newHistory() *history {
 		hosts:  map[string]*host{}, sides: newTrack(sideColumns), workers: workersOf{}, errors: map[storage.Class]*errorTally{}}
 }
 
-// turn makes all that pages have worthless.
+// turn makes all data of pages invalid.
 func (h *history) turn() { h.epoch++ }
 
 func (h *history) since(t time.Time) float64 { return t.Sub(h.start).Seconds() }
 
-// line notes that a line was read.
+// line records that a line was read.
 func (h *history) line() {
 	h.seq++
 	h.data = h.seq
@@ -120,7 +120,7 @@ func (h *history) interval(iv *measure.Interval) {
 	}
 }
 
-// opened returns the row that iv belongs to.
+// opened returns the row of iv.
 func (h *history) opened(iv *measure.Interval) *opened {
 	for _, o := range h.open {
 		if o.start.Equal(iv.Start) && o.step == iv.Step && o.phase == iv.Phase {
@@ -130,10 +130,10 @@ func (h *history) opened(iv *measure.Interval) *opened {
 	at := h.since(iv.Start)
 	i, _ := slices.BinarySearch(h.rows.at, at)
 	for i < len(h.rows.at) && h.rows.at[i] <= at {
-		i++ // behind all of the same moment
+		i++ // after all rows of the same moment
 	}
 	o := &opened{}
-	if len(h.open) >= openRows { // the oldest one's memory is used again
+	if len(h.open) >= openRows { // the memory of the oldest row is reused
 		o = h.open[len(h.open)-1]
 		h.open = h.open[:len(h.open)-1]
 		o.sum.Reset()
@@ -173,7 +173,7 @@ func (o *opened) add(iv *measure.Interval) {
 	}
 }
 
-// write puts what o has summed up into its row.
+// write stores the sums of o in its row.
 func (h *history) write(o *opened) {
 	h.rowSeq[o.row] = h.seq
 	set := func(column int, x float64) { h.rows.cols[column][o.row] = float32(x) }
@@ -214,17 +214,17 @@ func (h *history) write(o *opened) {
 	}
 }
 
-// population sets a column of a population, unless there are too many.
+// population sets a column of a population, unless there are too many columns.
 func (h *history) population(name, of string, set func(column int, x float64), x float64) {
 	if _, known := h.column[of+name]; known || len(h.column) < 2*mostPopulations+colFixed {
 		set(h.named(of+name), x)
 	}
 }
 
-// jobColumn names a column of jobs, which a run without them does not have.
+// jobColumn returns the name of a column of jobs, which exists only in runs with jobs.
 func jobColumn(what string) string { return "job " + what }
 
-// named returns the column of that name, a new one if need be.
+// named returns the column of that name, and adds it if necessary.
 func (h *history) named(name string) int {
 	c, ok := h.column[name]
 	if !ok {
@@ -232,12 +232,12 @@ func (h *history) named(name string) int {
 		h.column[name] = c
 		h.names = append(h.names, name)
 		h.rows.widen(0)
-		h.turn() // pages learn of columns when they begin
+		h.turn() // pages receive the columns when they begin
 	}
 	return c
 }
 
-// perSecond is 0 for what is too short to have a rate.
+// perSecond returns a rate, or 0 if the duration is too short for a rate.
 func perSecond(n int64, seconds float64) float64 {
 	if seconds < 1e-9 {
 		return 0

@@ -33,7 +33,7 @@ func (h *history) store(iv *measure.Interval) {
 	s.moved += iv.Moved
 	s.done += iv.Done
 	i := s.track.add(h.since(iv.Start))
-	if i < 0 { // the clock was set back: what it moved is counted, and not drawn
+	if i < 0 { // the clock was set back: the bytes are counted, and not drawn
 		return
 	}
 	y := &s.track.cols[0][i]
@@ -61,17 +61,17 @@ func hostNames() []string {
 	return []string{"cpu", "iowait", "server", "client", "disk_busy", "read", "write", "received", "sent"}
 }
 
-// A host is what was seen of one host.
+// A host contains the measurements of one host.
 type host struct {
 	name, role string
 	cores      int
 	track      *track
-	busy       float64   // how busy it is, of late
+	busy       float64   // recent load of the host
 	now        []float32 // the newest row
 	at         float64
 }
 
-// Columns of the two sides: cores used by processes of each, and cores there.
+// Columns of the two sides: cores used by the processes of each side, and available cores.
 const (
 	serverUsed = iota
 	serverCores
@@ -83,7 +83,7 @@ const (
 // host adds s to its host and to its side.
 func (h *history) host(s *monitor.Sample) {
 	if s.Nothing() || s.Service != nil && len(s.Procs) == 0 || s.Balancer != nil || s.Transfers != nil {
-		return // its process is among those of the host it runs on, or it reports on no machine
+		return // its process is among the processes of its host, or it reports on no machine
 	}
 	name := short(s.Host, mostName)
 	x := h.hosts[name]
@@ -109,7 +109,7 @@ func (h *history) host(s *monitor.Sample) {
 		x.now[c] = float32(v)
 	}
 	x.at = p.At
-	const newest = 0.2 // weight of a second in how busy a host is of late
+	const newest = 0.2 // weight of a second in the recent load of a host
 	x.busy += newest * (max(0, p.CPU, p.DiskBusy) - x.busy)
 	if h.start.IsZero() || p.At < 0 {
 		return // before the load
@@ -122,10 +122,10 @@ func (h *history) host(s *monitor.Sample) {
 	h.side(&p, cores)
 }
 
-// side adds what processes of a host use to the second that the sample is of.
+// side adds the CPU use of a host's processes to the second of the sample.
 func (h *history) side(p *hosts.HostPoint, cores float64) {
 	i := h.sides.add(math.Floor(p.At))
-	if i < 0 { // a host that tells late: of the second before at most
+	if i < 0 { // a host that reports late: the previous second at most
 		if i = len(h.sides.at) - 2; i < 0 || h.sides.at[i] != math.Floor(p.At) {
 			return
 		}

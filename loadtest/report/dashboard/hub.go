@@ -17,22 +17,22 @@ import (
 	"weir/loadtest/results"
 )
 
-// scanEvery is how often the hub looks for runs that have begun.
+// scanEvery is the interval at which the hub looks for runs that have begun.
 const scanEvery = time.Second
 
-// mostListed is how many runs a page can choose from.
+// mostListed is the number of runs that a page can choose from.
 const mostListed = 200
 
 // An entry is a run that a page can choose.
 type entry struct {
-	Key   string `json:"key"`  // the same as long as the hub lives
+	Key   string `json:"key"`  // constant as long as the hub lives
 	Name  string `json:"name"` // for people
 	dir   string
 	start time.Time
 }
 
-// A hub knows which runs there are below a folder, and follows those that are
-// shown: always the newest, others while pages show them.
+// A hub finds the runs below a folder, and follows the runs that are shown: always the newest run,
+// and other runs while pages show them.
 type hub struct {
 	root       string
 	understand Understand
@@ -65,9 +65,8 @@ func (u *hub) run(ctx context.Context) {
 	}
 }
 
-// scan finds out which runs there are and which is the newest, and drops those
-// without readers for a long time. Without any run, the root itself is
-// waited for.
+// scan updates the list of runs and the newest run, and drops runs without readers for a long time.
+// If there is no run, the hub waits for a run at the root itself.
 func (u *hub) scan(ctx context.Context) {
 	root := u.where()
 	list := all(root)
@@ -78,7 +77,7 @@ func (u *hub) scan(ctx context.Context) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if root != u.root {
-		return // it comes again
+		return // the next scan covers the new root
 	}
 	changed := !slices.Equal(list, u.list)
 	u.list = list
@@ -93,12 +92,11 @@ func (u *hub) scan(ctx context.Context) {
 	u.drop(keepPast)
 }
 
-// follow returns the run of e and begins to follow it if it is not followed yet. u.mu
-// is held.
+// follow returns the run of e and begins to follow it if it is not followed yet. u.mu is held.
 func (u *hub) follow(ctx context.Context, e entry) *shown {
 	if r := u.runs[e.Key]; r != nil && r.dir == e.dir {
 		return r.shown
-	} else if r != nil { // a link such as runs/latest leads elsewhere by now
+	} else if r != nil { // a link such as runs/latest now leads elsewhere
 		r.stop()
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -109,7 +107,7 @@ func (u *hub) follow(ctx context.Context, e entry) *shown {
 	return r.shown
 }
 
-// drop forgets runs without readers for a long time. u.mu is held.
+// drop removes runs without readers for a long time. u.mu is held.
 func (u *hub) drop(after time.Duration) {
 	for key, r := range u.runs {
 		if r.shown != u.newest && !r.watchedSince(u.clock().Add(-after)) {
@@ -119,8 +117,8 @@ func (u *hub) drop(after time.Duration) {
 	}
 }
 
-// get returns the run of that key, or the newest for "". It is entered: whoever
-// got it leaves it.
+// get returns the run of that key, or the newest run for "". It has entered the run; the caller
+// must leave it.
 func (u *hub) get(ctx context.Context, key string) (*shown, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -142,15 +140,15 @@ func (u *hub) get(ctx context.Context, key string) (*shown, error) {
 	return s, nil
 }
 
-// choice returns what pages can choose from, and a channel that is closed when
-// that, or the newest run, changes.
+// choice returns the runs that pages can choose from, and a channel that is closed when these, or
+// the newest run, change.
 func (u *hub) choice() (list []entry, seq int64, newest *shown, changed <-chan struct{}) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.list, u.seq, u.newest, u.changed
 }
 
-// show has the hub look at another folder.
+// show switches the hub to another folder.
 func (u *hub) show(ctx context.Context, dir string) {
 	u.mu.Lock()
 	u.root = clean(dir)
@@ -170,7 +168,7 @@ func (u *hub) where() string {
 	return u.root
 }
 
-// all lists the runs at root, or root itself where there are none yet.
+// all lists the runs at root, or root itself if there are no runs yet.
 func all(root string) []entry {
 	dir, err := filepath.EvalSymlinks(root)
 	if err != nil || root == "" {
@@ -183,7 +181,7 @@ func all(root string) []entry {
 	return list
 }
 
-// find lists the runs at dir, which is one, or a campaign's folder, or one with
+// find lists the runs at dir, which is a run directory, or a campaign's folder, or a folder with
 // such folders below it, depth deep.
 func find(root, dir string, depth int) []entry {
 	if root == "" {
@@ -231,7 +229,7 @@ func campaignRuns(root, dir string) []entry {
 	return all
 }
 
-// runName says which run of its campaign r is.
+// runName returns the position of r in its campaign, with its levels.
 func runName(c *campaign.Campaign, r *campaign.Run) string {
 	name := fmt.Sprintf("run %d of %d", r.Number, len(c.Runs))
 	for _, f := range c.Factors {
@@ -243,8 +241,8 @@ func runName(c *campaign.Campaign, r *campaign.Run) string {
 	return say.Plain(name)
 }
 
-// entryOf is what is known of the run in dir, false if there is none yet. A run
-// that was set aside, and another one in its place, has another start.
+// entryOf returns the entry of the run in dir, false if there is no run yet. If a run was set aside
+// and another run is in its place, the start differs.
 func entryOf(root, dir, name string) (entry, bool) {
 	info, err := os.Stat(filepath.Join(dir, results.PlanFile))
 	if err != nil || !info.Mode().IsRegular() {

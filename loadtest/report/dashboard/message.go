@@ -12,8 +12,8 @@ import (
 	"weir/internal/say"
 )
 
-// A cursor is what a page has: all that changed until seq, of one epoch of one
-// run. It is the id of a server-sent event.
+// A cursor is the state of a page: the page has all changes until seq, of one epoch of one run. It
+// is the id of a server-sent event.
 type cursor struct {
 	epoch uint32
 	seq   int64
@@ -21,7 +21,7 @@ type cursor struct {
 
 func (c cursor) String() string { return fmt.Sprintf("%d.%d", c.epoch, c.seq) }
 
-// parseCursor reads what String wrote; anything else is a page that has nothing.
+// parseCursor reads the output of String; any other text is the state of a page without data.
 func parseCursor(text string) cursor {
 	a, b, _ := strings.Cut(text, ".")
 	epoch, err := strconv.ParseUint(a, 10, 32)
@@ -32,10 +32,10 @@ func parseCursor(text string) cursor {
 	return cursor{uint32(epoch), seq}
 }
 
-// A message is what a page lacks, as one server-sent event. Absent parts have
-// not changed.
+// A message contains the data that a page lacks, as one server-sent event. Absent parts have not
+// changed.
 type message struct {
-	Reset  bool      `json:"reset,omitempty"` // forget all there was
+	Reset  bool      `json:"reset,omitempty"` // discard all previous data
 	Run    *about    `json:"run,omitempty"`
 	Runs   []entry   `json:"runs,omitempty"`
 	Shown  string    `json:"shown,omitempty"` // key of the run, with runs
@@ -44,7 +44,7 @@ type message struct {
 	Sides  *block    `json:"sides,omitempty"`
 	Hosts  []hostNow `json:"hosts"`  // the busiest first, mostNow at most
 	Count  int       `json:"count"`  // of hosts
-	Stores []storeOf `json:"stores"` // that moved most first
+	Stores []storeOf `json:"stores"` // sorted by payload, the highest first
 	Tracks []block   `json:"tracks,omitempty"`
 	Steps  []any     `json:"steps,omitempty"`
 	Events []event   `json:"events,omitempty"`
@@ -52,7 +52,7 @@ type message struct {
 	Found  *Found    `json:"found,omitempty"`
 }
 
-// about is what a run is.
+// about is the description of a run.
 type about struct {
 	Dir    string    `json:"dir"`
 	Run    string    `json:"run"`
@@ -65,7 +65,7 @@ type about struct {
 	Weir   string    `json:"weir"`
 }
 
-// A block is rows of a table from one on.
+// A block is the rows of a table from one row on.
 type block struct {
 	Kind string            `json:"kind,omitempty"` // of a track: host or store
 	Name string            `json:"name,omitempty"`
@@ -74,7 +74,7 @@ type block struct {
 	Cols map[string]floats `json:"cols"`
 }
 
-// now is how far a run is.
+// now is the progress of a run.
 type now struct {
 	State   string  `json:"state"`
 	Time    float64 `json:"time"`  // seconds since the start that were read
@@ -86,21 +86,21 @@ type now struct {
 	Phase   string  `json:"phase"`
 	Left    float64 `json:"left"` // seconds
 	AtMost  bool    `json:"at_most,omitempty"`
-	Share   float64 `json:"share"` // of the planned time that is over
+	Share   float64 `json:"share"` // elapsed share of the planned time
 	Report  bool    `json:"report,omitempty"`
-	Seconds int     `json:"seconds"` // that a point represents
+	Seconds int     `json:"seconds"` // of a point
 	Problem string  `json:"problem,omitempty"`
-	Last    string  `json:"last,omitempty"`    // what the last event says, once the run is over
-	Workers string  `json:"workers,omitempty"` // how many are there and how many are not, of a run on many machines
+	Last    string  `json:"last,omitempty"`    // text of the last event, once the run is over
+	Workers string  `json:"workers,omitempty"` // numbers of workers by state, of a run on many machines
 }
 
 // States of a run.
 const (
-	waiting   = "waiting"   // its directory is not there yet
+	waiting   = "waiting"   // its directory does not exist yet
 	preparing = "preparing" // no load yet
 	running_  = "running"
 	ended     = "ended"
-	broken    = "broken" // cut off: not written any more, without an end
+	broken    = "broken" // cut off: the writer has stopped without an end
 )
 
 type hostNow struct {
@@ -108,7 +108,7 @@ type hostNow struct {
 	Role  string  `json:"role"`
 	Cores int     `json:"cores"`
 	At    float64 `json:"at"`
-	Now   floats  `json:"now"` // as the columns of a host
+	Now   floats  `json:"now"` // in the order of the columns of a host
 }
 
 type storeOf struct {
@@ -116,11 +116,11 @@ type storeOf struct {
 	Moved int64   `json:"moved"`
 	Done  int64   `json:"done"`
 	Of    float64 `json:"of"`  // share of all payload
-	Now   float64 `json:"now"` // bytes per second of late
+	Now   float64 `json:"now"` // recent bytes per second
 }
 
-// message makes what a page at c lacks, and where it is then. list is what of
-// the run's many tracks it shows. s.mu is held for reading.
+// message returns the data that a page at c lacks, and its new cursor. list selects the tracks of
+// the run that the page shows. s.mu is held for reading.
 func (s *shown) message(c cursor, list *picks, at time.Time) (*message, cursor) {
 	h := s.h
 	m := &message{Now: s.now(at), Hosts: h.hostsNow(), Count: len(h.hosts), Stores: h.storesNow()}
@@ -174,8 +174,8 @@ func (h *history) rowsFrom(i int) *block {
 	return b
 }
 
-// sidesFrom returns the two sides' share of their hosts' cores. The newest
-// second may grow, so that it is sent again.
+// sidesFrom returns the two sides' shares of their hosts' cores. The newest second may change, so
+// it is sent again.
 func (h *history) sidesFrom(list *picks) *block {
 	t := h.sides
 	i := max(0, min(list.sides, len(t.at))-2)
@@ -191,7 +191,7 @@ func (h *history) sidesFrom(list *picks) *block {
 		"server": share(serverUsed, serverCores), "client": share(clientUsed, clientCores)}}
 }
 
-// mostNow is how many hosts and data servers the lists of a page have.
+// mostNow is the largest number of hosts and data servers in the lists of a page.
 const mostNow = 200
 
 func (h *history) hostsNow() []hostNow {
@@ -205,8 +205,8 @@ func (h *history) hostsNow() []hostNow {
 	return out
 }
 
-// busiest returns the hosts, the busiest of late first. Names decide where two
-// cannot be distinguished.
+// busiest returns the hosts, the host with the highest recent load first. Hosts with equal load are
+// sorted by name.
 func (h *history) busiest() []*host {
 	all := slices.Collect(maps.Values(h.hosts))
 	slices.SortFunc(all, func(a, b *host) int { return cmp.Or(cmp.Compare(b.busy, a.busy), cmp.Compare(a.name, b.name)) })

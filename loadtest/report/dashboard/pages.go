@@ -25,7 +25,7 @@ var plainText string
 //go:embed plain.css
 var plainStyle string
 
-// routes are all paths that are served. None is made of what a browser says.
+// routes returns the handlers of all paths that are served. No path contains input of a browser.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
@@ -53,7 +53,7 @@ func asset(w http.ResponseWriter, r *http.Request, kind, text string) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader([]byte(text)))
 }
 
-// page is the live page, or the plain one where weir was built without scripts.
+// page serves the live page, or the plain page if weir was built without scripts.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	if _, ok := web.Bundle("live.js"); !ok {
 		s.plain(w, r)
@@ -63,10 +63,10 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, liveText, struct{ Styled bool }{styled})
 }
 
-// refreshEvery is how often the plain page loads itself again.
+// refreshEvery is the interval at which the plain page reloads itself.
 const refreshEvery = 5 // seconds
 
-// A plainPage is what the page without scripts shows.
+// A plainPage contains the data of the page without scripts.
 type plainPage struct {
 	Title, State, Missing, Problem, Key string
 	Refresh                             int // seconds; 0: never, the run is over
@@ -81,7 +81,7 @@ type plainPage struct {
 
 type plainStep struct{ Step, Load, Throughput, Operations, P50, P99, Errors, Held string }
 
-// plain is a page that needs no script: it loads itself again.
+// plain serves a page that needs no script: it reloads itself.
 func (s *Server) plain(w http.ResponseWriter, r *http.Request) {
 	key := r.URL.Query().Get("run")
 	run, err := s.hub.get(s.ctx, key)
@@ -120,7 +120,7 @@ func (s *shown) plain() plainPage {
 	return p
 }
 
-// plain is the step as text; now reports whether it is the one that goes on.
+// plain returns the step as text; now is true if the step is in progress.
 func (t *stepTally) plain(now bool) plainStep {
 	of := func(n int64) float64 { return float64(n) / max(t.Held, 1e-9) }
 	p := plainStep{Step: fmt.Sprint(t.Step), Load: fmt.Sprint(t.Clients), Held: unit.Seconds(t.Held), Errors: unit.Count(float64(t.Errors)),
@@ -137,7 +137,7 @@ func (t *stepTally) plain(now bool) plainStep {
 	return p
 }
 
-// words says how far the run is, and on how many machines.
+// words describes the progress of the run, and its workers.
 func (n *now) words() string {
 	if n.Workers == "" {
 		return n.progress()
@@ -179,15 +179,15 @@ func answer(w http.ResponseWriter, code int, text string, data any) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write(out.Bytes()) // whoever does not take it has gone
+	_, _ = w.Write(out.Bytes()) // a write error means that the browser has disconnected
 }
 
-// reportPolicy lets the report's own scripts run, in a world of its own: it was
-// read from a folder that others may have written.
+// reportPolicy lets the report's own scripts run, in a sandbox: the report was read from a folder
+// to which others may have written.
 const reportPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"
 
-// report serves the report in the run directory, as it stands there.
+// report serves the report in the run directory, unchanged.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	run, err := s.hub.get(s.ctx, r.URL.Query().Get("run"))
 	if err != nil {
@@ -205,10 +205,10 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b))
 }
 
-// mostReport is how many bytes of a report are served.
+// mostReport is the largest number of bytes of a report that is served.
 const mostReport = 64 << 20
 
-// readReport reads dir's report, and nothing beyond dir that a link leads to.
+// readReport reads the report of dir. It does not follow a link out of dir.
 func readReport(dir string) (b []byte, err error) {
 	if !hasReport(dir) {
 		return nil, os.ErrNotExist

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// How many hosts and data servers are drawn, unless a page names them itself.
+// Numbers of hosts and data servers that are drawn, unless a page names them itself.
 const (
 	usualHosts  = 5
 	usualStores = 6
 	mostPicked  = 24 // that a page may name
 )
 
-// pickAgain is how often hosts are chosen anew: a plot that always shows others
-// says nothing.
+// pickAgain is the interval at which the hosts are selected again: a plot whose hosts change
+// constantly is useless.
 const pickAgain = 30 * time.Second
 
-// muchBusier is how much busier another host must be to take a drawn one's place.
+// muchBusier is the ratio of loads from which another host replaces a drawn host.
 const muchBusier = 1.25
 
-// picks are the tracks that one page draws, and how much of each it has.
+// picks are the tracks that one page draws, and the number of rows that it has of each track.
 type picks struct {
 	hosts, stores []picked
 	named         bool // the page has named its hosts
 	at            time.Time
-	sides         int // rows of the sides that it has
+	sides         int // number of rows of the sides that it has
 }
 
 type picked struct {
@@ -33,7 +33,7 @@ type picked struct {
 	rows int
 }
 
-// newPicks reads which hosts a page wants: "auto" or none are the busiest.
+// newPicks reads the hosts that a page requests: without any host, the busiest hosts are drawn.
 func newPicks(q url.Values) *picks {
 	p := &picks{}
 	for _, name := range q["host"] {
@@ -45,7 +45,7 @@ func newPicks(q url.Values) *picks {
 	return p
 }
 
-// forget makes p that of a page that has nothing.
+// forget resets p to the state of a page without data.
 func (p *picks) forget() {
 	p.sides, p.stores, p.at = 0, nil, time.Time{}
 	for i := range p.hosts {
@@ -56,8 +56,8 @@ func (p *picks) forget() {
 	}
 }
 
-// blocks returns what the page lacks of its tracks. A track of which nothing was
-// sent before begins at row 0, so that a page knows a new one.
+// blocks returns the data of its tracks that the page lacks. A track that was not sent before
+// begins at row 0, so that a page recognizes a new track.
 func (p *picks) blocks(h *history, now time.Time) []block {
 	p.choose(h, now)
 	var all []block
@@ -75,8 +75,8 @@ func (p *picks) blocks(h *history, now time.Time) []block {
 	return all
 }
 
-// block appends what lacks of t. The newest rows may have grown since they were
-// sent, so that they are sent again.
+// block appends the missing rows of t. The newest rows may have changed since they were sent, so
+// they are sent again.
 func (p *picked) block(all []block, kind string, t *track, names []string) []block {
 	const again = 2
 	from := max(0, min(p.rows, len(t.at))-again)
@@ -91,8 +91,8 @@ func (p *picked) block(all []block, kind string, t *track, names []string) []blo
 	return append(all, b)
 }
 
-// choose fills the places of hosts and data servers, and now and then gives
-// those of idle hosts to much busier ones.
+// choose selects data servers and hosts for free places, and at intervals replaces idle hosts with
+// much busier hosts.
 func (p *picks) choose(h *history, now time.Time) {
 	stores := h.storesNow()
 	for i := range stores {
@@ -135,7 +135,7 @@ func (p *picks) replace(h *history, all []*host) {
 	}
 }
 
-// pick appends name unless it is there.
+// pick appends name unless it is already present.
 func pick(all []picked, name string) []picked {
 	if slices.ContainsFunc(all, func(p picked) bool { return p.name == name }) {
 		return all

@@ -20,8 +20,8 @@ import (
 	"weir/internal/pause"
 )
 
-// A Server serves the live page until Close. Its methods may be called by
-// several goroutines at once.
+// A Server serves the live page until Close. Its methods may be called by several goroutines at
+// once.
 type Server struct {
 	hub      *hub
 	guard    guard
@@ -35,8 +35,8 @@ type Server struct {
 	url      string
 }
 
-// Open begins to serve the page that conf says. An address that is in use is an
-// error, unless it was not chosen. understand analyzes runs; nil is
+// Open begins to serve the page that conf describes. If the address in conf is in use, Open returns
+// an error; without an address it tries other ports. understand analyzes runs; nil means
 // [UnderstandHere]. The caller closes the server.
 func Open(ctx context.Context, conf Config, understand Understand) (*Server, error) {
 	l, err := listen(ctx, conf.Listen)
@@ -70,18 +70,18 @@ func Open(ctx context.Context, conf Config, understand Understand) (*Server, err
 	return s, nil
 }
 
-// URL is the address of the page, with the token if there is one.
+// URL returns the address of the page, with the token if a token is required.
 func (s *Server) URL() string { return s.url }
 
-// Show goes on to what is in another folder, as in Config.Dir.
+// Show switches to the runs in another folder, with the meaning of Config.Dir.
 func (s *Server) Show(dir string) { s.hub.show(s.ctx, dir) }
 
-// Pages returns how many pages are open.
+// Pages returns the number of open pages.
 func (s *Server) Pages() int { return int(s.streams.Load()) }
 
-// Settle waits until open pages have received the end of the newest run with its
-// result, or ctx ends; it waits for nothing if there are none. The analysis has its
-// usual priority from then on: nothing is measured any more.
+// Settle waits until open pages have received the end of the newest run with its result, or ctx
+// ends; it returns at once if no page is open. The analysis has its usual priority from then on,
+// because no measurement is in progress any more.
 func (s *Server) Settle(ctx context.Context) {
 	for s.Pages() > 0 && ctx.Err() == nil {
 		_, _, newest, _ := s.hub.choice()
@@ -98,8 +98,8 @@ func (s *Server) Settle(ctx context.Context) {
 	}
 }
 
-// Close ends the server at once, and waits for all its goroutines. Pages keep
-// what they show, and try to connect again.
+// Close ends the server at once, and waits for all its goroutines. Pages keep their content, and
+// try to reconnect.
 func (s *Server) Close() error {
 	s.stop()
 	err := s.http.Close()
@@ -113,7 +113,7 @@ func (s *Server) debug(what string, err error) {
 	}
 }
 
-// clean is filepath.Clean, but for no name at all.
+// clean is filepath.Clean, except that an empty name stays empty.
 func clean(dir string) string {
 	if dir == "" {
 		return ""
@@ -121,7 +121,7 @@ func clean(dir string) string {
 	return filepath.Clean(dir)
 }
 
-// discardUnless is where the HTTP server's own complaints go.
+// discardUnless returns the handler of the HTTP server's own error messages.
 func discardUnless(log *slog.Logger) slog.Handler {
 	if log == nil {
 		return slog.DiscardHandler
@@ -129,7 +129,7 @@ func discardUnless(log *slog.Logger) slog.Handler {
 	return log.Handler()
 }
 
-// address is how a browser reaches the page.
+// address returns the URL under which a browser reaches the page.
 func (s *Server) address(a *net.TCPAddr) string {
 	host := a.IP.String()
 	if a.IP.IsUnspecified() {
@@ -144,10 +144,10 @@ func (s *Server) address(a *net.TCPAddr) string {
 	return u.String()
 }
 
-// tries is how many ports are tried if none was chosen.
+// tries is the number of ports that are tried if no port was chosen.
 const tries = 20
 
-// listen listens at the chosen address, or at the first usual one that is free.
+// listen listens at the chosen address, or at the first free port from defaultPort on.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	var conf net.ListenConfig
 	if address != "" {
@@ -169,9 +169,8 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// ParseAddress reads what people write for an address to listen at: HOST:PORT,
-// :PORT, HOST, or PORT alone, which is one on the loopback interface. Without a
-// port the system chooses one.
+// ParseAddress reads an address to listen at: HOST:PORT, :PORT, HOST, or PORT alone, which is a
+// port on the loopback interface. Without a port the system chooses a port.
 func ParseAddress(text string) (string, error) {
 	if n, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return fmt.Sprintf("127.0.0.1:%d", n), nil

@@ -10,31 +10,31 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A shown is one run and what was read of it. Its methods may be called by
-// several goroutines at once; only follow writes what it has read.
+// A shown is one run and the data that was read of it. Its methods may be called by several
+// goroutines at once; only follow writes the data.
 type shown struct {
 	key, dir string
 	clock    func() time.Time
 
 	mu       sync.RWMutex
 	h        *history
-	about    *results.About // nil: the run directory is not there yet
+	about    *results.About // nil: the run directory does not exist yet
 	plan     *scenario.Plan
-	runSeq   int64 // of the last change of what the run is
-	over     bool  // the run is not written any more
+	runSeq   int64 // of the last change of the description of the run
+	over     bool  // the writer has stopped
 	ended    bool  // its end was sent
-	reading  bool  // what was there already is still being read
+	reading  bool  // existing lines are still being read
 	reported bool  // there is a report in the run directory
 	problem  string
 	found    *Found
 	foundSeq int64
-	pages    int           // that show it
-	seen     time.Time     // when a page last showed it
+	pages    int           // number of pages that show it
+	seen     time.Time     // last time that a page showed it
 	changed  chan struct{} // closed at the next change
 
 	wake    chan struct{}      // for the analyst
 	awaited context.Context    // ends when the command waits for the last analysis
-	await   context.CancelFunc // begins to wait for it
+	await   context.CancelFunc // called when the wait begins
 }
 
 func newShown(key, dir string, clock func() time.Time) *shown {
@@ -43,7 +43,7 @@ func newShown(key, dir string, clock func() time.Time) *shown {
 	return s
 }
 
-// change calls f, which changes s, and tells all that wait for that.
+// change calls f, which changes s, and notifies all waiting goroutines.
 func (s *shown) change(f func()) {
 	s.mu.Lock()
 	s.h.seq++
@@ -84,22 +84,21 @@ func (s *shown) leave() {
 	s.mu.Unlock()
 }
 
-// watchedSince reports whether a page shows s, or did after t.
+// watchedSince reports whether a page shows s, or showed it after t.
 func (s *shown) watchedSince(t time.Time) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.pages > 0 || s.seen.After(t)
 }
 
-// settled reports whether the run is over and all that there is to say of it is
-// known.
+// settled reports whether the run is over and its complete result is known.
 func (s *shown) settled() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.over && s.found != nil && s.found.Final
 }
 
-// now tells how far the run is. s.mu is held for reading.
+// now returns the progress of the run. s.mu is held for reading.
 func (s *shown) now(at time.Time) now {
 	n := now{State: s.state(), Time: s.covered(), Problem: s.problem, Report: s.reported, Seconds: 1 << s.h.merged,
 		Workers: s.h.workers.text()}
@@ -156,8 +155,8 @@ func (s *shown) state() string {
 	return running_
 }
 
-// spent is how long there was load, without the time between two parts of a run
-// that was resumed.
+// spent returns the total time with load, without the time between two parts of a run that was
+// resumed.
 func (s *shown) spent() time.Duration {
 	sum := 0.0
 	for _, x := range s.h.rows.cols[colSeconds] {
@@ -168,7 +167,7 @@ func (s *shown) spent() time.Duration {
 
 func seconds(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
 
-// title is what a page of the run is called. s.mu is held for reading.
+// title returns the title of a page of the run. s.mu is held for reading.
 func (s *shown) title() string {
 	if s.plan == nil {
 		return "waiting for " + say.Plain(s.dir)

@@ -8,7 +8,8 @@ import (
 	"weir/storage"
 )
 
-// A stepTally is what the measurement time of one step gave so far, and the errors of all its phases.
+// A stepTally contains the results of the measurement time of one step so far, and the errors of
+// all its phases.
 type stepTally struct {
 	seq   int64
 	begin time.Time
@@ -26,23 +27,24 @@ type stepTally struct {
 	Moved   int64   `json:"moved"` // bytes
 	Done    int64   `json:"done"`
 	Errors  int64   `json:"errors"` // of all phases
-	// share of the operations of the newest second that failed, where that is more than of the whole step
+	// failed share of the operations of the newest second, if it is above the share of the whole
+	// step
 	Failing float64 `json:"failing,omitempty"`
 	P50     float64 `json:"p50,omitempty"` // seconds
 	P90     float64 `json:"p90,omitempty"`
 	P99     float64 `json:"p99,omitempty"`
 }
 
-// begin notes that a step began.
+// begin records that a step began.
 func (h *history) begin(e *measure.Event) {
 	s := h.step(e.Step)
 	s.seq, s.begin = h.seq, e.Time
-	if e.Clients > 0 || e.Duration > 0 { // otherwise the plan has it
+	if e.Clients > 0 || e.Duration > 0 { // otherwise the plan contains the values
 		s.Clients, s.Rate, s.Planned = e.Clients, e.Rate, e.Duration
 	}
 }
 
-// resumed notes which step was broken off.
+// resumed records that the step was interrupted.
 func (h *history) resumed(step int) {
 	for _, s := range h.steps {
 		if s.Step == step {
@@ -87,7 +89,7 @@ func (h *history) tally(iv *measure.Interval) {
 		return
 	}
 	s.seq = h.seq
-	if !s.held || !iv.Start.Equal(s.last) { // all lines of a second tell the same time
+	if !s.held || !iv.Start.Equal(s.last) { // all lines of a second have the same time
 		s.Held += iv.Seconds
 		s.last, s.held = iv.Start, true
 	}
@@ -104,7 +106,7 @@ func (h *history) tally(iv *measure.Interval) {
 	s.P50, s.P90, s.P99 = h.stepSum.Quantile(0.5), h.stepSum.Quantile(0.9), h.stepSum.Quantile(0.99)
 }
 
-// An errorTally is what is known of the failures of one class.
+// An errorTally is the data of the failures of one class.
 type errorTally struct {
 	seq   int64
 	Class string      `json:"class"`
@@ -117,7 +119,7 @@ type errorText struct {
 	Text string    `json:"text"`
 }
 
-// mostTexts is how many texts of errors of one class are kept.
+// mostTexts is the number of error texts of one class that are kept.
 const mostTexts = 5
 
 func (h *history) errorOf(class storage.Class) *errorTally {
@@ -130,7 +132,7 @@ func (h *history) errorOf(class storage.Class) *errorTally {
 	return e
 }
 
-// add adds text, and drops older ones that are equal.
+// add adds text, and removes older texts that are equal.
 func (e *errorTally) add(at time.Time, text string) {
 	keep := []errorText{{at, text}}
 	for _, t := range e.Texts {

@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// events sends a page what it lacks, as server-sent events
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html), until the
-// page goes. A page that is slow gets fewer and larger messages: nothing waits
-// for it but this goroutine.
+// events sends a page the data that it lacks, as server-sent events
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html), until the page disconnects. A
+// slow page receives fewer and larger messages: only this goroutine waits for it.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodHead { // it has no end
+	if r.Method == http.MethodHead { // the response has no end
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		return
 	}
@@ -27,7 +26,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.streams.Add(-1)
 	q := r.URL.Query()
-	has := r.Header.Get("Last-Event-ID") // of a browser that connects again by itself
+	has := r.Header.Get("Last-Event-ID") // of a browser that reconnects by itself
 	if has == "" {
 		has = q.Get("since")
 	}
@@ -36,16 +35,16 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	w.Header().Set("X-Accel-Buffering", "no") // for nginx in between
+	w.Header().Set("X-Accel-Buffering", "no") // for nginx as a proxy
 	if err := p.run(ctx, s.ctx); err != nil && !errors.Is(err, errGone) {
 		s.debug("a page was lost", err)
 	}
 }
 
-// A pageStream is one page that is connected.
+// A pageStream is one connected page.
 type pageStream struct {
 	hub     *hub
-	key     string // of the run that it looks back at; "": the newest
+	key     string // of the earlier run that it shows; "": the newest run
 	has     cursor
 	listed  int64 // seq of the list of runs that it has
 	picks   *picks
@@ -66,7 +65,7 @@ func (p *pageStream) run(ctx, life context.Context) error {
 	for ctx.Err() == nil {
 		next := s.next()
 		list, seq, newest, changed := p.hub.choice()
-		if p.key == "" && newest != s { // the page goes on to the next run
+		if p.key == "" && newest != s { // the page continues with the next run
 			s.leave()
 			s = newest
 			s.enter()
@@ -86,7 +85,7 @@ func (p *pageStream) run(ctx, life context.Context) error {
 	return nil
 }
 
-// send sends what the page lacks of s.
+// send sends the data of s that the page lacks.
 func (p *pageStream) send(s *shown, list []entry, seq int64) error {
 	s.mu.RLock()
 	m, has := s.message(p.has, p.picks, s.clock())

@@ -18,8 +18,8 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// There is room for so many pages; the next one is told why there is none for it,
-// and gets the place of one that goes.
+// The number of pages is limited; a further page receives the reason for the refusal, and gets the
+// place of a page that leaves.
 func TestTooManyPages(t *testing.T) {
 	run := begin(t, t.TempDir())
 	s := serving(t, Config{Dir: run.dir})
@@ -42,8 +42,7 @@ func TestTooManyPages(t *testing.T) {
 	}
 }
 
-// A page that takes nothing holds up nobody, and does not keep the server from
-// closing.
+// A page that reads nothing holds up no other page, and does not prevent the server from closing.
 func TestStuckPage(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	dir := t.TempDir()
@@ -63,7 +62,7 @@ func TestStuckPage(t *testing.T) {
 	}
 }
 
-// The page of a campaign goes on to the next run by itself, and can look back.
+// The page of a campaign continues with the next run by itself, and can show earlier runs.
 func TestCampaign(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	dir := t.TempDir()
@@ -95,7 +94,7 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
-// In a folder of runs the newest is shown; links and other things are not.
+// In a folder of runs the newest is shown; links and other files are not.
 func TestFolderOfRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -117,7 +116,7 @@ func TestFolderOfRuns(t *testing.T) {
 	}
 }
 
-// Runs that were looked back at are forgotten, and only so many are followed.
+// Earlier runs are dropped after their pages leave, and only so many runs are followed.
 func TestLookingBack(t *testing.T) {
 	tier.Slow(t, "follows a long run")
 	dir := t.TempDir()
@@ -148,8 +147,8 @@ func TestLookingBack(t *testing.T) {
 	}
 }
 
-// An analysis is made when a step has ended, now and then, and when the run is
-// over; never so often that it costs more than a few percent of a core.
+// An analysis is made when a step has ended, at intervals, and when the run is over; never so often
+// that it costs more than a few percent of a core.
 func TestWhenToAnalyze(t *testing.T) {
 	now := resultstest.Start()
 	s := newShown("", "", func() time.Time { return now })
@@ -194,7 +193,7 @@ func TestWhenToAnalyze(t *testing.T) {
 	check("nobody looks", &last, false)
 }
 
-// Whoever closes the server waits for no page.
+// Closing the server does not wait for pages.
 func TestSettle(t *testing.T) {
 	run := begin(t, t.TempDir())
 	s := serving(t, Config{Dir: run.dir})
@@ -211,7 +210,7 @@ func TestSettle(t *testing.T) {
 	p.until("the result", func() bool { return p.found != nil && p.found.Final })
 }
 
-// A link such as runs/latest is followed to where it leads at the moment.
+// A link such as runs/latest is resolved again at every scan.
 func TestLatest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -222,13 +221,13 @@ func TestLatest(t *testing.T) {
 	for i, name := range []string{"a", "b"} {
 		run := begin(t, filepath.Join(dir, name))
 		run.seconds(3 - i)
-		_ = os.Remove(link) // it may not be there
+		_ = os.Remove(link) // it may not exist
 		run.check(os.Symlink(name, link))
 		p.until(name, func() bool { return strings.HasSuffix(p.run.Dir, name) && len(p.at) == 3-i })
 	}
 }
 
-// An analysis that takes its time is broken off when somebody waits for it, and made again at the usual priority.
+// A long analysis is interrupted when the command waits for it, and repeated at the usual priority.
 func TestSettleHurries(t *testing.T) {
 	run := begin(t, t.TempDir())
 	gently := make(chan struct{}, 1)

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// A track is a table of figures against time that grows at its end. Figures
-// have four bytes: seven digits are more than any plot shows. NaN is unknown.
+// A track is a table of figures against time that grows at its end. Figures have four bytes: seven
+// digits are more than any plot shows. NaN is unknown.
 type track struct {
 	at   []float64   // seconds since the run's start, ascending
 	cols [][]float32 // each as long as at
@@ -15,8 +15,8 @@ type track struct {
 
 func newTrack(columns int) *track { return &track{cols: make([][]float32, columns)} }
 
-// add returns the place of the row of the moment at, which is the last one or a
-// new one after it; -1 if it lies before the last one.
+// add returns the index of the row of the moment at, which is the last row or a new row after it;
+// it returns -1 if the moment is before the last row.
 func (t *track) add(at float64) int {
 	n := len(t.at)
 	switch {
@@ -29,7 +29,7 @@ func (t *track) add(at float64) int {
 	return n
 }
 
-// insert makes room for a row of unknown figures at i.
+// insert adds a row of unknown figures at i.
 func (t *track) insert(i int, at float64) {
 	t.at = slices.Insert(t.at, i, at)
 	for c := range t.cols {
@@ -37,7 +37,7 @@ func (t *track) insert(i int, at float64) {
 	}
 }
 
-// widen appends a column in which all rows so far have the figure x.
+// widen appends a column in which all existing rows have the figure x.
 func (t *track) widen(x float32) {
 	col := make([]float32, len(t.at), cap(t.at))
 	for i := range col {
@@ -46,8 +46,8 @@ func (t *track) widen(x float32) {
 	t.cols = append(t.cols, col)
 }
 
-// halve puts neighbors together as their mean, the known figures only. The
-// moment is that of the first.
+// halve combines neighbors into their mean, from the known figures only. The moment is the moment
+// of the first row.
 func (t *track) halve() {
 	n := len(t.at) / 2
 	for i := range n {
@@ -82,7 +82,7 @@ func mean(a, b, weightA, weightB float32) float32 {
 func unknown() float32         { return float32(math.NaN()) }
 func isUnknown(x float32) bool { return x != x }
 
-// floats are figures as JSON: null where they are not known.
+// floats are figures as JSON: null if they are unknown.
 type floats []float32
 
 // MarshalJSON implements json.Marshaler.
@@ -118,9 +118,9 @@ func (m moments) MarshalJSON() ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// halve puts neighboring rows of the same step and phase together, and those of
-// hosts and data servers, so that memory and pages stay small however long a run
-// is. The newest rows stay as they are.
+// halve combines neighboring rows of the same step and phase, and also rows of hosts and data
+// servers, so that memory and pages stay small for runs of any duration. The newest rows stay
+// unchanged.
 func (h *history) halve() {
 	t, to := h.rows, 0
 	for i := 0; i < len(t.at); to++ {
@@ -156,8 +156,8 @@ func (h *history) halve() {
 	h.turn()
 }
 
-// together makes row to of rows a and b: the sum of their time, the larger of
-// the highest latencies, the mean of all else.
+// together combines rows a and b into row to: the sum of their times, the higher of the highest
+// latencies, the mean of all other values.
 func (h *history) together(to, a, b int) {
 	t := h.rows
 	wa, wb := t.cols[colSeconds][a], t.cols[colSeconds][b]

@@ -8,8 +8,8 @@ import (
 	"weir/lab/browser"
 )
 
-// A page that waits says for what, and shows no empty tables; when the next run
-// has begun nothing is left of what was found of the one before.
+// A page that waits shows the reason, and no empty tables; when the next run has begun, no result
+// of the previous run remains.
 func TestNothingOfAnotherRun(t *testing.T) {
 	bundled(t)
 	dir := filepath.Join(t.TempDir(), "runs")

@@ -22,7 +22,8 @@ type Figure struct {
 	Few     int      `json:"-"` // points of a line in the static drawing, at most; 0: MostPoints
 }
 
-// Alt returns the alternative text of the plot: its axes, the names of its lines, and its definition.
+// Alt returns the alternative text of the plot: its axes, the names of its lines, and its
+// definition.
 func (f *Figure) Alt() string {
 	parts := []string{f.Y.Caption() + " by " + f.X.Caption()}
 	if f.Heat != nil {

@@ -76,7 +76,8 @@ func small(a *figure.Axis, at []float64) []tick {
 }
 
 // spread removes texts of the x axis that would touch others: if the ticks are evenly spaced, it
-// keeps every second or third text, otherwise it removes the text before the last.
+// keeps every second or third text; otherwise it removes each text that would touch the next
+// remaining text.
 func (s *sheet) spread(all []tick) []tick {
 	const gap = 5
 	l := letters{size: tickSize}

@@ -120,12 +120,12 @@ func (s *sheet) keepInside() {
 	}
 }
 
-// doubtful reports whether the validity of the figure is limited.
+// doubtful reports whether the run has a stamp other than valid and unchecked.
 func (s *sheet) doubtful() bool {
 	return s.f.Stamp != "" && s.f.Stamp != "valid" && s.f.Stamp != "unchecked"
 }
 
-// stamp writes the validity of the run: below the axis in small letters if the run is valid,
+// stamp writes the validity of the run: below the axis in small letters if the run is not doubtful,
 // otherwise conspicuously above the frame. It returns the right end of the remaining first row of
 // the legend.
 func (s *sheet) stamp(top float64) (right float64) {
