@@ -17,8 +17,8 @@ import (
 	"weir/storage"
 )
 
-// verify checks the payload of an operation that ended well: at once if the
-// content is known, by asking the service later if it is not.
+// verify checks the payload of a successful operation: at once if the content is known, otherwise
+// by a later request for the service's checksum.
 func (l *clientRunner) verify(c *client, op *storage.Op, res *storage.Result) error {
 	switch {
 	case op.Kind == storage.Write && c.task.File != nil:
@@ -45,8 +45,8 @@ func (l *clientRunner) verify(c *client, op *storage.Op, res *storage.Result) er
 	return nil
 }
 
-// expected is workload.Expected, which makes the content anew each time, with a
-// memory for whole files.
+// expected returns workload.Expected, which makes the content anew each time. The checksums of
+// whole files are cached.
 func (l *clientRunner) expected(f *workload.File, op *storage.Op) (string, bool) {
 	whole := op.Ranges == nil
 	if whole {
@@ -61,20 +61,20 @@ func (l *clientRunner) expected(f *workload.File, op *storage.Op) (string, bool)
 	return sum, ok
 }
 
-// unknowable reports whether it is unknown what the payload of c's task should
-// be: then summing it is work for nothing, and it may be discarded like any other.
+// unknowable reports whether the expected payload of c's task is unknown: then a checksum would be
+// useless work, and the payload may be discarded like any other.
 func (l *clientRunner) unknowable(c *client, op *storage.Op) bool {
 	return op.Kind == storage.Read && l.checker.mute.Load() && (c.task.File == nil || !c.task.File.Made)
 }
 
-// differs says what is wrong where a checksum is not what it should be. One that the
-// service reported is requested again in a session of its own: XRootD before 5.5.4 may tell
-// another file's on a connection that had other requests, which is no wrong payload.
+// differs returns the error for a checksum that differs from the expected checksum. A checksum that
+// the service reported is requested again in a session of its own: XRootD before 5.5.4 may return
+// another file's checksum on a connection that had other requests, which is no wrong payload.
 func (l *clientRunner) differs(op *storage.Op, want, got string) error {
 	if op.Kind == storage.Checksum {
 		fresh := l.Service.Client()
 		res, err := fresh.Do(l.soft, op, noProgress{})
-		_ = fresh.Close() // what it had to say is counted
+		_ = fresh.Close() // its operation is counted already
 		if err == nil && res.Sum == want {
 			return &storage.OpError{Kind: op.Kind, URL: op.Path,
 				Err: fmt.Errorf("%w: the service reported the checksum %s, and %s on a new connection: XRootD before 5.5.4 mixes up the answers "+
@@ -88,14 +88,14 @@ func wrong(op *storage.Op, want, got string) error {
 	return &storage.OpError{Kind: op.Kind, URL: op.Path, Err: fmt.Errorf("%w: %s, should be %s", storage.ErrChecksum, got, want)}
 }
 
-// A question is a payload to be compared with what the service says of it.
+// A question is a payload to be compared with the checksum that the service reports.
 type question struct {
 	op  storage.Op
-	got string // Read: the checksum of what was read
+	got string // Read: the checksum of the payload that was read
 }
 
-// A doubt is a file that was written and that the service did not have, or not whole. It is judged after a second:
-// some services show a file a moment after they have acknowledged it.
+// A doubt is a written file that the service reported as missing or incomplete. It is judged after
+// a second: some services show a file a moment after they have acknowledged it.
 type doubt struct {
 	question
 	due time.Time
@@ -103,13 +103,13 @@ type doubt struct {
 
 const secondLook = time.Second
 
-// Questions that may wait; when the service answers more slowly than they
-// come, the others count as unverifiable.
+// Questions that may wait; if the service responds more slowly than they arrive, the others count
+// as unverifiable.
 const patience = 256
 
-// A checker compares payloads with the service's own checksums, one at a time
-// in a session of its own, beside the load: asking must not change what is
-// measured. Where the service has no checksums, what was written is read back.
+// A checker compares payloads with the service's own checksums, one at a time in a session of its
+// own, beside the load: its requests must not change the measurement. If the service has no
+// checksums, written files are read back.
 type checker struct {
 	rec       *measure.Recorder
 	service   storage.Service
@@ -117,7 +117,7 @@ type checker struct {
 	questions chan question
 	wg        sync.WaitGroup
 	mute      atomic.Bool // the service has no checksums
-	moves     bool        // clients remove or rename what they have written
+	moves     bool        // clients remove or rename files that they have written
 	doubts    []doubt     // at most patience of them, the oldest first
 }
 
@@ -135,7 +135,7 @@ func startChecker(ctx context.Context, rec *measure.Recorder, s storage.Service,
 		for len(k.doubts) > 0 {
 			k.settle(ctx)
 		}
-		_ = client.Close() // what it had to say is counted
+		_ = client.Close() // its operations are counted already
 	})
 	return k
 }
@@ -148,8 +148,8 @@ func (k *checker) ask(q question) {
 	}
 }
 
-// close answers what was asked, as long as the checker's context lasts; what is
-// asked later can not be verified.
+// close checks the payloads in the queue, as long as the checker's context lasts; payloads that are
+// left after its end cannot be verified.
 func (k *checker) close() {
 	close(k.questions)
 	k.wg.Wait()
@@ -157,8 +157,8 @@ func (k *checker) close() {
 
 func (k *checker) answer(ctx context.Context, client storage.Client, q question) {
 	want, got, err := k.compare(ctx, client, q)
-	// A new connection helps where the sum was another file's (see differs), and where XRootD before 5.9.1 refused
-	// the question because the one before on this connection was not done yet.
+	// A new connection helps if the checksum was another file's (see differs), and if XRootD before
+	// 5.9.1 refused the request because the previous request on this connection was not done yet.
 	if errors.Is(err, storage.ErrBusy) || err == nil && want != got {
 		want, got, err = k.compareAfresh(ctx, q)
 	}
@@ -181,7 +181,8 @@ func (k *checker) judge(q question, want, got string, err error) {
 	}
 }
 
-// missing reports whether err says that a file which was written is not there, or not as long as it was.
+// missing reports whether err means that a written file does not exist, or does not have its full
+// length.
 func (k *checker) missing(q question, err error) bool {
 	if q.op.Kind != storage.Write || k.moves {
 		return false
@@ -193,7 +194,7 @@ func (k *checker) missing(q question, err error) bool {
 	return false
 }
 
-// settle judges the oldest doubt, when it is due: what is still not there is lost.
+// settle judges the oldest doubt, when it is due: a file that is still missing is lost.
 func (k *checker) settle(ctx context.Context) {
 	q := k.doubts[0]
 	k.doubts = k.doubts[1:]
@@ -207,15 +208,15 @@ func (k *checker) settle(ctx context.Context) {
 	k.judge(q.question, want, got, err)
 }
 
-// compareAfresh is compare in a session of its own.
+// compareAfresh calls compare in a session of its own.
 func (k *checker) compareAfresh(ctx context.Context, q question) (want, got string, err error) {
 	fresh := k.service.Client()
 	want, got, err = k.compare(ctx, fresh, q)
-	_ = fresh.Close() // what it had to say is counted
+	_ = fresh.Close() // its operations are counted already
 	return want, got, err
 }
 
-// compare returns what the payload's checksum should be and what it is.
+// compare returns the expected checksum of the payload and the actual checksum.
 func (k *checker) compare(ctx context.Context, client storage.Client, q question) (want, got string, err error) {
 	theirs, err := k.theirs(ctx, client, q)
 	if err != nil {
@@ -229,12 +230,12 @@ func (k *checker) compare(ctx context.Context, client storage.Client, q question
 	return theirs, q.got, nil
 }
 
-// ours is the algorithm for what is read back: the service has no say in it,
-// so it is the one that processors have an instruction for, at a tenth of the
-// cost of adler32.
+// ours is the algorithm for written files that are read back: the service does not take part in it,
+// so it is an algorithm for which processors have an instruction, at a tenth of the cost of
+// adler32.
 const ours = "crc32c"
 
-// theirs returns the checksum of the file as the service has it.
+// theirs returns the service's checksum of the file.
 func (k *checker) theirs(ctx context.Context, client storage.Client, q question) (string, error) {
 	op := storage.Op{Kind: storage.Checksum, Path: q.op.Path, Size: -1, Sum: k.alg, Timeout: time.Minute}
 	reason := errors.ErrUnsupported
@@ -270,8 +271,8 @@ func (noProgress) Reached(storage.Phase) {}
 func (noProgress) Moved(int)             {}
 func (noProgress) ServedBy(string)       {}
 
-// readBack is the Progress of reading back what was written: its bytes are no
-// load, but the service and the network carry them.
+// readBack is the Progress of reads of written files: their bytes are no load, but the service and
+// the network carry them.
 type readBack struct{ rec *measure.Recorder }
 
 func (readBack) Reached(storage.Phase) {}

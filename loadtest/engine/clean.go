@@ -14,8 +14,8 @@ import (
 	"weir/storage"
 )
 
-// A removal that is not answered in removeTime is asked for again, once: what was
-// removed then is gone. After mostSilence without any answer nothing is removed any more.
+// A removal without a response within removeTime is requested again, once: if the first request
+// removed the file, it is gone. After mostSilence without any response nothing is removed any more.
 const (
 	removeTime  = 30 * time.Second
 	tellSilence = 5 * time.Second
@@ -23,12 +23,11 @@ const (
 	mostServers = 64 // that may each have a copy of a folder
 )
 
-// Clean removes what is left of a run, by the manifest's own paths: files first,
-// then folders (paths that end in a slash), the deepest first; only what left
-// names. What is gone already is no error, nor is a folder that holds files of
-// somebody else. It returns how many things it could not remove, with the first
-// reason. It gives up when the service has not answered for 90 s, and adv hears
-// before that for how long it has not.
+// Clean removes the files and folders that a run has left, by the manifest's own paths: files
+// first, then folders (paths that end in a slash), the deepest first; nothing that is not in left.
+// A path that no longer exists is no error, nor is a folder that holds files of others. Clean
+// returns the number of paths that it could not remove, and the first reason. It gives up if the
+// service has not responded for 90 s, and reports the duration of the silence to adv before that.
 func Clean(ctx context.Context, c Config, left []string, adv Advance) (failed int, first error) {
 	k := &cleaner{preparer: preparer{Config: c, advance: adv}, total: len(left), ours: map[string]bool{}, began: time.Now()}
 	var files, folders []string
@@ -61,10 +60,10 @@ func Clean(ctx context.Context, c Config, left []string, adv Advance) (failed in
 type cleaner struct {
 	preparer
 	total      int
-	ours       map[string]bool // what is to be removed
+	ours       map[string]bool // paths to be removed
 	gone       atomic.Int64
 	began      time.Time
-	lastAnswer atomic.Int64 // when the service answered last, in nanoseconds since began
+	lastAnswer atomic.Int64 // when the service responded last, in nanoseconds since began
 
 	mu    sync.Mutex
 	first error
@@ -78,7 +77,7 @@ func (k *cleaner) fail(err error) {
 	}
 }
 
-// watch reports on a service that does not answer, and stops asking it in the end.
+// watch reports a service that does not respond, and ends the removal after mostSilence.
 func (k *cleaner) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -113,9 +112,9 @@ func (k *cleaner) all(ctx context.Context, paths []string, suffix string) error 
 	})
 }
 
-// remove removes one file or empty folder. A folder is looked into first:
-// WebDAV's DELETE would take along whatever somebody else has put there. What is there
-// of this run is removed again: a redirector removes a folder from one of its servers at a time.
+// remove removes one file or empty folder. A folder is listed first: WebDAV's DELETE would remove
+// the files of others with it. Entries that belong to this run are removed again: a redirector
+// removes a folder from one of its servers at a time.
 func (k *cleaner) remove(ctx context.Context, s storage.Client, path string, folder bool) error {
 	for round := 0; folder; round++ {
 		res, err := k.ask(ctx, s, &storage.Op{Kind: storage.List, Path: path})
@@ -154,8 +153,8 @@ func (k *cleaner) remove(ctx context.Context, s storage.Client, path string, fol
 
 func (k *cleaner) noteAnswer() { k.lastAnswer.Store(int64(time.Since(k.began))) }
 
-// ask does op. It repeats it once if no answer came in time, and as repeated does if the connection broke, the service was busy or
-// the client's program crashed.
+// ask does op. It repeats op once if no response came in time, and as repeated does if the
+// connection broke, the service was busy or the client's program crashed.
 func (k *cleaner) ask(ctx context.Context, s storage.Client, op *storage.Op) (storage.Result, error) {
 	op.Timeout = removeTime
 	lost := func(class storage.Class, err error) bool {

@@ -14,10 +14,10 @@ import (
 	"weir/storage"
 )
 
-// A client pauses after this many failed tasks in a row, first for firstPause,
-// then twice as long after each further failure, up to the plan's ErrorPause.
-// Isolated failures cost no time, so that they do not change what is measured,
-// and a service that refuses everything is not asked in a tight loop.
+// A client pauses after this many failed tasks in a row, first for firstPause, then twice as long
+// after each further failure, up to the plan's ErrorPause. Isolated failures cost no time, so that
+// they do not change the measurement, and a service that refuses everything gets no requests in a
+// tight loop.
 const (
 	failuresBeforePause = 3
 	firstPause          = time.Millisecond
@@ -33,8 +33,8 @@ func errorPause(failures int, longest time.Duration) time.Duration {
 	return min(firstPause<<min(failures-failuresBeforePause, doublings), longest)
 }
 
-// A client is one virtual client: a session, a stream of tasks, a meter. It is
-// run by one goroutine of its executor at a time, and by none while it sleeps.
+// A client is one virtual client: a session, a stream of tasks, a meter. It is run by one goroutine
+// of its executor at a time, and by no goroutine while it sleeps.
 type client struct {
 	exec    *executor
 	number  int
@@ -44,7 +44,7 @@ type client struct {
 	planned time.Duration // when its sleep is to end, on the recorder's clock
 
 	ended bool    // guarded by the pool
-	next  *client // of the same number, to be started when this one has ended; guarded by the pool
+	next  *client // of the same number, starts when this client has ended; guarded by the pool
 
 	past    *client // of the same number, before; nil after start
 	work    workload.Workload
@@ -55,11 +55,11 @@ type client struct {
 	failed  int  // tasks that failed in a row
 	obeyed  bool // the task paused because the service asked for it
 
-	tasks    int       // still to do; 0: until it is told to leave
+	tasks    int       // still to do; 0: until leave is called
 	computer *computer // of its jobs; nil before the first
 }
 
-// leave tells the client to end after its current task, or now if it sleeps.
+// leave ends the client after its current task, or now if it sleeps.
 func (c *client) leave() {
 	c.leaving.Store(true)
 	c.Wake()
@@ -85,7 +85,7 @@ type clientRunner struct {
 	due    <-chan time.Duration // open model: planned starts
 }
 
-// advance runs a client, which has just started or woken up, until it sleeps or has ended.
+// advance runs a client that has just started or woken up, until it sleeps or has ended.
 func (l *clientRunner) advance(c *client) {
 	if c.session == nil {
 		if err := l.open(c); err != nil {
@@ -99,7 +99,7 @@ func (l *clientRunner) advance(c *client) {
 	} else if l.loop(c) {
 		return // c is no longer this goroutine's
 	}
-	_ = c.session.Close() // nothing is left to be said to the service
+	_ = c.session.Close() // all operations of the session have ended
 	c.session = nil
 	l.pool.end(c)
 }
@@ -122,9 +122,8 @@ func (l *clientRunner) open(c *client) error {
 	return p.mkdir(l.soft, c.session, workload.Home(l.Folder, number))
 }
 
-// loop is the closed model: task, pause, task, until told to leave, or until
-// all of its tasks are done. It returns true if c sleeps: the goroutine of
-// its wake-up calls loop again.
+// loop implements the closed model: task, pause, task, until leave is called, or until all of its
+// tasks are done. It returns true if c sleeps: the goroutine of its wake-up calls loop again.
 func (l *clientRunner) loop(c *client) (asleep bool) {
 	if c.planned > 0 && !c.leaving.Load() {
 		c.meter.Late(c.task.Ops[0].Kind, l.rec.Now()-c.planned)
@@ -161,8 +160,8 @@ func (l *clientRunner) loop(c *client) (asleep bool) {
 	}
 }
 
-// sleep has c woken in d, or when it is to leave. It returns false if there is
-// nothing to wait for; otherwise c may already be run by another goroutine.
+// sleep has c woken in d, or when it is to leave. It returns false if there is nothing to wait for;
+// otherwise another goroutine may run c already.
 func (l *clientRunner) sleep(c *client, d time.Duration) bool {
 	if d <= 0 || c.leaving.Load() {
 		return false
@@ -178,7 +177,7 @@ func (l *clientRunner) sleep(c *client, d time.Duration) bool {
 	return true
 }
 
-// serve is the open model: a task for each arrival.
+// serve implements the open model: a task for each arrival.
 func (l *clientRunner) serve(c *client) {
 	for planned := range l.due {
 		l.rec.Active(1)
@@ -193,9 +192,8 @@ func (l *clientRunner) serve(c *client) {
 	}
 }
 
-// do runs the task; planned is the reading of the clock at which
-// the task should have begun, negative for now. It returns false if the run
-// was broken off.
+// do runs the task; planned is the reading of the clock at which the task should have begun,
+// negative for now. It returns false if the run was cancelled.
 func (l *clientRunner) do(c *client, planned time.Duration) bool {
 	c.obeyed = false
 	var class storage.Class
@@ -220,8 +218,8 @@ func (l *clientRunner) do(c *client, planned time.Duration) bool {
 	return true
 }
 
-// operations runs the task's operations one after the other, up to the first
-// that fails, and returns the class of the last.
+// operations runs the task's operations one after the other, up to the first failure, and returns
+// the class of the last operation.
 func (l *clientRunner) operations(c *client, planned time.Duration) storage.Class {
 	for i := range c.task.Ops {
 		if class := l.operation(c, &c.task.Ops[i], planned); class != storage.None {
@@ -263,7 +261,8 @@ func (l *clientRunner) operation(c *client, op *storage.Op, planned time.Duratio
 	}
 }
 
-// obey pauses for as long as the service asks (Retry-After), at most until the end of the step.
+// obey pauses for the time that the service requests (Retry-After), at most until the end of the
+// step.
 //
 //go:noinline
 func (l *clientRunner) obey(c *client, err error) {
@@ -273,7 +272,7 @@ func (l *clientRunner) obey(c *client, err error) {
 		return
 	}
 	select {
-	case <-*over: // between steps clients pause as after other errors, but from the first one on
+	case <-*over: // between steps clients pause as after other errors, but from the first error on
 		c.failed = max(c.failed, failuresBeforePause-1)
 		return
 	default:
@@ -290,7 +289,7 @@ func (l *clientRunner) obey(c *client, err error) {
 	}
 }
 
-// remember writes down what op is about to create.
+// remember writes the path that op is about to create to the manifest.
 //
 //go:noinline
 func (l *clientRunner) remember(op *storage.Op) error {
@@ -301,13 +300,13 @@ func (l *clientRunner) remember(op *storage.Op) error {
 		return l.Manifest.Created(op.Path, op.Size, op.Seed)
 	case op.Kind == storage.Mkdir:
 		return l.Manifest.Created(op.Path+"/", 0, 0)
-	case op.Kind == storage.Move: // the old name is there already: until it is crossed out, both are
+	case op.Kind == storage.Move: // the old name is in the manifest: until its removal, both are
 		return l.Manifest.Created(l.entry(op.Path), op.Size, op.Seed)
 	}
 	return nil
 }
 
-// forget crosses out what op has made go away.
+// forget removes the path that op has removed from the manifest.
 //
 //go:noinline
 func (l *clientRunner) forget(op *storage.Op) error {
@@ -322,8 +321,8 @@ func (l *clientRunner) forget(op *storage.Op) error {
 	return nil
 }
 
-// refused crosses out what op would have made if err, with which it failed before anything was opened, is the refusal of the service.
-// It returns err.
+// refused removes the path that op would have created from the manifest if err, with which op
+// failed before anything was opened, is a refusal by the service. It returns err.
 //
 //go:noinline
 func (l *clientRunner) refused(op *storage.Op, err error) error {
@@ -342,8 +341,8 @@ func (l *clientRunner) refused(op *storage.Op, err error) error {
 	return err
 }
 
-// entry is how the manifest writes what clients remove or move: folders, which
-// end in a slash, are all that kind metadata makes.
+// entry returns the manifest's form of a path that clients remove or move: kind metadata makes only
+// folders, which end in a slash.
 func (l *clientRunner) entry(path string) string {
 	if l.Plan.Work.Kind == workload.MetadataWork {
 		return path + "/"
@@ -351,14 +350,14 @@ func (l *clientRunner) entry(path string) string {
 	return path
 }
 
-// retryable reports whether another try could help. One on a scratch disk that is full
-// would have the service send all of the file for nothing.
+// retryable reports whether another try could help. Another try with a full scratch disk would
+// transfer all of the file for nothing.
 func retryable(class storage.Class) bool {
 	return class != storage.NotFound && class != storage.Denied && class != storage.Checksummed && class != storage.Scratch
 }
 
-// brokenOff makes err a cancellation, whatever the driver calls it, if it was
-// us who broke the operation off.
+// brokenOff makes err a cancellation, whichever error the driver returned, if this process
+// cancelled the operation.
 //
 //go:noinline
 func (l *clientRunner) brokenOff(err error) error {
@@ -368,8 +367,8 @@ func (l *clientRunner) brokenOff(err error) error {
 	return err
 }
 
-// attempt fills in res, which is not returned: copies of it would make the
-// stack of each client larger than it needs to be.
+// attempt fills in res, which is not returned: copies of it would make the stack of each client
+// larger than necessary.
 func (l *clientRunner) attempt(c *client, op *storage.Op, res *storage.Result) error {
 	if c.task.Verify && l.unknowable(c, op) {
 		op.Sum = ""

@@ -7,9 +7,9 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A clientPool is the virtual clients that are running. Clients are numbered from
-// 0; the last to come is the first to go, and a number that comes back goes on
-// with its own random numbers and file names.
+// A clientPool holds the virtual clients that are running. Clients are numbered from 0; the last to
+// start is the first to end, and a client that reuses a number continues with that number's random
+// numbers and file names.
 type clientPool struct {
 	exec   *executor
 	rec    *measure.Recorder
@@ -18,17 +18,16 @@ type clientPool struct {
 	there  atomic.Int64 // clients that have not ended
 	empty  wakeup       // there has become 0
 	mu     sync.Mutex
-	tasks  int       // of those who come; 0: until they are told to leave
+	tasks  int       // of clients that start; 0: until leave is called
 	active []*client // by number
-	idle   []*client // gone, by number, to come back
+	idle   []*client // ended, by number, to start again
 }
 
 func newClientPool(exec *executor, rec *measure.Recorder, count bool) *clientPool {
 	return &clientPool{exec: exec, rec: rec, count: count, empty: newWakeup()}
 }
 
-// step has those who come from now on do so many tasks; 0: until they are told
-// to leave.
+// step sets the number of tasks of clients that start from now on; 0: until leave is called.
 func (w *clientPool) step(tasks int) {
 	w.mu.Lock()
 	w.tasks = tasks
@@ -41,8 +40,8 @@ func (w *clientPool) size() int {
 	return len(w.active)
 }
 
-// resize starts clients, or tells the last ones to leave after their current
-// task, until n stay. It does not wait for them.
+// resize starts clients, or ends the last clients after their current tasks, until n stay. It does
+// not wait for them.
 func (w *clientPool) resize(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,11 +57,11 @@ func (w *clientPool) resize(n int) {
 	}
 }
 
-// come brings the client of the next number. The caller holds the lock.
+// come starts the client of the next number. The caller holds the lock.
 func (w *clientPool) come() *client {
 	var before *client
 	if last := len(w.idle) - 1; last >= 0 {
-		before = w.idle[last] // numbers leave from the top, so this is the next one
+		before = w.idle[last] // numbers are freed from the top, so this is the next number
 		w.idle = w.idle[:last]
 	}
 	c := &client{exec: w.exec, number: len(w.active), tasks: w.tasks, past: before}
@@ -96,5 +95,5 @@ func (w *clientPool) end(c *client) {
 	w.wg.Done()
 }
 
-// wait returns when all clients that were told to leave, and all others, are gone.
+// wait returns when all clients have ended.
 func (w *clientPool) wait() { w.wg.Wait() }

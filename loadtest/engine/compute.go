@@ -11,13 +11,12 @@ import (
 	"weir/storage"
 )
 
-// Computing is counted while it goes on: a job may compute for minutes on one
-// event, and steps end in between. What is slept is counted in parts of at most
-// this long.
+// Computing is counted while it goes on: a job may compute for minutes on one event, and steps end
+// in between. Computing that sleeps is counted in parts of at most this length.
 const longestPart = 200 * time.Millisecond
 
-// A computer is what a client's jobs compute on. It has a meter and an alarm of
-// its own, so that a job can compute while its client reads.
+// A computer computes for a client's jobs. It has a meter and an alarm of its own, so that a job
+// can compute while its client reads.
 type computer struct {
 	wakeup
 	runner *clientRunner
@@ -25,7 +24,7 @@ type computer struct {
 	burner burn.Burner
 }
 
-// computer returns what c's jobs compute on.
+// computer returns the computer of c's jobs.
 func (l *clientRunner) computer(c *client) *computer {
 	if c.computer == nil {
 		c.computer = &computer{runner: l, meter: l.rec.Meter(), wakeup: newWakeup()}
@@ -33,8 +32,8 @@ func (l *clientRunner) computer(c *client) *computer {
 	return c.computer
 }
 
-// work computes on a piece of a job. It returns false if the run was broken off
-// meanwhile; then the time until then counts.
+// work computes on a piece of a job. It returns false if the run was cancelled meanwhile; then the
+// time until then counts.
 func (k *computer) work(p workload.Piece) bool {
 	whole := true
 	if p.Compute > 0 {
@@ -52,9 +51,9 @@ func (k *computer) work(p workload.Piece) bool {
 
 func (k *computer) computed(d time.Duration) { k.meter.Worked(storage.Read, 0, 0, d) }
 
-// beside returns work for a goroutine of its own, which takes one piece at a
-// time: work waits until it is through with the piece before. finish ends the
-// goroutine, after its last piece, and reports whether all were computed.
+// beside returns work for a goroutine of its own, which takes one piece at a time: work waits until
+// the piece before is done. finish ends the goroutine, after its last piece, and reports whether
+// all pieces were computed.
 func (k *computer) beside() (work func(workload.Piece) bool, finish func() bool) {
 	pieces, whole := make(chan workload.Piece), make(chan bool)
 	go func() {
@@ -67,7 +66,7 @@ func (k *computer) beside() (work func(workload.Piece) bool, finish func() bool)
 	return func(p workload.Piece) bool { pieces <- p; return true }, func() bool { close(pieces); return <-whole }
 }
 
-// sleep spends d without a processor, as one of many machines would.
+// sleep spends d without a processor, as a job on one of many machines would.
 func (k *computer) sleep(d time.Duration) bool {
 	l := k.runner
 	begin, done := l.rec.Now(), time.Duration(0)
@@ -84,8 +83,7 @@ func (k *computer) sleep(d time.Duration) bool {
 	return true
 }
 
-// until waits for the given reading of the clock, or returns false as soon as
-// the run is broken off.
+// until waits for the given reading of the clock. It returns false as soon as the run is cancelled.
 func (k *computer) until(due time.Duration) bool {
 	l := k.runner
 	l.Pacer.Sleep(k, l.rec.Time(due))
@@ -99,8 +97,8 @@ func (k *computer) until(due time.Duration) bool {
 	return l.soft.Err() == nil
 }
 
-// burn keeps a core busy until it has had d of its time. Where more jobs burn
-// than there are cores, they take turns, and each takes longer.
+// burn keeps a core busy until it has used d of its time. If more jobs burn than there are cores,
+// they take turns, and each takes longer.
 func (k *computer) burn(d time.Duration) bool {
 	l := k.runner
 	for done := time.Duration(0); done < d; {
@@ -116,17 +114,16 @@ func (k *computer) burn(d time.Duration) bool {
 	return l.soft.Err() == nil
 }
 
-// How long a job has a core before another has it.
+// The duration for which a job has a core before another job has it.
 const turn = 500 * time.Microsecond
 
-// cores are those of this machine: as many jobs burn at once.
+// cores limits the jobs that burn at once to the number of cores of this machine.
 type cores chan struct{}
 
-// newCores returns the cores that goroutines may use now, and lets them use one
-// more from then on until back is called. Jobs that burn all of them would hold
-// up answers from the network otherwise: Go looks for those when a processor
-// has nothing else to do, or every ten milliseconds. The system's scheduler
-// gives who was woken by an answer its turn at once.
+// newCores returns the cores that goroutines may use now, and lets them use one more from then on
+// until back is called. Otherwise jobs that burn all cores would delay responses from the network:
+// Go polls the network when a processor has nothing else to do, or every ten milliseconds. The
+// system's scheduler runs a thread at once that was woken by a response.
 func newCores() (c cores, back func()) {
 	n := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(n + 1)

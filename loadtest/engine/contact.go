@@ -10,15 +10,16 @@ import (
 	"weir/storage"
 )
 
-// contactTimeout is how long the target may take to answer its first client: a
-// server of another protocol often waits for ever. After silenceShown the user is shown what is waited for.
+// contactTimeout is the time that the target has for its response to the first client: a server of
+// another protocol often waits for ever. After silenceShown the user is shown the reason for the
+// wait.
 const (
 	contactTimeout = 30 * time.Second
 	silenceShown   = 2 * time.Second
 )
 
-// contact fails if the target takes a connection and does not answer on it. All other
-// errors are left to the operations that follow. It does nothing once the target has answered.
+// contact fails if the target accepts a connection and does not respond on it. All other errors are
+// left to the operations that follow. It does nothing once the target has responded.
 func (p *preparer) contact(ctx context.Context) error {
 	if p.answered.Load() {
 		return nil
@@ -32,7 +33,8 @@ func (p *preparer) contact(ctx context.Context) error {
 	return nil
 }
 
-// do does op. Until the target has answered an operation, it calls Waiting when one has taken silenceShown.
+// do does op. Until the target has responded to an operation, it calls Waiting if an operation has
+// taken silenceShown.
 func (p *preparer) do(ctx context.Context, s storage.Client, op *storage.Op) (storage.Result, error) {
 	if p.answered.Load() {
 		return s.Do(ctx, op, noProgress{})
@@ -51,7 +53,7 @@ func (p *preparer) do(ctx context.Context, s storage.Client, op *storage.Op) (st
 	return res, err
 }
 
-// awaited says what op waits for.
+// awaited returns a text with the event that op waits for.
 func (p *preparer) awaited(op *storage.Op, begun *firstContact) string {
 	host := p.Plan.Target
 	if u, err := url.Parse(host); err == nil && u.Host != "" {

@@ -25,8 +25,9 @@ func Ask(ctx context.Context, p StepSource) <-chan Answer {
 	return c
 }
 
-// next returns the step after the current one. If a cool-down separates the two, it comes first; otherwise the clients
-// continue until the StepSource has answered, with several engines for longestSilence at most.
+// next returns the step after the current step. If a cool-down separates the two, it comes first;
+// otherwise the clients continue until the StepSource has returned a step, with several engines for
+// longestSilence at most.
 func (r *run) next(ctx context.Context) (scenario.Step, error) {
 	apart := r.step.Cooldown > 0 || r.step.Jobs > 0
 	if _, several := r.Steps.(StepBarrier); !apart && !several {
@@ -35,14 +36,16 @@ func (r *run) next(ctx context.Context) (scenario.Step, error) {
 	return r.rest(ctx, apart)
 }
 
-// longestSilence is for how long clients continue after a step while the next one is not known.
+// longestSilence is the time that clients continue after a step while the next step is not known.
 const longestSilence = 5 * time.Second
 
-// rest is the time between two steps that are apart: all clients leave, their last operations end within the graceful
-// stop or are broken off, the service rests for the cool-down, and then the StepSource is asked. All these seconds are of
-// phase drain. Intervals are cut only at whole seconds and at the end, so that those of several processes add up.
+// rest is the time between two steps that are apart: all clients leave, their last operations end
+// within the graceful stop or are cancelled, the service rests for the cool-down, and then the
+// StepSource is called. All these seconds belong to phase drain. Intervals are cut only at whole
+// seconds and at the end, so that the intervals of several processes add up.
 //
-// If the steps are not apart, the StepSource is asked at once, and the clients leave only if the answer takes long.
+// If the steps are not apart, the StepSource is called at once, and the clients leave only if it
+// takes long.
 func (r *run) rest(ctx context.Context, apart bool) (scenario.Step, error) {
 	asking, cancel := context.WithCancel(ctx)
 	var answers <-chan Answer
@@ -113,7 +116,7 @@ func stopped() *time.Timer {
 	return t
 }
 
-// resting writes a second of rest and holds the run against its stop rules.
+// resting writes a second of rest and checks the stop rules.
 func (r *run) resting() error {
 	if err := r.cut(measure.GracefulStop); err != nil {
 		return err
@@ -125,7 +128,7 @@ func (r *run) resting() error {
 	return nil
 }
 
-// leave tells all clients to leave and returns what is closed when they have left.
+// leave ends all clients and returns a channel that is closed when they have left.
 func (r *run) leave() <-chan struct{} {
 	if r.arrivals != nil {
 		r.arrivals.close()
@@ -136,7 +139,8 @@ func (r *run) leave() <-chan struct{} {
 	return home
 }
 
-// comeBack prepares for clients after all have left: breaking off their last operations must not break off later ones.
+// comeBack prepares for clients after all have left: the cancellation of their last operations must
+// not cancel later operations.
 func (r *run) comeBack() {
 	r.breakOff()
 	r.soft, r.breakOff = context.WithCancel(r.hard)

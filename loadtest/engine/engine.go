@@ -1,8 +1,8 @@
-// Package engine steps virtual clients up and down and keeps them busy with
-// tasks of a workload, while meters count.
+// Package engine steps virtual clients up and down and keeps them busy with tasks of a workload,
+// while meters count.
 //
-// It runs alone or as one of many: which step comes next is asked of a StepSource,
-// and what was seen goes to a measure.Sink, wherever these two may be.
+// It runs alone or as one of many engines: a StepSource provides the steps, and a measure.Sink
+// receives the measurements; both may be remote.
 package engine
 
 import (
@@ -24,9 +24,9 @@ import (
 	"weir/storage"
 )
 
-// A StepSource says which step comes next. Next waits until the step shall begin;
-// it returns io.EOF after the last one. After a step with a cool time it is
-// called in another goroutine than Run's, and its ctx ends with Config.Finish.
+// A StepSource provides the steps. Next waits until the next step shall begin; it returns io.EOF
+// after the last step. After a step with a cool-down it is called in another goroutine than Run's,
+// and its ctx ends with Config.Finish.
 type StepSource interface {
 	Next(ctx context.Context) (scenario.Step, error)
 }
@@ -34,19 +34,19 @@ type StepSource interface {
 // A StepBarrier is a StepSource of several engines, whose steps end together.
 type StepBarrier interface {
 	StepSource
-	// Gone tells that all clients of a step have done their tasks and left. It
-	// returns at once; the returned channel is closed when the other engines have arrived.
+	// Gone reports that all clients of a step have done their tasks and left. It returns at once;
+	// the returned channel is closed when the other engines have arrived.
 	Gone(step int) <-chan struct{}
 }
 
-// A Manifest remembers what a run creates on its target, before it is created.
-// It is used by many goroutines at once.
+// A Manifest records the files and folders that a run creates on its target, before they are
+// created. It is used by many goroutines at once.
 type Manifest interface {
 	Created(path string, size int64, seed uint64) error
 	Removed(path string) error
 }
 
-// Config is what a run needs besides its plan.
+// Config is the configuration of a run besides its plan.
 type Config struct {
 	Plan     *scenario.Plan
 	Service  storage.Service
@@ -57,16 +57,16 @@ type Config struct {
 	Room     *scratch.Room   // that the copies may take; nil: no bound
 	Steps    StepSource      // nil: the plan's steps, one after the other
 	Sink     measure.Sink
-	Pacer    Pacer                 // nil: the most exact one that this system has
+	Pacer    Pacer                 // nil: the most exact pacer of this system
 	Clock    func() time.Time      // the run's: its whole seconds end intervals, and steps begin by it; nil: this machine's
 	Number   func(i int) int       // number of client i of this engine (0 and up) within the run; nil: Plan.First and up
-	Homes    int                   // numbers of clients from which on each makes its own folder: those below have theirs (0: all have)
+	Homes    int                   // clients from this number on each make their own folder; the others have theirs (0: all have)
 	Finish   <-chan struct{}       // closed: no new operations; the last ones may end (nil: never)
-	Why      func() measure.Ending // why Finish was closed; nil: an interrupt
-	Waiting  func(what string)     // hears in Prepare, at most once, what the target has not answered for two seconds; nil: nothing
+	Why      func() measure.Ending // the reason for which Finish was closed; nil: an interrupt
+	Waiting  func(what string)     // called in Prepare, at most once, if the target has not responded for two seconds; nil: no call
 }
 
-// Finished returns how a run ends whose Finish was closed.
+// Finished returns the ending of a run whose Finish was closed.
 func (c *Config) Finished() measure.Ending {
 	if c.Why == nil {
 		return measure.InterruptedBy("")
@@ -74,7 +74,8 @@ func (c *Config) Finished() measure.Ending {
 	return c.Why()
 }
 
-// Ended returns how a run ends with err: interrupted if Finish was closed by an interrupt before ctx ended.
+// Ended returns the ending of a run with err: interrupted if Finish was closed by an interrupt
+// before ctx ended.
 func (c *Config) Ended(ctx context.Context, err error) measure.Ending {
 	end := measure.Broken(err)
 	if c.finishing() && ctx.Err() != nil {
@@ -85,11 +86,10 @@ func (c *Config) Ended(ctx context.Context, err error) measure.Ending {
 	return end
 }
 
-// Run drives the plan's load to its end. It returns early, without an error,
-// when Finish is closed or one of the plan's stop rules holds; with ctx's
-// error when ctx ends, which also breaks off operations. The sink has
-// everything that was measured in each case. All goroutines have ended when
-// Run returns; the service stays open.
+// Run drives the plan's load to its end. It returns early, without an error, when Finish is closed
+// or one of the plan's stop rules holds; with ctx's error when ctx ends, which also cancels
+// operations. The sink has all measurements in each case. All goroutines have ended when Run
+// returns; the service stays open.
 func Run(ctx context.Context, c Config) error {
 	if c.Steps == nil {
 		c.Steps = FixedSteps(c.Plan)
@@ -148,7 +148,7 @@ type run struct {
 	ending   measure.Ending
 	hard     context.Context
 	kill     context.CancelFunc
-	soft     context.Context // of operations, within hard: ends where a step's last ones are broken off
+	soft     context.Context // of operations, within hard: ends when a step's last ones are cancelled
 	breakOff context.CancelFunc
 	runner   *clientRunner
 	freeing  sync.WaitGroup // of calls of free
@@ -209,7 +209,7 @@ var errFinished = errors.New("finished early")
 
 func (r *run) steps(ctx context.Context) error {
 	step, err := r.Steps.Next(ctx)
-	r.rec.Cut(0, measure.GracefulStop, r.idle) // how long the first step was waited for belongs to none
+	r.rec.Cut(0, measure.GracefulStop, r.idle) // the wait for the first step belongs to no step
 	r.loaded = r.rec.Now()
 	for ; err == nil; step, err = r.next(ctx) {
 		r.step = step
@@ -220,7 +220,7 @@ func (r *run) steps(ctx context.Context) error {
 	switch {
 	case errors.Is(err, io.EOF):
 		r.ending = measure.Completed()
-		if r.finishing() { // a StepSource that is asked then has no more steps
+		if r.finishing() { // a StepSource has no more steps then
 			r.ending = r.Finished()
 		}
 		return nil
@@ -240,14 +240,14 @@ func (c *Config) finishing() bool {
 	}
 }
 
-// crowded is from how many clients on what their start has left behind is
-// cleared away before it would be in the measurement time.
+// crowded is the number of clients from which the garbage of their start is collected before
+// measurement starts.
 const crowded = 1000
 
-// free returns the memory of what is not used to the system. While clients are always runnable this takes tens of seconds, because
-// each piece of the heap that is swept waits for its turn among them.
+// free returns unused memory to the system. While clients are always runnable this takes tens of
+// seconds, because each piece of the heap that is swept waits for its turn among them.
 func free() {
-	runtime.GC() // what lies in pools goes with the second
+	runtime.GC() // the second collection frees the contents of pools
 	debug.FreeOSMemory()
 }
 
@@ -259,7 +259,7 @@ func (r *run) oneStep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.finishing() { // because of what the last step gave: this one has no clients yet
+	if r.finishing() { // because of the results of the last step: this step has no clients yet
 		return r.early(measure.Ramp, r.Finished())
 	}
 	if r.arrivals != nil {
@@ -312,12 +312,12 @@ func (r *run) warn(text string) error {
 	return r.Sink.Event(measure.Event{Time: r.Clock().UTC(), Kind: measure.EventWarning, Step: r.step.Number, Text: text})
 }
 
-// The questions for checksums that wait when the last client has gone home are
-// answered until the drain time is over, but at least for so long.
+// Requests for checksums that wait when the last client has ended are made until the drain time is
+// over, but at least for this time.
 const leastPatience = 5 * time.Second
 
-// finish sends all clients home, waits for their last operations as long as
-// the plan allows, and writes the rest.
+// finish ends all clients, waits for their last operations as long as the plan allows, and writes
+// the rest.
 func (r *run) finish(ctx context.Context) error {
 	home := r.leave()
 	deadline := time.Now().Add(time.Duration(r.Plan.GracefulStop))
@@ -342,7 +342,7 @@ func (r *run) finish(ctx context.Context) error {
 		second.Stop()
 	}
 	r.pool.exec.close()
-	// A service that hangs must not hold up the end with each of the questions.
+	// A service that hangs must not delay the end with each of the requests.
 	patience := time.AfterFunc(max(time.Until(deadline), leastPatience), r.kill)
 	r.checker.close()
 	patience.Stop()

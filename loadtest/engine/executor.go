@@ -2,8 +2,8 @@ package engine
 
 import "sync"
 
-// mostIdle is how many goroutines of an executor wait for a client at most:
-// their stacks have grown for operations, and are memory.
+// mostIdle is the largest number of goroutines of an executor that wait for a client: their stacks
+// have grown for operations, and are memory.
 const mostIdle = 64
 
 // An executor runs clients in goroutines, as many as there are clients awake.

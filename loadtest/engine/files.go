@@ -15,17 +15,15 @@ import (
 	"weir/storage"
 )
 
-// mostLooked is how many files of a list are looked at to compare the list's sizes
-// with the service's.
+// mostLooked is the number of files of a list whose sizes are compared with the service's.
 const mostLooked = 16
 
-// sizes asks the service for the sizes of files that have none, where the work uses
-// them: a few at a time, and each file once. It returns the files without those that
-// the service refuses, of which it warns; of a listing also without those that are not
-// there. Where the work needs sizes, its error wraps workload.ErrSizes if the service
-// does not give some of them, and fs.ErrNotExist if files are not there. Sizes of a
-// list are compared with the service's for a sample of the files; the error of one that
-// differs wraps storage.ErrSize.
+// sizes requests the unknown sizes of files from the service if the work uses them: a few at a
+// time, and each file once. It returns the files without the files that the service refuses, of
+// which it warns; of a listing also without files that do not exist. If the work needs sizes, the
+// error wraps workload.ErrSizes if the service does not give some of them, and fs.ErrNotExist if
+// files do not exist. Sizes of a list are compared with the service's for a sample of the files;
+// the error of a different size wraps storage.ErrSize.
 func (p *preparer) sizes(ctx context.Context, files []workload.File) ([]workload.File, error) {
 	named := commandNeedsSizes(p.Plan.Command)
 	if !named && !slices.ContainsFunc(p.Plan.Works(), workload.UsesSizes) {
@@ -62,7 +60,7 @@ func (p *preparer) sizes(ctx context.Context, files []workload.File) ([]workload
 // leftOut is the size that marks a file which is left out.
 const leftOut = -2
 
-// commandNeedsSizes says whether a program of the user's is given sizes.
+// commandNeedsSizes reports whether the arguments of a user's program contain sizes.
 func commandNeedsSizes(command []string) bool {
 	return slices.ContainsFunc(command, func(arg string) bool {
 		plain := strings.ReplaceAll(arg, "{{", "")
@@ -82,9 +80,8 @@ func sample(files []*workload.File, n int) []*workload.File {
 	return some
 }
 
-// askSizes asks for the size of each file and keeps it there. Unless they are
-// needed, sizes that the service does not give stay unknown. left counts the files that
-// it marks as leftOut.
+// askSizes requests the size of each file and keeps it there. Unless they are needed, sizes that
+// the service does not give stay unknown. left counts the files that it marks as leftOut.
 func (p *preparer) askSizes(ctx context.Context, files []*workload.File, needed bool) (left *missing, err error) {
 	m, left := missing{all: len(files)}, &missing{}
 	err = p.each(ctx, len(files), "sizes asked", func(ctx context.Context, s storage.Client, i int) error {
@@ -102,7 +99,7 @@ func (p *preparer) askSizes(ctx context.Context, files []*workload.File, needed 
 			m.add(files[i].Path, err)
 		}
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, workload.ErrSizes) {
-			return nil // others may have one
+			return nil // other files may have a size
 		}
 		return err
 	})
@@ -120,16 +117,16 @@ func folderListed(path string, err error) error {
 	return fmt.Errorf("files.list: %.200q is a folder: name files: %w", path, err)
 }
 
-// unusable reports whether a file whose size is refused with err is left out: files that may not be read, and those of a listing
-// that are not there or are folders.
+// unusable reports whether a file whose size is refused with err is left out: files that may not be
+// read, and entries of a listing that do not exist or are folders.
 func (p *preparer) unusable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) ||
 		p.Plan.Files.Listing && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR))
 }
 
-// sizeOf asks for the size of one file, and if the service answers without one, for
-// its first byte, with which some give it. The size is negative beside an error,
-// which wraps workload.ErrSizes if the service gives none.
+// sizeOf requests the size of one file, and if the response has no size, the file's first byte,
+// with which some services give it. The size is negative beside an error, which wraps
+// workload.ErrSizes if the service gives no size.
 func (p *preparer) sizeOf(ctx context.Context, s storage.Client, path string) (int64, error) {
 	res, err := p.ask(ctx, s, &storage.Op{Kind: storage.Stat, Path: path, Size: -1})
 	if err == nil && res.Folder {
@@ -138,7 +135,8 @@ func (p *preparer) sizeOf(ctx context.Context, s storage.Client, path string) (i
 	if res.Encoding != "" {
 		p.encoding.Store(res.Encoding)
 	}
-	if err == nil && res.Size < 0 { // Apache's HEAD of an empty file has no length, that of content made on demand often has none
+	// Apache's HEAD of an empty file has no length, and often no length of content made on demand.
+	if err == nil && res.Size < 0 {
 		begin := storage.Op{Kind: storage.Read, Path: path, Size: -1, Ranges: []storage.Range{{Length: 1}}}
 		if read, _ := p.ask(ctx, s, &begin); read.Size >= 0 { // an empty file has no first byte, but a size
 			return read.Size, nil
@@ -190,8 +188,8 @@ func (m *missing) err() error {
 	return fmt.Errorf("%w: %d of %s, the first is %.200q: %w", workload.ErrSizes, m.n, say.Plural(m.all, "file"), m.first, m.why)
 }
 
-// compareSizes looks whether the files have the sizes that the list gives. What the
-// service does not answer is not compared: the load shows it.
+// compareSizes checks whether the files have the sizes that the list gives. A file whose size the
+// service does not report is not compared: the load shows the error.
 func (p *preparer) compareSizes(ctx context.Context, files []*workload.File) error {
 	return p.each(ctx, len(files), "sizes compared", func(ctx context.Context, s storage.Client, i int) error {
 		size, err := p.sizeOf(ctx, s, files[i].Path)

@@ -14,16 +14,16 @@ import (
 	"weir/storage"
 )
 
-// A reader makes one request of a job and tells the outcome of it.
+// A reader makes one request of a job and returns its outcome.
 type reader func(op *storage.Op) storage.Class
 
-// job runs the task as one job from its first request to its last, or to the
-// one that ended it. planned is as in do. It returns the class of the job's end.
+// job runs the task as one job from its first request to its last, or to the request that ended it.
+// planned is as in do. It returns the class of the job's end.
 func (l *clientRunner) job(c *client, planned time.Duration) storage.Class {
 	kind := c.task.Ops[0].Kind
 	begin := c.meter.JobBegin(kind)
 	if planned >= 0 {
-		begin = planned // the caller that waits for a job waits from then on
+		begin = planned // the caller of a job waits from then on
 	}
 	var class storage.Class
 	switch g := c.task.Job; {
@@ -40,20 +40,19 @@ func (l *clientRunner) job(c *client, planned time.Duration) storage.Class {
 	return class
 }
 
-// direct is a job that asks the service for each of its pieces.
+// direct runs a job that sends a request to the service for each of its pieces.
 func (l *clientRunner) direct(c *client, planned time.Duration) storage.Class {
 	return l.events(c, func(op *storage.Op) storage.Class {
 		c.task.Verify = op.Sum != ""
 		class := l.operation(c, op, planned)
-		planned = -1 // the others come when their turn comes
+		planned = -1 // later requests have no planned time
 		return class
 	})
 }
 
-// events goes through the job's events: read, compute, read, compute; or, with
-// read-ahead, it computes on each piece while the next one is read. It returns
-// the class of the request that ended it, None after the last, or Canceled if
-// the run was broken off.
+// events processes the job's events: read, compute, read, compute; or, with read-ahead, it computes
+// on each piece while the next piece is read. It returns the class of the request that ended it,
+// storage.None after the last request, or Canceled if the run was cancelled.
 func (l *clientRunner) events(c *client, read reader) storage.Class {
 	g, op, k := c.task.Job, &c.task.Ops[0], l.computer(c)
 	work, finish := k.work, func() bool { return true }
@@ -90,7 +89,8 @@ func (l *clientRunner) output(c *client) storage.Class {
 	c.task.Verify = c.task.Job.Output(c.rand, &op)
 	if c.task.Job.Job().Access == workload.Staged {
 		path := scratch.Output(l.Scratch, l.Number(c.number))
-		defer func() { _ = os.Remove(path) }() // if it stays, the run's end removes it, or says why not
+		// If it stays, the run's end removes it or reports the error.
+		defer func() { _ = os.Remove(path) }()
 		if err := l.Room.Take(op.Size); err != nil {
 			return c.meter.Fail(storage.Write, err)
 		}
@@ -140,7 +140,7 @@ func (l *clientRunner) writeScratch(path string, op *storage.Op) (err error) {
 // errNoScratch ends runs whose staged jobs have no place for their copies.
 var errNoScratch = errors.New("staged jobs need a folder for their copies of files")
 
-// checkScratch reports whether the run's jobs have what they need.
+// checkScratch returns an error if the run's jobs need a scratch folder and have no folder.
 func (c *Config) checkScratch() error {
 	if job := c.Plan.Work.Job; job != nil && job.Access == workload.Staged && c.Scratch == "" {
 		return errNoScratch
@@ -148,13 +148,13 @@ func (c *Config) checkScratch() error {
 	return nil
 }
 
-// staged is a job that works on a copy of its file, which it makes first and
-// removes at its end, whatever has become of it. Only the copying is an
-// operation of the service.
+// staged runs a job that works on a copy of its file. The job makes the copy first and removes it
+// at its end, whether or not it succeeded. Only the copying is an operation of the service.
 func (l *clientRunner) staged(c *client, planned time.Duration) storage.Class {
 	g, op := c.task.Job, &c.task.Ops[0]
 	path := scratch.Copy(l.Scratch, l.Number(c.number))
-	defer func() { _ = os.Remove(path) }() // if it stays, the run's end removes it, or says why not
+	// If it stays, the run's end removes it or reports the error.
+	defer func() { _ = os.Remove(path) }()
 	size := g.Size()
 	if err := l.Room.Take(size); err != nil {
 		return c.meter.Fail(storage.Read, err)
@@ -201,11 +201,10 @@ func openCopy(path string) (copyFile, error) {
 	return copyFile{f, info.Size()}, nil
 }
 
-// largestRead is how much of a page one system call reads of a copy at most.
+// largestRead is the largest part of a page that one system call reads from a copy.
 const largestRead = 1 << 20
 
-// readCopy reads what op wants from the copy, as a program would: a system call
-// for each page.
+// readCopy reads the ranges of op from the copy, as a program would: a system call for each page.
 func (l *clientRunner) readCopy(f copyFile, op *storage.Op, job *workload.Job) error {
 	page := min(int64(job.Page), largestRead)
 	buf := pooled(&l.pages, page)
@@ -226,7 +225,8 @@ func (l *clientRunner) readCopy(f copyFile, op *storage.Op, job *workload.Job) e
 	return nil
 }
 
-// pooled returns a buffer of a pool whose buffers are all of that size, to which it goes back.
+// pooled returns a buffer of a pool whose buffers all have that size. The caller returns it to the
+// pool.
 func pooled(pool *sync.Pool, size int64) *[]byte {
 	if b, ok := pool.Get().(*[]byte); ok {
 		return b

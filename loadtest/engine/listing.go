@@ -17,9 +17,9 @@ import (
 	"weir/storage"
 )
 
-// A file set from a listing has at most so many files, found in at most so many
-// folders that are at most so deep: a listing can be endless (a link to a folder
-// above, a service that invents names).
+// A file set from a listing has at most so many files, found in at most so many folders that are at
+// most so deep: a listing can be endless (a link to a parent folder, a service that generates
+// names).
 const (
 	mostListed  = 1_000_000
 	mostFolders = 100_000
@@ -37,14 +37,15 @@ type listing struct {
 	folders    []string // to be listed
 	looked     int      // folders that were listed
 	incomplete bool     // some listing was made for browsers
-	marked     bool     // and those tell folders from files
+	marked     bool     // and those listings tell folders from files
 	surplus    int      // files beyond mostListed
 	omitted    int      // entries that no operation can name
 	omission   error    // the reason for the first of them
 	closed     missing  // folders that may not be listed, or are not there any more
 }
 
-// list asks the target for all files below it, folder by folder. A target that is a file is the only one.
+// list requests all files below the target, folder by folder. If the target is a file, it is the
+// only file.
 func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
 	if err := p.contact(ctx); err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (p *preparer) isFile(ctx context.Context, s storage.Client) bool {
 	return err == nil && !res.Folder
 }
 
-// walk lists the folders and those that it finds in them.
+// walk lists the folders and the folders that it finds in them.
 func (l *listing) walk(ctx context.Context) error {
 	for len(l.folders) > 0 {
 		folder := l.folders[0]
@@ -127,8 +128,9 @@ func (l *listing) add(folder string, res *storage.Result) {
 	}
 }
 
-// findFolders looks at the entries from the given one on that pages list without a slash, as some servers list folders as well:
-// it makes folders to be listed of those that are. It returns the number of files without them.
+// findFolders requests the type of the entries, from the given entry on, that pages list without a
+// slash, as some servers list folders like this as well: it adds folders to the folders to be
+// listed. It returns the number of files without them.
 func (l *listing) findFolders(ctx context.Context, from int) (int, error) {
 	var mu sync.Mutex
 	files := l.files[from:]
@@ -141,7 +143,7 @@ func (l *listing) findFolders(ctx context.Context, from int) (int, error) {
 		if class := storage.Classify(err); class == storage.Canceled || class == storage.Timeout {
 			return err
 		}
-		switch { // other errors are those of whoever reads it
+		switch { // other errors occur again when the file is read
 		case err == nil && res.Folder:
 			f.Size = leftOut
 			mu.Lock()
@@ -157,7 +159,7 @@ func (l *listing) findFolders(ctx context.Context, from int) (int, error) {
 	return len(l.files), err
 }
 
-// warnings warns of what the listing lacks.
+// warnings writes warnings of entries that the listing lacks.
 func (l *listing) warnings() error {
 	var errs []error
 	if l.omitted > 0 {
@@ -175,8 +177,8 @@ func (l *listing) warnings() error {
 	return errors.Join(errs...)
 }
 
-// checkLinks looks at a sample of files that were found as links of pages: those of
-// a page that is no listing, such as a form to log in, are no files.
+// checkLinks checks a sample of files that were found as links of pages: the links of a page that
+// is no listing, such as a login form, are no files.
 func (p *preparer) checkLinks(ctx context.Context, files []workload.File) error {
 	all := make([]*workload.File, len(files))
 	for i := range files {

@@ -11,8 +11,8 @@ import (
 	"weir/storage"
 )
 
-// Arrivals that found no client wait in a line of at most this many; further
-// ones are counted as missed.
+// Arrivals without a client wait in a queue of at most this length; further arrivals are counted as
+// missed.
 const longestLine = 1 << 16
 
 // arrivals makes the planned starts of the open model: tasks arrive at a rate,
@@ -95,7 +95,7 @@ func (a *arrivals) loop(planned time.Duration) {
 				<-a.wakeup
 			}
 			if a.over() {
-				return // what was planned for later does not arrive any more
+				return // later planned arrivals do not arrive any more
 			}
 		}
 		if need <= 0 {
@@ -120,8 +120,8 @@ func (a *arrivals) need() float64 {
 	return 1
 }
 
-// offer gives an arrival to a client, a new one if none is idle and there may
-// be more.
+// offer gives an arrival to a client, or to a new client if no client is idle and there may be
+// more.
 func (a *arrivals) offer(planned time.Duration, w *clientPool, most int) {
 	if a.idle.Add(-1) < 0 && w.size() < most {
 		a.idle.Add(1)
@@ -135,8 +135,7 @@ func (a *arrivals) offer(planned time.Duration, w *clientPool, most int) {
 	}
 }
 
-// close ends the arrivals; those that wait in line are missed. More calls do
-// nothing.
+// close ends the arrivals; arrivals in the queue are missed. More calls do nothing.
 func (a *arrivals) close() {
 	a.mu.Lock()
 	over, started := a.ended, a.started

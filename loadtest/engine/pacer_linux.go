@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewPacer returns the most exact pacer of this system. Go's own timers wait
-// in whole milliseconds; this one is a thread of its own with a timer slack of
-// one nanosecond, so that sleepers wake some ten microseconds after their time.
+// NewPacer returns the most exact pacer of this system. Go's own timers wait in whole milliseconds;
+// this pacer is a thread of its own with a timer slack of one nanosecond, so that sleepers wake
+// some ten microseconds after their time.
 func NewPacer() (Pacer, error) {
 	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -41,7 +41,7 @@ func (p *thread) Sleep(s Sleeper, until time.Time) {
 	p.alarms.push(alarm{due, s})
 	early := due < p.until
 	if early {
-		p.until = due // whoever comes next and is later need not ring again
+		p.until = due // a later sleeper need not ring again
 	}
 	p.mu.Unlock()
 	if early {
@@ -97,7 +97,7 @@ func (p *thread) loop() {
 		fds := []unix.PollFd{{Fd: int32(p.bell), Events: unix.POLLIN}}
 		_, err := unix.Ppoll(fds, &wait, nil)
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			panic(fmt.Sprintf("pacer: ppoll: %v", err)) // a broken descriptor is a bug of ours
+			panic(fmt.Sprintf("pacer: ppoll: %v", err)) // a broken descriptor is our own bug
 		}
 		if fds[0].Revents != 0 {
 			_, _ = unix.Read(p.bell, rung[:])

@@ -12,10 +12,10 @@ import (
 // While clients are started or stopped the number of clients is adjusted this often.
 const rampTick = 5 * time.Millisecond
 
-// phase keeps up one phase of the current step, planned to last for span, until
-// end, and cuts an interval at each whole second of the wall clock and at the
-// phase's end. In the ramp the number of clients goes evenly from what it is to the step's.
-// A phase of clients that do some tasks and leave ends with the last of them.
+// phase keeps up one phase of the current step, planned to last for span, until end, and cuts an
+// interval at each whole second of the wall clock and at the phase's end. In the ramp the number of
+// clients changes evenly from the current number to the step's. A phase of clients that do some
+// tasks and leave ends with the last of them.
 func (r *run) phase(ctx context.Context, name string, span time.Duration, end time.Time) error {
 	begin := r.Clock()
 	r.rec.BeginPhase()
@@ -63,7 +63,7 @@ func (r *run) phase(ctx context.Context, name string, span time.Duration, end ti
 	return nil
 }
 
-// lookRound notices when the clients of a step have done their tasks and left.
+// lookRound detects that the clients of a step have done their tasks and left.
 func (r *run) lookRound() {
 	if r.others != nil || r.step.Jobs == 0 || r.pool.there.Load() > 0 || r.pool.size() < r.step.Clients {
 		return
@@ -86,7 +86,7 @@ func (r *run) early(phase string, why measure.Ending) error {
 	return errFinished
 }
 
-// cut writes what happened since the last cut.
+// cut writes the intervals and events since the last cut.
 func (r *run) cut(phase string) error {
 	intervals, events := r.rec.Cut(r.step.Number, phase, r.idle)
 	for _, v := range intervals {
@@ -125,21 +125,21 @@ func earlier(a, b time.Time) time.Time {
 // slews by half a millisecond a second at most.
 const drift = 20 * time.Millisecond
 
-// A wall watches whether the wall clock is set while a run goes on. Intervals
-// are counted on a clock that never jumps, but samples of other hosts are not:
-// after a step the two no longer tell the same seconds.
+// A wall detects whether the wall clock is set during a run. Intervals are counted on a clock that
+// never jumps, but samples of other hosts are not: after a step the two clocks no longer agree on
+// the second.
 type wall struct {
 	base time.Time // with both clocks' readings
 	off  time.Duration
 }
 
-// stepped returns by how much the wall clock was set since the last look, 0 if
-// it was not.
+// stepped returns the time by which the wall clock was set since the last look, 0 if it was not
+// set.
 func (w *wall) stepped(now time.Time) time.Duration {
 	return w.look(now.Round(0).Sub(w.base.Round(0)) - now.Sub(w.base))
 }
 
-// look takes how far the wall clock is ahead of the other one.
+// look updates the offset of the wall clock from the other clock, and returns its step.
 func (w *wall) look(ahead time.Duration) time.Duration {
 	step := ahead - w.off
 	w.off = ahead

@@ -22,24 +22,24 @@ import (
 	"weir/storage"
 )
 
-// Files are made, looked at and removed by so many clients at once, each of
-// whose operations, but for removals, may take so long. Clients that the service tells to wait, as
-// a redirector does for each new file, cause no load during that time: for each of them
-// another one starts, up to the second figure.
+// Files are made, checked and removed by so many clients at once, each of whose operations, but for
+// removals, may take so long. Clients that the service instructs to wait, as a redirector does for
+// each new file, cause no load during that time: for each of them another client starts, up to the
+// second number.
 const (
 	prepareClients = 16
 	patientClients = 256
 	prepareTimeout = 5 * time.Minute
 )
 
-// Advance hears how far a preparation is; total is 0 while it is not known. It
-// is called by many goroutines at once.
+// Advance receives the progress of a preparation; total is 0 while it is not known. It is called by
+// many goroutines at once.
 type Advance func(what string, done, total int)
 
-// Prepare finds or makes the plan's file set, with the sizes that the work needs. Files and folders that it makes
-// go below folder and are written to the manifest first; each made file's size
-// is asked back from the service, and the first few are read back and checked.
-// listed is the content of the plan's list file; it is ignored for other sets.
+// Prepare finds or makes the plan's file set, with the sizes that the work needs. Files and folders
+// that it makes go below folder and are written to the manifest first; the size of each made file
+// is requested from the service, and the first few are read back and checked. listed is the content
+// of the plan's list file; it is ignored for other sets.
 func Prepare(ctx context.Context, c Config, listed []workload.File, adv Advance) ([]workload.File, error) {
 	p := &preparer{Config: c, advance: adv}
 	if err := p.folders(ctx); err != nil {
@@ -82,8 +82,9 @@ type preparer struct {
 	encoding        atomic.Value // the last unrequested content encoding in responses with sizes of files
 }
 
-// ask does op. It repeats it if the connection broke, the service was busy or the client's program crashed. What such a write has
-// left is removed first: some services do not replace files.
+// ask does op. It repeats op if the connection broke, the service was busy or the client's program
+// crashed. The file that such a write has left is removed first: some services do not replace
+// files.
 func (p *preparer) ask(ctx context.Context, s storage.Client, op *storage.Op) (storage.Result, error) {
 	op.Timeout = prepareTimeout
 	return repeated(ctx, func(before error) (storage.Result, error) {
@@ -100,8 +101,8 @@ func (p *preparer) ask(ctx context.Context, s storage.Client, op *storage.Op) (s
 	})
 }
 
-// repeated calls do, and three times more, after 0, 1 and 2 s, while passing reports that the error of the attempt with that number
-// (from 0) may pass. do gets the error of the attempt before.
+// repeated calls do, and three times more, after 0, 1 and 2 s, while passing reports that the error
+// of the attempt with that number (from 0) may pass. do receives the error of the previous attempt.
 func repeated(ctx context.Context, do func(before error) (storage.Result, error),
 	passing func(attempt int, class storage.Class, err error) bool) (res storage.Result, err error) {
 	for attempt := 0; ; attempt++ {
@@ -112,7 +113,7 @@ func repeated(ctx context.Context, do func(before error) (storage.Result, error)
 	}
 }
 
-// warn writes a warning, unless no one collects them.
+// warn writes a warning, unless there is no sink.
 func (p *preparer) warn(format string, args ...any) error {
 	if p.Sink == nil {
 		return nil
@@ -141,7 +142,7 @@ func (p *preparer) probe(ctx context.Context, w workload.Work, files []workload.
 	return ctx.Err()
 }
 
-// warnOfRepeats tells that the service failed, though the load has not begun.
+// warnOfRepeats warns that the service failed, though the load has not begun.
 func (p *preparer) warnOfRepeats() error {
 	n := int(p.repeats.Load())
 	if n == 0 {
@@ -150,7 +151,7 @@ func (p *preparer) warnOfRepeats() error {
 	return p.warn("%s of the preparation failed and %s repeated: %s", say.Plural(n, "operation"), say.Either(n, "was", "were"), p.fault.Load())
 }
 
-// warnOfEncoding warns of sizes that may not be those of the files.
+// warnOfEncoding warns of sizes that may not be the sizes of the files.
 func (p *preparer) warnOfEncoding() error {
 	encoding := p.encoding.Load()
 	if encoding == nil {
@@ -190,7 +191,7 @@ func (p *preparer) mkdir(ctx context.Context, s storage.Client, path string) err
 	}
 	_, err := p.ask(ctx, s, &storage.Op{Kind: storage.Mkdir, Path: path})
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil // then writing makes folders, or says why not
+		return nil // then writes make the folders, or report the error
 	}
 	if wasNotMade(err) {
 		return errors.Join(err, p.Manifest.Removed(path+"/"))
@@ -287,7 +288,7 @@ func (p *preparer) each(ctx context.Context, n int, what string, do func(context
 	return context.Cause(ctx)
 }
 
-// patient is a client that remembers that it was told to wait.
+// patient is a client that records that the service instructed it to wait.
 type patient struct {
 	storage.Client
 	waited bool
@@ -315,8 +316,8 @@ func (p *preparer) make(ctx context.Context, m scenario.Make) ([]workload.File, 
 	})
 }
 
-// makeOne writes one file and asks for its size; if look, it also reads it
-// back and compares checksums.
+// makeOne writes one file and requests its size; if look is true, it also reads the file back and
+// compares checksums.
 func (p *preparer) makeOne(ctx context.Context, s storage.Client, f *workload.File, look bool) error {
 	if err := p.Manifest.Created(f.Path, f.Size, f.Seed); err != nil {
 		return err

@@ -8,22 +8,22 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// The error ratio that can stop a run is that of the last so many seconds,
-// and of at least so many operations.
+// The error ratio that can stop a run is the ratio of the last so many seconds, and of at least so
+// many operations.
 const (
 	errorWindow = 10
 	errorLeast  = 20
 )
 
-// A Stopper holds a run's totals against the plan's stop rules: in the engine
-// of a lone process, or in the controller of several. One goroutine uses it.
+// A Stopper compares a run's totals with the plan's stop rules: in the engine of a single process,
+// or in the controller of several processes. One goroutine uses it.
 type Stopper struct {
 	rule        scenario.Stop
 	done, moved int64
 	window      [errorWindow]struct{ second, ended, failed int64 }
 }
 
-// NewStopper returns a Stopper that has seen nothing yet.
+// NewStopper returns a Stopper without any totals.
 func NewStopper(rule scenario.Stop) *Stopper { return &Stopper{rule: rule} }
 
 // Saw adds an interval to the totals.
@@ -39,8 +39,8 @@ func (s *Stopper) Saw(v *measure.Interval) {
 	w.failed += v.Bad()
 }
 
-// Due reports whether a rule of the plan ends the run now, and which. spent is for
-// how long there has been load.
+// Due reports whether a rule of the plan ends the run now, and returns the ending. spent is the
+// time for which there has been load.
 func (s *Stopper) Due(spent time.Duration) (measure.Ending, bool) {
 	r := s.rule
 	early := func(key, format string, args ...any) (measure.Ending, bool) {

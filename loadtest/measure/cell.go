@@ -10,7 +10,7 @@ import (
 	"weir/storage"
 )
 
-// An address says what a cell counts.
+// An address identifies the operations that a cell counts.
 type address struct {
 	kind   storage.Kind
 	server string
@@ -42,11 +42,11 @@ func (s *shard) cell(a address) *cell {
 	return c
 }
 
-// mostNamed is how many data servers, times kinds of operations, are counted
-// apart: a service that keeps inventing servers must not fill our memory.
+// mostNamed is the number of data servers, times kinds of operations, that are counted apart: a
+// service that keeps inventing servers must not fill the memory.
 const mostNamed = 1024
 
-// Others represents the data servers beyond those that are counted apart.
+// Others represents the remaining data servers, which are not counted apart.
 const Others = "(others)"
 
 // list returns the cells in no particular order.
@@ -64,18 +64,18 @@ type cell struct {
 	_     [64]byte
 
 	mu                  sync.Mutex
-	open                int64         // operations that began here, less those that ended here
-	spent               time.Duration // the readings of the clock at their ends, less those at their beginnings; it may overflow
+	open                int64         // operations that began here, less operations that ended here
+	spent               time.Duration // readings of the clock at their ends, less readings at their beginnings; may overflow
 	sum                 Sum           // without Failed, FirstDone and LastDone, for which counting needs no memory:
 	failed              [storage.Classes]int64
-	firstDone, lastDone time.Duration // readings of the recorder's clock; 0: none done
+	firstDone, lastDone time.Duration // readings of the recorder's clock; 0: no operation was done
 	_                   [64]byte
 }
 
-// drain adds the cell's counts to v and empties the cell. date turns a reading
-// of the recorder's clock into a time. What drain returns, summed over all cells, is the
-// time that clients have spent in operations until now; one cell's says nothing, as an
-// operation can begin in one and end in another.
+// drain adds the cell's counts to v and empties the cell. date converts a reading of the recorder's
+// clock to a time. The results of drain, summed over all cells, are the time that clients have
+// spent in operations until now; the result of a single cell has no meaning, as an operation can
+// begin in one cell and end in another.
 func (c *cell) drain(v *Interval, now time.Duration, date func(time.Duration) time.Time) time.Duration {
 	moved := c.moved.Swap(0)
 	c.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An Outcome is how a run came to its end.
+// An Outcome classifies the end of a run.
 type Outcome string
 
 // Outcomes of a run.
@@ -18,25 +18,25 @@ const (
 	BrokenOff     Outcome = "broken_off"     // an error ended it
 )
 
-// ByThreshold is a reason of an Ending, besides the names of signals (SIGINT, SIGTERM, SIGHUP)
-// and of the keys below stop (stop.time, stop.error_ratio ...).
-const ByThreshold = "thresholds" // one with "or stop" was not met
+// ByThreshold is a reason of an Ending, besides the names of signals (SIGINT, SIGTERM, SIGHUP) and
+// of the keys below stop (stop.time, stop.error_ratio ...).
+const ByThreshold = "thresholds" // a threshold with "or stop" was not met
 
-// An Ending is how a run ended, and why: what its event "end" says.
+// An Ending is the outcome of a run and its reason, as its event "end" records them.
 type Ending struct {
 	Outcome Outcome `json:"outcome"`
-	Reason  string  `json:"reason,omitempty"` // a key of the plan, or a signal; "" where the outcome says all, or Text has an error
+	Reason  string  `json:"reason,omitempty"` // a key of the plan, or a signal; "" if the outcome is enough, or Text has an error
 	Text    string  `json:"text"`             // for people
 }
 
 // AllDone is the text of the ending Completed.
 const AllDone = "all steps are done"
 
-// Completed is the ending of a run that came to its last step's end.
+// Completed returns the ending of a run that came to its last step's end.
 func Completed() Ending { return Ending{Outcome: Complete, Text: AllDone} }
 
-// InterruptedBy is the ending of a run that a signal ended, by the signal's name.
-// The last operations may end.
+// InterruptedBy returns the ending of a run that a signal ended, by the signal's name. The last
+// operations may end.
 func InterruptedBy(signal string) Ending {
 	e := Ending{Outcome: Interrupted, Reason: signal, Text: early + "interrupted"}
 	if signal != "" {
@@ -45,17 +45,17 @@ func InterruptedBy(signal string) Ending {
 	return e
 }
 
-// Early is the ending of a run that the plan's reason ended before its last step did.
+// Early returns the ending of a run that the plan's reason ended before its last step did.
 func Early(outcome Outcome, reason, text string) Ending {
 	return Ending{Outcome: outcome, Reason: reason, Text: early + text}
 }
 
-// Broken is the ending of a run that err ended.
+// Broken returns the ending of a run that err ended.
 func Broken(err error) Ending {
 	return Ending{Outcome: BrokenOff, Text: fmt.Sprintf("%s%v", brokenOff, err)}
 }
 
-// Event returns the event "end" that says so, of a run whose last step is step.
+// Event returns the event "end" with this ending, of a run whose last step is step.
 func (e Ending) Event(at time.Time, step int) Event {
 	return Event{Time: at.UTC(), Kind: EventEnd, Step: step, Text: e.Text, Outcome: e.Outcome, Reason: e.Reason}
 }
@@ -75,13 +75,13 @@ func (o Outcome) Worse(other Outcome) bool {
 	return slices.Index(order, o) > slices.Index(order, other)
 }
 
-// An EndTracker gets the events of a run in their order, and knows how the run
-// ended. The zero value has seen none.
+// An EndTracker receives the events of a run in their order, and keeps the ending of the run. The
+// zero value has received no event.
 type EndTracker struct {
 	ending *Ending
 }
 
-// Saw takes the next event. A run that is resumed goes on.
+// Saw adds the next event. A run that is resumed goes on.
 func (t *EndTracker) Saw(e *Event) {
 	switch e.Kind {
 	case EventResume:
@@ -92,5 +92,5 @@ func (t *EndTracker) Saw(e *Event) {
 	}
 }
 
-// Ending returns how the run ended, nil if it goes on or was killed.
+// Ending returns the ending of the run, nil if it goes on or was killed.
 func (t *EndTracker) Ending() *Ending { return t.ending }

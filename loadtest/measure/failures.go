@@ -9,8 +9,8 @@ import (
 	"weir/storage"
 )
 
-// Failures counts the operations that failed or had a wrong payload in the newest
-// step, in all its phases, and in its newest second. The zero value has seen none.
+// Failures counts the operations that failed or had a wrong payload in the newest step, in all its
+// phases, and in its newest second. The zero value is empty.
 type Failures struct {
 	step          int
 	at            time.Time
@@ -18,7 +18,8 @@ type Failures struct {
 	lost          int64 // jobs
 }
 
-// ended are operations that ended, and those of them that failed or had a wrong payload.
+// ended counts operations that ended, and of these the operations that failed or had a wrong
+// payload.
 type ended struct{ failed, all int64 }
 
 func (e *ended) add(v *Interval) {
@@ -28,7 +29,7 @@ func (e *ended) add(v *Interval) {
 
 func (e *ended) share() float64 { return float64(e.failed) / max(float64(e.all), 1) }
 
-// Add takes the next interval; one of another step begins anew.
+// Add adds the next interval; an interval of another step begins anew.
 func (f *Failures) Add(v *Interval) {
 	if v.Step != f.step {
 		*f = Failures{step: v.Step}
@@ -41,19 +42,19 @@ func (f *Failures) Add(v *Interval) {
 	f.lost += v.Lost()
 }
 
-// Count returns how many operations failed or had a wrong payload in the step so far.
+// Count returns the number of operations that failed or had a wrong payload in the step so far.
 func (f *Failures) Count() int64 { return f.whole.failed }
 
-// Lost returns how many jobs crashed or failed in the step so far.
+// Lost returns the number of jobs that crashed or failed in the step so far.
 func (f *Failures) Lost() int64 { return f.lost }
 
-// Worse returns how many operations of all that ended in the newest second failed,
-// and whether that is a larger share than in the whole step.
+// Worse returns the number of operations that failed of all that ended in the newest second, and
+// reports whether that is a larger share than in the whole step.
 func (f *Failures) Worse() (failed, all int64, worse bool) {
 	return f.second.failed, f.second.all, f.second.share() > f.whole.share()
 }
 
-// How many errors are kept whole between two cuts of the same step and class.
+// The number of errors that are kept whole between two cuts of the same step and class.
 const examplesPerClass = 3
 
 // examples keeps the first errors of each class in each step, and the first unrequested content encoding of the run.

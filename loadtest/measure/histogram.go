@@ -23,7 +23,7 @@ const (
 // It is not safe for concurrent use.
 type Histogram struct {
 	counts *[counters]int64 // by index; nil while empty, and while sparse holds the counts
-	sparse []bucket         // of a histogram that was read and not changed since: what is not zero, ascending
+	sparse []bucket         // of a histogram that was read and not changed since: counts above zero, ascending
 	total  int64            // of all counts
 	sum    int64            // ns
 }
@@ -74,7 +74,7 @@ func (h *Histogram) thicken() {
 	h.sparse = nil
 }
 
-// Count returns how many durations were counted.
+// Count returns the number of durations that were counted.
 func (h *Histogram) Count() int64 { return h.total }
 
 // Sum returns the exact sum of the durations, in seconds.
@@ -88,8 +88,8 @@ func (h *Histogram) Mean() float64 {
 	return 0
 }
 
-// Quantile returns the duration in seconds that a share q (0 to 1) of the
-// counted ones does not exceed, within 1%; 0 if h is empty.
+// Quantile returns the duration in seconds that a share q (0 to 1) of the counted durations does
+// not exceed, within 1%; 0 if h is empty.
 func (h *Histogram) Quantile(q float64) float64 {
 	if h.total == 0 {
 		return 0
@@ -101,7 +101,8 @@ func (h *Histogram) Quantile(q float64) float64 {
 	return float64(top(i)) / 1e9
 }
 
-// rank returns which of so many ascending values is their quantile q, from 1, as HdrHistogram chooses it.
+// rank returns the rank, from 1, of quantile q among so many ascending values, as HdrHistogram
+// chooses it.
 func rank(q float64, total int64) int64 {
 	switch r := q*float64(total) + 0.5; {
 	case !(r >= 1):
@@ -153,8 +154,8 @@ func (h *Histogram) Buckets(f func(from, to float64, count int64)) {
 	}
 }
 
-// Counters calls f for each counter that is not zero, by time: with the shortest
-// of the durations that it takes, which are within 1% of each other.
+// Counters calls f for each counter that is not zero, by time: with the shortest of the durations
+// that it counts, which are within 1% of each other.
 func (h *Histogram) Counters(f func(shortest time.Duration, count int64)) {
 	for _, b := range h.list() {
 		f(time.Duration(valueOf(b.index)), b.count)
@@ -186,11 +187,11 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	return json.Marshal(histogramJSON{h.total, h.Sum(), float64(valueOf(list[0].index)) / 1e9, h.Max(), pack(list)})
 }
 
-// nanoseconds undoes what Sum did.
+// nanoseconds converts a result of Sum back to nanoseconds.
 func nanoseconds(seconds float64) int64 { return int64(math.Round(seconds * 1e9)) }
 
-// UnmarshalJSON reads what MarshalJSON wrote, or another tool's histogram of
-// nanoseconds. A damaged one is an error.
+// UnmarshalJSON reads the output of MarshalJSON, or another tool's histogram of nanoseconds. A
+// damaged histogram is an error.
 func (h *Histogram) UnmarshalJSON(b []byte) error {
 	*h = Histogram{}
 	if new(HistogramReader).Read(h, b) {

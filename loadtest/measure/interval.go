@@ -11,13 +11,13 @@ const (
 	Ramp         = "ramp"          // clients are being started or stopped
 	Warmup       = "warmup"        // full load, not counted
 	Measured     = "measure"       // full load, counted
-	GracefulStop = "graceful_stop" // no new operations; the last ones end
+	GracefulStop = "graceful_stop" // no new operations; running operations end
 )
 
-// An Interval is what the clients saw in one second of one phase of one step,
-// of one kind of operation on one data server, by one population of clients. Intervals end at whole seconds
-// of the wall clock and where a phase ends, so they can be shorter. A second in
-// which nothing moved is written too.
+// An Interval has the measurements of one second of one phase of one step, of one kind of operation
+// on one data server, by one population of clients. Intervals end at whole seconds of the wall
+// clock and at the end of a phase, so they can be shorter. A second in which nothing moved is
+// written too.
 type Interval struct {
 	Start      time.Time    `json:"start"`
 	Seconds    float64      `json:"duration_seconds"`
@@ -32,8 +32,8 @@ type Interval struct {
 	Sites map[string]*Site `json:"sites,omitempty"` // by name, where clients are at the ends of several links; Sum includes them
 }
 
-// Add adds o, an interval of the same second, step, phase, kind and server
-// seen by other clients, to v. The longer of the two spans is kept.
+// Add adds o, an interval of the same second, step, phase, kind and server of other clients, to v.
+// The longer of the two spans is kept.
 func (v *Interval) Add(o *Interval) {
 	v.Seconds = max(v.Seconds, o.Seconds)
 	v.Clients += o.Clients
@@ -43,7 +43,7 @@ func (v *Interval) Add(o *Interval) {
 	}
 }
 
-// An EventKind is what an Event reports on. Runs of later versions may have others.
+// An EventKind is the subject of an Event. Runs of later versions may have other kinds.
 type EventKind string
 
 // Kinds of events.
@@ -68,8 +68,8 @@ func EventKinds() []string {
 		string(EventSearch), string(EventLink), string(EventSite), string(EventWorker), string(EventResume), string(EventEnd)}
 }
 
-// An Event is something that happened once: a step that began, an error seen
-// for the first time, a warning.
+// An Event is something that happened once: a step that began, the first error of its kind, a
+// warning.
 type Event struct {
 	Time  time.Time     `json:"time"`
 	Kind  EventKind     `json:"event"`
@@ -103,8 +103,8 @@ type StoppedStep struct {
 	Value   float64 `json:"value"`                     // of the quantity of the threshold, in base units
 }
 
-// A Sink takes what was measured. Its methods are called by one goroutine at
-// a time; an error ends the run.
+// A Sink receives the measurements. Its methods are called by one goroutine at a time; an error
+// ends the run.
 type Sink interface {
 	Interval(*Interval) error
 	Event(Event) error

@@ -12,14 +12,14 @@ type Jobs struct {
 	Running    float64   `json:"jobs_running,omitempty"`    // jobs running, mean over the interval, over all kinds
 	Started    int64     `json:"jobs_begun,omitempty"`      // jobs begun
 	Ended      int64     `json:"jobs_done,omitempty"`       // jobs that came to their end
-	JobsFailed int64     `json:"jobs_failed,omitempty"`     // jobs that an operation ended which failed, but for those that crashed
+	JobsFailed int64     `json:"jobs_failed,omitempty"`     // jobs that a failed operation ended, but for jobs that crashed
 	Crashed    int64     `json:"jobs_crashed,omitempty"`    // jobs that ended because a request was not answered in time
-	Events     int64     `json:"events,omitempty"`          // events that jobs were through with
+	Events     int64     `json:"events,omitempty"`          // events that jobs have finished
 	Used       int64     `json:"used_bytes,omitempty"`      // payload that jobs worked on
 	Staged     int64     `json:"staged_bytes,omitempty"`    // payload that jobs had copied to a scratch disk
 	Outputs    int64     `json:"output_files,omitempty"`    // files that jobs have written to the target
-	Output     int64     `json:"output_bytes,omitempty"`    // payload of these
-	OutputTime float64   `json:"output_seconds,omitempty"`  // wall clock time that jobs spent writing these, summed
+	Output     int64     `json:"output_bytes,omitempty"`    // payload of these files
+	OutputTime float64   `json:"output_seconds,omitempty"`  // wall clock time that jobs spent writing these files, summed
 	Compute    float64   `json:"compute_seconds,omitempty"` // time for which jobs computed, summed
 	Wall       Histogram `json:"job_seconds,omitzero"`      // of jobs that came to their end, from begin to end
 }
@@ -27,7 +27,7 @@ type Jobs struct {
 // jobFields is the number of fields of Jobs.
 const jobFields = 13
 
-// Fields returns all quantities of v, as those of a Sum.
+// Fields returns all quantities of v, in the form of Sum.Fields.
 func (v *Jobs) Fields() [jobFields]Field {
 	return [jobFields]Field{
 		{"jobs_running", &v.Running}, {"jobs_begun", &v.Started}, {"jobs_done", &v.Ended}, {"jobs_failed", &v.JobsFailed},
@@ -42,7 +42,7 @@ func (v *Jobs) Any() bool {
 	return v.Running != 0 || v.Started != 0 || v.Events != 0 || v.Ended+v.Lost() != 0
 }
 
-// Lost returns how many jobs did not complete: failed and crashed ones.
+// Lost returns the number of jobs that did not complete: failed and crashed jobs.
 func (v *Jobs) Lost() int64 { return v.JobsFailed + v.Crashed }
 
 // job returns the locked cell that counts jobs whose operations are of kind k.
@@ -63,9 +63,9 @@ func (m *Meter) JobBegin(k storage.Kind) time.Duration {
 	return now
 }
 
-// JobEnd counts a job that ended; class is the outcome of its last operation,
-// and begin what JobBegin returned. A job whose request was not answered in
-// time has crashed; one that the run broke off counts as neither.
+// JobEnd counts a job that ended; class is the outcome of its last operation, and begin the result
+// of JobBegin. A job whose request had no response in time has crashed; a job that the run
+// cancelled counts as neither ended nor failed.
 func (m *Meter) JobEnd(k storage.Kind, class storage.Class, begin time.Duration) {
 	now := m.r.Now()
 	m.r.jobs.add(m.r.Now, -1)
@@ -83,8 +83,8 @@ func (m *Meter) JobEnd(k storage.Kind, class storage.Class, begin time.Duration)
 	c.mu.Unlock()
 }
 
-// Worked counts what a job did since the last call: events it is through with,
-// bytes of payload that it worked on, and for how long it computed.
+// Worked counts the work of a job since the last call: events that it has finished, bytes of
+// payload that it worked on, and the time for which it computed.
 func (m *Meter) Worked(k storage.Kind, events, used int64, compute time.Duration) {
 	c := m.job(k)
 	c.sum.Events += events
@@ -109,8 +109,8 @@ func (m *Meter) Wrote(k storage.Kind, bytes int64, took time.Duration) {
 	c.mu.Unlock()
 }
 
-// A Site is what the clients at one end of several emulated links did in an
-// interval, where they run jobs.
+// A Site has the measurements of the clients at one end of several emulated links in an interval,
+// if they run jobs.
 type Site struct {
 	Moved int64   `json:"moved_bytes"`
 	CPU   float64 `json:"client_cpu_seconds,omitempty"`
@@ -118,8 +118,7 @@ type Site struct {
 	Jobs
 }
 
-// At notes that all of v was seen at a site, if jobs took part in it. What was
-// noted of sites before is forgotten.
+// At attributes all of v to a site, if jobs took part in it. Earlier sites of v are removed.
 func (v *Interval) At(site string) {
 	v.Sites = nil
 	if v.Any() {
@@ -127,14 +126,14 @@ func (v *Interval) At(site string) {
 	}
 }
 
-// Interval returns what of v was seen at the site, one of v's. It shares the
+// Interval returns the part of v that belongs to the site, which is a site of v. It shares the
 // histogram of s.
 func (s *Site) Interval(v *Interval) Interval {
 	return Interval{Start: v.Start, Seconds: v.Seconds, Step: v.Step, Phase: v.Phase, Kind: v.Kind, Server: v.Server, Population: v.Population,
 		Sum: Sum{Moved: s.Moved, CPU: s.CPU, Jobs: s.Jobs}}
 }
 
-// addSite adds what other clients at a site did. v has a copy of o then.
+// addSite adds the measurements of other clients at a site. v has a copy of o then.
 func (v *Interval) addSite(name string, o *Site) {
 	if v.Sites == nil {
 		v.Sites = map[string]*Site{}

@@ -1,6 +1,5 @@
-// Package measure counts what the clients saw: a Meter beside each virtual
-// client, a Recorder that sums all meters, and one-second Intervals that go
-// to a Sink.
+// Package measure counts the operations and bytes of the clients: a Meter beside each virtual
+// client, a Recorder that sums all meters, and one-second Intervals that go to a Sink.
 //
 // Bytes are counted when they move, operations when they end. The meters
 // allocate nothing, and clients of different processors share no cache line.
@@ -15,17 +14,17 @@ import (
 	"weir/storage"
 )
 
-// A Recorder sums what the meters of one process count, and cuts the sums
-// into intervals. Its methods are safe for concurrent use.
+// A Recorder sums the counts of the meters of one process, and cuts the sums into intervals. Its
+// methods are safe for concurrent use.
 type Recorder struct {
 	base       time.Time // of all clock readings, by this machine's clock
 	begin      time.Time // the same moment by the run's clock
-	population string    // whose clients it counts; "" if all have the same workload
+	population string    // of the clients that it counts; "" if all have the same workload
 	shards     []*shard
 	gauge      gauge // clients
 	jobs       gauge
 	paused     gauge // clients in pauses after failed tasks
-	asked      gauge // clients in pauses for which the service asked
+	asked      gauge // clients in pauses that the service requested
 	log        examples
 	phase      atomic.Uint32 // number of the phase
 
@@ -35,9 +34,9 @@ type Recorder struct {
 	spent time.Duration // by operations until last
 }
 
-// NewRecorder returns a recorder whose clock starts now. clock is the run's,
-// by which intervals and events are dated; nil: this machine's. population is
-// that of the clients, "" if all have the same workload.
+// NewRecorder returns a recorder whose clock starts now. clock is the run's clock, by which
+// intervals and events are dated; nil: this machine's. population is the population of the clients,
+// "" if all have the same workload.
 func NewRecorder(clock func() time.Time, population string) *Recorder {
 	r := &Recorder{population: population, base: time.Now(), shards: make([]*shard, 4*runtime.GOMAXPROCS(0))}
 	r.begin = r.base
@@ -50,8 +49,8 @@ func NewRecorder(clock func() time.Time, population string) *Recorder {
 	return r
 }
 
-// Now returns the recorder's clock: monotonic time since it was made. It is
-// what meters count in, and costs a third less than time.Now.
+// Now returns the recorder's clock: monotonic time since the recorder was made. Meters use this
+// clock, which costs a third less than time.Now.
 func (r *Recorder) Now() time.Duration { return time.Since(r.base) }
 
 // Time returns this machine's clock at a reading of Now.
@@ -79,7 +78,7 @@ func (r *Recorder) Active(n int) { r.gauge.add(r.Now, n) }
 // Paused adds n to the number of clients that pause after failed tasks.
 func (r *Recorder) Paused(n int) { r.paused.add(r.Now, n) }
 
-// Asked adds n to the number of clients that pause because the service asked them to (Retry-After).
+// Asked adds n to the number of clients that pause because the service requested it (Retry-After).
 func (r *Recorder) Asked(n int) { r.asked.add(r.Now, n) }
 
 // Missed counts planned arrivals of operations of kind k that will never start.
@@ -90,9 +89,9 @@ func (r *Recorder) Missed(k storage.Kind, n int64) {
 	c.mu.Unlock()
 }
 
-// Checked counts operations whose payload was looked at after they had ended:
-// verified ones were correct, unverifiable ones could not be judged, and one was
-// wrong if err, which is of class Checksummed, is not nil.
+// Checked counts operations whose payload was checked after they had ended: verified payloads were
+// correct, unverifiable payloads could not be judged, and one payload was wrong if err, which is of
+// class Checksummed, is not nil.
 func (r *Recorder) Checked(k storage.Kind, verified, unverifiable int64, err error) {
 	c := r.shards[0].cell(address{kind: k})
 	c.mu.Lock()
@@ -114,8 +113,8 @@ func (r *Recorder) ReadBack(k storage.Kind, bytes int64) {
 	c.mu.Unlock()
 }
 
-// Summed counts the size of a file of which a check of an operation of kind k
-// asks the service for the checksum: the service may have to read it again.
+// Summed counts the size of a file whose checksum was requested from the service by a check of an
+// operation of kind k: the service may have to read the file again.
 func (r *Recorder) Summed(k storage.Kind, bytes int64) {
 	c := r.shards[0].cell(address{kind: k})
 	c.mu.Lock()
@@ -123,10 +122,10 @@ func (r *Recorder) Summed(k storage.Kind, bytes int64) {
 	c.mu.Unlock()
 }
 
-// Cut returns what happened since the last cut (or since the recorder was
-// made) as intervals of the given step and phase, one for each kind and data
-// server that was ever seen, and the errors to be kept whole. If no operation
-// was ever seen there is one interval of kind idle, to report on the clients.
+// Cut returns the counts since the last cut (or since the recorder was made) as intervals of the
+// given step and phase, one for each kind and data server since the recorder was made, and the
+// errors to be kept whole. If there was no operation so far there is one interval of kind idle, to
+// report on the clients.
 func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, []Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,8 +165,8 @@ func (r *Recorder) Cut(step int, phase string, idle storage.Kind) ([]*Interval, 
 	return all, r.log.take(step)
 }
 
-// A gauge is a number whose mean over time is wanted. It reads the clock
-// itself, so that readings are in the order of the changes.
+// A gauge is a number with a mean over time. It reads the clock itself, so that readings are in the
+// order of the changes.
 type gauge struct {
 	mu    sync.Mutex
 	value int

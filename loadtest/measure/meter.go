@@ -7,19 +7,19 @@ import (
 	"weir/storage"
 )
 
-// A Meter watches one client and is that client's storage.Progress. Like the
-// client it is used by one goroutine at a time. Its methods allocate nothing.
+// A Meter measures one client and is that client's storage.Progress. Like the client it is used by
+// one goroutine at a time. Its methods allocate nothing.
 type Meter struct {
 	r     *Recorder
 	shard *shard
-	cell  *cell                // of the operation that runs, or of the last one
+	cell  *cell                // of the operation that runs, or of the last operation
 	own   [storage.Kinds]*cell // cells of the target itself
 
 	start, end     time.Duration // of the operation, as planned
 	begin          time.Duration // of the operation, as it was
-	first          time.Duration // its first byte; 0: none yet
+	first          time.Duration // its first byte; 0: not yet
 	connect, login time.Duration // of its session, 0: made before
-	redirect       time.Duration // to another server, the first time; 0: not sent to any
+	redirect       time.Duration // to another server, the first time; 0: no redirect
 
 	opened bool // the operation has reached storage.Opened
 
@@ -37,8 +37,8 @@ func (m *Meter) of(k storage.Kind) *cell {
 	return m.open(k)
 }
 
-// open makes the cell of kind k, if no other client of the shard has. Apart from
-// of, which is small enough to be inlined then.
+// open makes the cell of kind k, if no other client of the shard has made it. It is not part of of,
+// which is small enough to be inlined then.
 //
 //go:noinline
 func (m *Meter) open(k storage.Kind) *cell {
@@ -53,9 +53,9 @@ func (m *Meter) Start(k storage.Kind) {
 	m.StartAt(k, now, now)
 }
 
-// StartAt begins an operation of kind k now, whose time counts from planned:
-// in the open model a late start is part of what the user of a slow service
-// waits for. Both are readings of the recorder's clock.
+// StartAt begins an operation of kind k now, whose time counts from planned: in the open model a
+// late start is part of the time that the user of a slow service waits. Both are readings of the
+// recorder's clock.
 func (m *Meter) StartAt(k storage.Kind, now, planned time.Duration) {
 	c := m.of(k)
 	m.cell = c
@@ -68,7 +68,7 @@ func (m *Meter) StartAt(k storage.Kind, now, planned time.Duration) {
 	c.mu.Unlock()
 }
 
-// Reached notes when the operation that runs passed p.
+// Reached records the time when the operation that runs passed p.
 func (m *Meter) Reached(p storage.Phase) {
 	switch p {
 	case storage.FirstByte:
@@ -76,7 +76,7 @@ func (m *Meter) Reached(p storage.Phase) {
 			m.first = m.r.Now() - m.start
 		}
 	case storage.Connected:
-		if m.connect == 0 { // the first connection; a redirect's is not the session's
+		if m.connect == 0 { // the first connection; a redirect's connection is not the session's
 			m.connect = m.r.Now() - m.begin
 		}
 	case storage.Authenticated:
@@ -92,14 +92,15 @@ func (m *Meter) Reached(p storage.Phase) {
 	}
 }
 
-// Opened reports whether the operation that runs, or the last one, has reached storage.Opened.
+// Opened reports whether the operation that runs, or the last operation, has reached
+// storage.Opened.
 func (m *Meter) Opened() bool { return m.opened }
 
 // Moved counts n more payload bytes, now.
 func (m *Meter) Moved(n int) { m.cell.moved.Add(int64(n)) }
 
-// ServedBy moves what the operation counts from here on to the data server.
-// Its begin stays with the target.
+// ServedBy moves the further counts of the operation to the data server. Its begin stays with the
+// target.
 func (m *Meter) ServedBy(host string) {
 	if host != m.cell.server {
 		m.cell = m.shard.cell(address{m.cell.kind, host})
@@ -186,8 +187,8 @@ func (m *Meter) succeeded(c *cell, res *storage.Result) {
 	}
 }
 
-// blame moves a failure to the data server that its error names: one that
-// no client could connect to has never served, and its fault is not the target's.
+// blame moves a failure to the data server in its error: a server that no client could connect to
+// has never served, and its failure is not the target's.
 func (m *Meter) blame(err error) {
 	var e *storage.OpError
 	if errors.As(err, &e) && e.Server != "" {
@@ -229,7 +230,7 @@ func (m *Meter) Late(k storage.Kind, d time.Duration) {
 	c.mu.Unlock()
 }
 
-// Closed counts how long the client took to close its session after a task of kind k.
+// Closed counts the time that the client took to close its session after a task of kind k.
 func (m *Meter) Closed(k storage.Kind, d time.Duration) {
 	c := m.of(k)
 	c.mu.Lock()

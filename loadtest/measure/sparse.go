@@ -16,7 +16,7 @@ import (
 	"weir/internal/scan"
 )
 
-// A bucket is a counter of a histogram and what it holds.
+// A bucket is a counter of a histogram and its count.
 type bucket struct {
 	index int
 	count int64
@@ -28,7 +28,8 @@ type bucket struct {
 const (
 	unit = 6 // floor(log2(lowest))
 	half = 7 // log2 of half the counters of a bucket: 2*10^digits, rounded up to a power of two
-	// counters is how many there are: buckets 0 to n until 2^(unit+half+1+n) is above highest, plus one, times 2^half.
+	// counters is the number of counters: buckets 0 to n until 2^(unit+half+1+n) is above highest,
+	// plus one, times 2^half.
 	counters = 30 << half
 )
 
@@ -60,10 +61,10 @@ type HistogramReader struct {
 	plain  []byte
 }
 
-// Read does what h.UnmarshalJSON(b) does, in the memory that h has: copies of
-// h that were made before must not be used any more. false means that b is not
-// what MarshalJSON writes; UnmarshalJSON knows then, and h holds nothing of use.
-// Counters that are not zero are listed; no array of all of them is made.
+// Read does the same as h.UnmarshalJSON(b), in the memory that h has: copies of h that were made
+// before must not be used any more. It returns false if b is not in the form that MarshalJSON
+// writes; then UnmarshalJSON reads b or returns the error, and h has no valid content. Counters
+// that are not zero are listed; no array of all of them is made.
 func (d *HistogramReader) Read(h *Histogram, b []byte) bool {
 	if string(b) == `{"count":0}` {
 		*h = Histogram{sparse: h.sparse[:0]}
@@ -106,10 +107,12 @@ func (d *HistogramReader) read(b []byte) (sum int64, ok bool) {
 	return sum, d.unpack(text)
 }
 
-// packedHead is what precedes zlib's format (RFC 1950) in HdrHistogram's: a mark and the length, of 4 bytes each.
+// packedHead is the length of the head that precedes zlib's format (RFC 1950) in HdrHistogram's: a
+// mark and the length, of 4 bytes each.
 const packedHead = 8
 
-// What is around a histogram that fits into one block of DEFLATE (RFC 1951) that is stored, within zlib's format.
+// The head and the sizes around a histogram that fits into one stored block of DEFLATE (RFC 1951),
+// within zlib's format.
 const (
 	zlibHead = "\x78\x01\x01" // deflate, window of 32 KiB; the last block, stored
 	sizes    = 4              // length of the block, and its complement
@@ -148,7 +151,7 @@ func pack(list []bucket) string {
 	return base64.StdEncoding.EncodeToString(be.AppendUint32(b, adler.Update(1, plain)))
 }
 
-// stored returns what z, in zlib's format, holds, if that is one stored block.
+// stored returns the content of z, in zlib's format, if z is one stored block.
 func stored(z []byte) (plain []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(z, []byte(zlibHead))
 	if !ok || len(rest) < sizes+adler.Size {
@@ -159,7 +162,7 @@ func stored(z []byte) (plain []byte, ok bool) {
 	return plain, ^n == binary.LittleEndian.Uint16(rest[2:]) && int(n) == len(plain) && adler.Update(1, plain) == binary.BigEndian.Uint32(end)
 }
 
-// unpack undoes base64 and zlib, and checks both heads.
+// unpack decodes base64 and zlib, and checks both heads.
 func (d *HistogramReader) unpack(text []byte) bool {
 	if n := base64.StdEncoding.DecodedLen(len(text)); cap(d.packed) < n {
 		d.packed = make([]byte, n)
@@ -172,7 +175,7 @@ func (d *HistogramReader) unpack(text []byte) bool {
 	if mark&^0xf0 != uint32(hdrhistogram.V2CompressedEncodingCookieBase) || size > int64(n-packedHead) {
 		return false
 	}
-	const most = hdrhistogram.ENCODING_HEADER_SIZE + 9*counters // bytes that can be right
+	const most = hdrhistogram.ENCODING_HEADER_SIZE + 9*counters // the largest possible length
 	z := d.packed[packedHead : packedHead+size]
 	if plain, ok := stored(z); ok {
 		d.plain = append(d.plain[:0], plain...)
@@ -195,7 +198,7 @@ func (d *HistogramReader) unpack(text []byte) bool {
 	return errors.Is(err, io.EOF) && ours(d.plain)
 }
 
-// ours reports whether the head of the histogram b is of our geometry.
+// ours reports whether the head of the histogram b has the geometry of this package.
 func ours(b []byte) bool {
 	if len(b) < hdrhistogram.ENCODING_HEADER_SIZE {
 		return false

@@ -7,8 +7,8 @@ import (
 	"weir/storage"
 )
 
-// A Sum counts operations: what an Interval holds besides its place, and what
-// intervals add up to over time, kinds and servers. The zero value is empty.
+// A Sum counts operations: the measurements of an Interval without its time, kind and server, and
+// their sums over time, kinds and servers. The zero value is empty.
 //
 // A further counter is a field here and an entry of Fields, in the order of
 // the keys in JSON; adding, reading and checking it follow from that.
@@ -19,7 +19,8 @@ type Sum struct {
 	Wire      int64 `json:"wire_bytes,omitempty"` // of the operations that ended: bytes on connections both ways
 	Begun     int64 `json:"begun"`                // operations started
 	Done      int64 `json:"done"`                 // operations that succeeded
-	// sum over clients of the square of the number of operations that each completed in the phase: by how much it grew
+	// sum over clients of the square of the number of operations that each completed in the phase:
+	// its growth in this interval
 	DoneSquares float64                 `json:"done_squares,omitempty"`
 	Failed      map[storage.Class]int64 `json:"failed,omitempty"`
 	Retried     int64                   `json:"retried,omitempty"`
@@ -35,7 +36,7 @@ type Sum struct {
 	Tasks      int64   `json:"tasks,omitempty"`             // tasks ended
 	Sessions   int64   `json:"sessions,omitempty"`          // connections made
 	Handshakes int64   `json:"tls_handshakes,omitempty"`    // of the operations that ended: TLS handshakes
-	Resumed    int64   `json:"tls_resumed,omitempty"`       // those that resumed an earlier TLS session
+	Resumed    int64   `json:"tls_resumed,omitempty"`       // TLS handshakes that resumed an earlier TLS session
 	Missed     int64   `json:"missed,omitempty"`            // open model: planned arrivals that never started
 	Waits      int64   `json:"waits,omitempty"`             // of the operations that ended: requests of the service to wait and retry
 	Waited     float64 `json:"waited_seconds,omitempty"`    // time that clients waited for that reason
@@ -46,17 +47,17 @@ type Sum struct {
 	// of the operations that ended: credentials that were read again because they were renewed, by each client process
 	Renewed int64   `json:"renewed,omitempty"`
 	Think   float64 `json:"think_seconds,omitempty"` // planned pauses that began
-	// on one line of the interval for all kinds: time that clients spent in operations, also in those that continue,
-	// and in pauses after failed tasks
+	// on one line of the interval for all kinds: time that clients spent in operations, also in
+	// operations that continue, and in pauses after failed tasks
 	OperationTime float64   `json:"operation_seconds,omitempty"`
 	Paused        float64   `json:"paused_seconds,omitempty"`
-	RetryAfter    float64   `json:"retry_after_seconds,omitempty"`  // the same: time that clients paused because the service asked them to
+	RetryAfter    float64   `json:"retry_after_seconds,omitempty"`  // the same: time that clients paused because the service requested it
 	FailedTime    float64   `json:"failed_seconds,omitempty"`       // duration of the operations that failed
 	Closing       float64   `json:"closing_seconds,omitempty"`      // time for closing sessions after tasks
 	FirstDone     time.Time `json:"first_done,omitzero"`            // end of the first operation that succeeded
-	LastDone      time.Time `json:"last_done,omitzero"`             // end of the last one
+	LastDone      time.Time `json:"last_done,omitzero"`             // end of the last operation that succeeded
 	Latency       Histogram `json:"latency_seconds"`                // of operations that succeeded; from the planned start in the open model
-	FirstByte     Histogram `json:"first_byte_seconds"`             // of operations that received one
+	FirstByte     Histogram `json:"first_byte_seconds"`             // of operations that received a byte
 	Connect       Histogram `json:"connect_seconds"`                // of sessions made, until the transport connection
 	Handshake     Histogram `json:"tls_handshake_seconds,omitzero"` // of operations with TLS handshakes: duration of the first
 	Login         Histogram `json:"login_seconds"`                  // of sessions made, until their authentication
@@ -97,15 +98,14 @@ func (s *Sum) Fields() [41 + jobFields]Field {
 	return all
 }
 
-// Add adds o to s. The sum is that of other clients in the same time, or of the
-// same ones at another time; in the latter case Running has no meaning but
-// that it is positive.
+// Add adds o to s. The sum belongs to other clients in the same time, or to the same clients at
+// another time; in the latter case Running has no meaning but that it is positive.
 func (s *Sum) Add(o *Sum) {
 	s.AddCounts(o)
 	s.AddHistograms(o)
 }
 
-// AddHistograms does the part of Add that AddCounts leaves.
+// AddHistograms adds the histograms, which AddCounts leaves out.
 func (s *Sum) AddHistograms(o *Sum) {
 	into, from := s.Fields(), o.Fields()
 	for i := range into {
@@ -115,7 +115,7 @@ func (s *Sum) AddHistograms(o *Sum) {
 	}
 }
 
-// AddCounts does what Add does, but leaves the histograms alone.
+// AddCounts adds o to s without the histograms.
 func (s *Sum) AddCounts(o *Sum) {
 	memory, first := max(s.Memory, o.Memory), s.FirstDone
 	if first.IsZero() || !o.FirstDone.IsZero() && o.FirstDone.Before(first) {
@@ -166,7 +166,8 @@ func (s *Sum) Reset() {
 	}
 }
 
-// Errors returns how many operations failed, without those that the run ended. With Done they are the operations that ended.
+// Errors returns the number of operations that failed, without operations that the run ended. With
+// Done they are the operations that ended.
 func (s *Sum) Errors() int64 {
 	sum := int64(0)
 	for class, n := range s.Failed {
@@ -177,10 +178,11 @@ func (s *Sum) Errors() int64 {
 	return sum
 }
 
-// Bad returns how many operations failed or had a wrong payload, without those that the run ended.
+// Bad returns the number of operations that failed or had a wrong payload, without operations that
+// the run ended.
 func (s *Sum) Bad() int64 { return s.Errors() + s.Wrong }
 
-// BadOf returns how many of them are of a class. Wrong payloads are of class Checksummed.
+// BadOf returns the number of these operations of a class. Wrong payloads are of class Checksummed.
 func (s *Sum) BadOf(class storage.Class) int64 {
 	if class == storage.Checksummed {
 		return s.Failed[class] + s.Wrong
@@ -188,8 +190,8 @@ func (s *Sum) BadOf(class storage.Class) int64 {
 	return s.Failed[class]
 }
 
-// Failures returns the operations that failed by class, without those that the
-// run ended; nil if none failed.
+// Failures returns the operations that failed by class, without operations that the run ended; nil
+// if no operation failed.
 func (s *Sum) Failures() map[storage.Class]int64 {
 	failed := maps.Clone(s.Failed)
 	maps.DeleteFunc(failed, func(class storage.Class, _ int64) bool { return !class.Failure() })

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// A Disk is what a folder lies on, as far as this system tells.
+// A Disk describes the disk and the file system of a folder, as far as the system reports them.
 type Disk struct {
-	Device     string // the block device's name in /proc/diskstats: vda1; "" if it lies on none, or on several
+	Device     string // the block device's name in /proc/diskstats: vda1; "" if there is no device, or several
 	Filesystem string // ext4, xfs, tmpfs ...; "" if not known
-	Number     string // of the file system, 8:1: two folders with the same one share their space; "" if not known
+	Number     string // of the file system, 8:1: two folders with the same number share their space; "" if not known
 	Free       int64  // bytes that this user may still write: in memory no more than is available; negative if not known
 }
 
-// available finds what programs can still have of the memory without swapping, in
-// the text of /proc/meminfo; negative if it is not there.
+// available returns the memory that programs can still use without swapping, from the text of
+// /proc/meminfo; negative if the text does not have it.
 //
 // Format: proc_meminfo(5), "MemAvailable:   16384 kB".
 func available(meminfo string) int64 {
@@ -31,9 +31,8 @@ func available(meminfo string) int64 {
 // A mount is a line of /proc/self/mountinfo.
 type mount struct{ device, point, kind, source string }
 
-// mountOf finds what path lies on: the mount of its device number; where that
-// has none, as with subvolumes of btrfs, the one whose folder is nearest. The
-// last of several lies on top.
+// mountOf finds the mount of path: the mount with its device number; if no mount has that number,
+// as with subvolumes of btrfs, the mount with the nearest folder. The last of several lies on top.
 //
 // Format: proc_pid_mountinfo(5): "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue".
 func mountOf(mountinfo, device, path string) (found mount) {
@@ -63,7 +62,7 @@ func parseMount(line string) (m mount, ok bool) {
 	return mount{device: f[2], point: plain(f[4]), kind: b[0], source: plain(b[1])}, true
 }
 
-// plain undoes the octal escapes of blanks and backslashes.
+// plain decodes the octal escapes of blanks and backslashes.
 func plain(s string) string {
 	var b strings.Builder
 	for {

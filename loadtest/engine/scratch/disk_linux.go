@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// On tells what a folder lies on.
+// On returns the disk of a folder.
 func On(folder string) Disk {
 	d := Disk{Free: -1}
 	var s unix.Statfs_t
@@ -45,8 +45,8 @@ func On(folder string) Disk {
 	return d
 }
 
-// below returns the name of the device that a device of /sys stands on, if it is
-// a layer (device mapper, md) on a single one: the disk that does the work.
+// below returns the name of the device below a device of /sys, if that device is a layer (device
+// mapper, md) on a single device: the disk that does the work.
 func below(device string) string {
 	for range 10 { // layers do not go deeper
 		under, err := filepath.Glob(device + "/slaves/*")

@@ -13,17 +13,18 @@ import (
 	"weir/loadtest/workload"
 )
 
-// A Place is where the jobs of one process, or of several on one machine, put their copies of files: a Folder on a
-// disk, and what they may take of it. A nil Place is that of a run without staged jobs.
+// A Place is the place for the copies of files of the jobs of one process, or of several processes
+// on one machine: a Folder on a disk, and the space that they may take there. A nil Place belongs
+// to a run without staged jobs.
 type Place struct {
 	parent string // of the folder
-	quota  int64  // bytes; 0: none
-	device string // that the folder lies on, "" if there is none or it is not known
+	quota  int64  // bytes; 0: no quota
+	device string // of the folder, "" if there is no device or it is not known
 	folder *Folder
 	found  []Leftover // of other runs
 }
 
-// job returns the first staged job of works, nil if there is none.
+// job returns the first staged job of works, nil if no job is staged.
 func job(works []workload.Work) *workload.Job {
 	for _, w := range works {
 		if w.Kind == workload.JobWork && w.Job != nil && w.Job.Access == workload.Staged {
@@ -44,8 +45,9 @@ func Default(env func(string) string) string {
 	return os.TempDir()
 }
 
-// OpenPlace makes the folder for so many copies of the staged jobs of works, after it has removed those that killed
-// processes have left in the same folder. It returns nil if no job is staged. The caller closes it.
+// OpenPlace makes the folder for so many copies of the staged jobs of works, after it has removed
+// the copies that killed processes have left in the same folder. It returns nil if no job is
+// staged. The caller closes it.
 func OpenPlace(works []workload.Work, copies int) (*Place, error) {
 	j := job(works)
 	if j == nil {
@@ -71,7 +73,7 @@ func OpenPlace(works []workload.Work, copies int) (*Place, error) {
 	return p, nil
 }
 
-// Close removes the folder, and those that killed processes have left beside it meanwhile.
+// Close removes the folder, and the folders that killed processes have left beside it meanwhile.
 func (p *Place) Close() error {
 	if p == nil {
 		return nil
@@ -81,7 +83,7 @@ func (p *Place) Close() error {
 	return err
 }
 
-// Path returns the folder for the copies, "" for none.
+// Path returns the folder for the copies, "" for a nil Place.
 func (p *Place) Path() string {
 	if p == nil {
 		return ""
@@ -89,7 +91,8 @@ func (p *Place) Path() string {
 	return p.folder.Path()
 }
 
-// Quota returns how many bytes the copies on this machine may take at once, 0 for as many as the disk has.
+// Quota returns the number of bytes that the copies on this machine may take at once, 0 for no
+// limit but the disk.
 func (p *Place) Quota() int64 {
 	if p == nil {
 		return 0
@@ -97,7 +100,7 @@ func (p *Place) Quota() int64 {
 	return p.quota
 }
 
-// About says where copies go, nil for nowhere.
+// About returns the folder and the disk of the copies, nil for a nil Place.
 func (p *Place) About() *measure.Scratch {
 	if p == nil {
 		return nil
@@ -106,8 +109,8 @@ func (p *Place) About() *measure.Scratch {
 	return &measure.Scratch{Folder: p.parent, Device: d.Device, Filesystem: d.Filesystem, Free: max(d.Free, 0)}
 }
 
-// Device returns the block device that the copies lie on, "" if there is none or it is not known. It costs nothing: the
-// monitor asks each second.
+// Device returns the block device of the copies, "" if there is no device or it is not known. It
+// costs nothing: the monitor calls it each second.
 func (p *Place) Device() string {
 	if p == nil {
 		return ""
@@ -115,8 +118,8 @@ func (p *Place) Device() string {
 	return p.device
 }
 
-// Leftovers are sentences about the folders of other processes that were found. Folders in use are included if inUse
-// is true.
+// Leftovers returns sentences about the folders of other processes that were found. Folders in use
+// are included if inUse is true.
 func (p *Place) Leftovers(inUse bool) (all []string) {
 	if p == nil {
 		return nil
@@ -129,8 +132,9 @@ func (p *Place) Leftovers(inUse bool) (all []string) {
 	return all
 }
 
-// Warnings are sentences about the disk for the reader of the results: which disk it is not, and whether the copies
-// of so many clients at once fit. A full disk may be what is tested.
+// Warnings returns sentences about the disk for the reader of the results: that the file system has
+// no known disk, and that the copies of so many clients at once do not fit. A full disk may be the
+// purpose of the test.
 func (p *Place) Warnings(clients int, files []workload.File) (all []string) {
 	if p == nil {
 		return nil
@@ -168,7 +172,7 @@ func (p *Place) Refuse(files []workload.File) error {
 	return nil
 }
 
-// Largest returns the size of the largest of files, 0 if none is known.
+// Largest returns the size of the largest of files, 0 if no size is known.
 func Largest(files []workload.File) (bytes int64) {
 	for i := range files {
 		bytes = max(bytes, files[i].Size)
@@ -176,8 +180,9 @@ func Largest(files []workload.File) (bytes int64) {
 	return bytes
 }
 
-// Crowded returns a sentence if copies of up to largest bytes of so many clients at once need more than is free on
-// their disk (negative: not known) or more than the quota (0: none), and "" if they fit.
+// Crowded returns a sentence if copies of up to largest bytes of so many clients at once need more
+// than is free on their disk (negative: not known) or more than the quota (0: no quota), and "" if
+// they fit.
 func Crowded(clients int, largest, free, quota int64) string {
 	need, has := float64(clients)*float64(largest), "there are %s free"
 	if quota > 0 && (free < 0 || quota <= free) {

@@ -8,7 +8,8 @@ import (
 	"weir/storage"
 )
 
-// A Room is what the copies of a process may take of a disk. Its methods are for any goroutine. A nil Room has no bound.
+// A Room limits the bytes that the copies of a process may take of a disk. Its methods may be
+// called by any goroutine. A nil Room has no bound.
 type Room struct {
 	mu          sync.Mutex
 	limit, used int64
@@ -48,7 +49,7 @@ func (r *Room) Take(bytes int64) error {
 	return nil
 }
 
-// Give gives back what was taken.
+// Give releases bytes that Take reserved.
 func (r *Room) Give(bytes int64) {
 	if r == nil || bytes <= 0 {
 		return

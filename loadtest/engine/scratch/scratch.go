@@ -1,11 +1,11 @@
-// Package scratch keeps the copies of files that staged jobs work on: a folder
-// for each run, which is removed with the run, or after it.
+// Package scratch keeps the copies of files that staged jobs work on: a folder for each run, which
+// is removed with the run, or after it.
 //
-// What a run may leave behind is written down before there is any of it: the
-// folder's manifest says how many copies it may hold, and their names follow
-// from that. Only what is so named is ever removed, never through a link, and
-// the folder itself only when it is empty. The run holds a lock on the manifest,
-// so that the folder of a run that was killed is known by its lock being free.
+// The paths that a run may leave behind are recorded before any of them exists: the folder's
+// manifest has the number of copies that it may hold, and their names follow from the number. Only
+// files with such names are ever removed, never through a link, and the folder itself only when it
+// is empty. The run holds a lock on the manifest: a free lock identifies the folder of a run that
+// was killed.
 package scratch
 
 import (
@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	prefix       = "weir-scratch-" // of folders; what follows is random
+	prefix       = "weir-scratch-" // of folders; the rest is random
 	manifestName = "manifest.json"
 	format       = 1
-	// MostCopies is how many copies a folder can hold.
+	// MostCopies is the largest number of copies in a folder.
 	MostCopies = 10_000_000
 )
 
-// A manifest says what its folder may hold besides itself: so many copies.
+// A manifest is the number of files that its folder may hold besides the manifest: so many copies.
 type manifest struct {
 	Format int `json:"weir_scratch"` // 1
 	Copies int `json:"copies"`
@@ -47,15 +47,15 @@ func outputName(n int) string { return fmt.Sprintf("output-%06d", n) }
 
 func copyName(n int) string { return fmt.Sprintf("copy-%06d", n) }
 
-// A Folder is that of one run, with its lock. A nil Folder is none.
+// A Folder is the folder of one run, with its lock. A nil Folder has no path.
 type Folder struct {
 	path     string
 	copies   int
 	manifest *os.File
 }
 
-// Open makes a folder in parent for so many copies, which only this user can
-// look into. The caller closes it.
+// Open makes a folder in parent for so many copies, which only this user can read. The caller
+// closes it.
 func Open(parent string, copies int) (*Folder, error) {
 	if copies > MostCopies {
 		return nil, fmt.Errorf("%d copies: at most %d clients can have one", copies, MostCopies)
@@ -75,7 +75,7 @@ func Open(parent string, copies int) (*Folder, error) {
 	return f, nil
 }
 
-// Path returns where the folder is, "" for none.
+// Path returns the path of the folder, "" for a nil Folder.
 func (f *Folder) Path() string {
 	if f == nil {
 		return ""
@@ -83,15 +83,15 @@ func (f *Folder) Path() string {
 	return f.path
 }
 
-// Close removes the copies and the folder, and gives the lock back. Its error
-// says what stays, and why. What is gone already is no error.
+// Close removes the copies and the folder, and releases the lock. Its error has the names of files
+// that stay, and the reasons. Files that no longer exist are no error.
 func (f *Folder) Close() error {
 	if f == nil {
 		return nil
 	}
 	_, err := sweep(f.path, f.copies)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // somebody was faster
+		err = nil // another process was faster
 	}
 	return errors.Join(err, f.manifest.Close())
 }
@@ -140,7 +140,7 @@ func isCopy(name string, copies int) bool {
 	return n >= 0 && n < copies && (name == copyName(n) || name == outputName(n))
 }
 
-// enter opens a folder that is one itself, and no link to one.
+// enter opens a folder that is a folder itself, and no link to a folder.
 func enter(folder string) (*os.Root, error) {
 	before, err := os.Lstat(folder)
 	if err != nil {
@@ -167,7 +167,7 @@ func enter(folder string) (*os.Root, error) {
 type Leftover struct {
 	Folder  string
 	Removed int   // copies of a run that was killed
-	InUse   bool  // a process that is running has it
+	InUse   bool  // a running process has it
 	Err     error // why the folder was left alone, or stays; nil: it is gone
 }
 
@@ -179,13 +179,13 @@ func (l Leftover) String() string {
 	return fmt.Sprintf("a run that was killed had left %s in %s: removed", say.Plural(l.Removed, "copy"), l.Folder)
 }
 
-// Clear looks in parent for folders of runs that were killed, and removes them
-// with their copies. Those that a run still has, that are somebody else's or
-// whose manifest is not to be understood are left alone; all are reported.
+// Clear searches parent for folders of runs that were killed, and removes them with their copies.
+// Folders that a run still has, that belong to other users or whose manifest is invalid are left
+// alone; all are reported.
 func Clear(parent string) []Leftover {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return nil // who wants to use it will say so
+		return nil // a process that uses the folder gets the error
 	}
 	var all []Leftover
 	for _, e := range entries {
@@ -205,7 +205,7 @@ func Clear(parent string) []Leftover {
 
 var errInUse = errors.New("a run that is going on uses the same disk for its copies")
 
-// leftover removes one folder, if it is ours and unlocked.
+// leftover removes one folder, if it belongs to this program and is unlocked.
 func leftover(folder string) (removed int, err error) {
 	dir, err := enter(folder)
 	if err != nil {
