@@ -18,10 +18,10 @@ type abortSink struct {
 	finish context.Context // ends when the run is to end; nothing is judged any more
 	stop   context.CancelFunc
 
-	broken atomic.Pointer[analysis.Violation] // the threshold that ended the run; nil: none did
+	broken atomic.Pointer[analysis.Violation] // the threshold that ended the run, or nil
 }
 
-// ending returns how a run ends whose finish, or that of in, has ended.
+// ending returns the ending of a run whose finish, or the Finish of in, has ended.
 func (g *abortSink) ending(in Interrupts) measure.Ending {
 	if broken := g.broken.Load(); broken != nil && in.Finish.Err() == nil {
 		return measure.Early(measure.StoppedByRule, measure.ByThreshold, broken.Text)
@@ -47,7 +47,7 @@ func (g *abortSink) Event(e measure.Event) error {
 	return errors.Join(g.Sink.Event(e), g.close(broken, e.Step))
 }
 
-// close ends the run, if there is a reason to, and writes it down.
+// close ends the run, if broken is not nil, and writes the event.
 func (g *abortSink) close(broken *analysis.Violation, step int) error {
 	if broken == nil {
 		return nil

@@ -13,13 +13,12 @@ import (
 	"weir/monitor"
 )
 
-// lookUp is how long names of backends are looked up before a run.
+// lookUp is the time limit for looking up names of backends before a run.
 const lookUp = 3 * time.Second
 
-// withAddresses returns p with the addresses that the names of its backends stand
-// for: clients and balancers may know a data server by its address only. Names that
-// cannot be looked up stay as they are, and so do those of which several have one
-// address.
+// withAddresses returns p with the addresses of the names of its backends: clients and balancers
+// may have only the address of a data server. Names that cannot be looked up stay as they are, and
+// so do names of different backends with one address.
 func withAddresses(ctx context.Context, p *scenario.Plan, resolve func(ctx context.Context, host string) ([]netip.Addr,
 	error)) *scenario.Plan {
 	ctx, cancel := context.WithTimeout(ctx, lookUp)

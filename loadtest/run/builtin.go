@@ -17,16 +17,16 @@ import (
 	"weir/serve"
 )
 
-// What the built-in server serves: files, or for jobs at least so many events in
-// at least so many files.
+// Contents of the built-in server: files, or for jobs at least so many events in at least so many
+// files.
 const (
 	builtInSet      = "1000x1MiB"
 	builtInEvents   = 50_000
 	builtInDatasets = 4
 )
 
-// startBuiltIn starts the built-in server if the plan's target is that one, and
-// sets the target to its URL. The nil server has nothing to stop.
+// startBuiltIn starts the built-in server if it is the plan's target, and sets the target to its
+// URL. The nil server has nothing to stop.
 func (r *session) startBuiltIn(ctx context.Context) (*builtInServer, error) {
 	if r.Plan.Target != scenario.BuiltIn && !r.Plan.BuiltIn {
 		return nil, nil
@@ -90,7 +90,7 @@ func serverFiles(w workload.Work) []string {
 	return []string{"--events", fmt.Sprintf("%dx%dx%dB", files, n, int64(w.Job.Event))}
 }
 
-// serverCost returns the options for what the server's pages cost.
+// serverCost returns the options for the cost of the server's pages.
 func serverCost(p *scenario.Plan) (args []string) {
 	if p.Server.PageCPU > 0 {
 		args = append(args, "--cpu-per-page", time.Duration(p.Server.PageCPU).String(), "--threads", strconv.Itoa(p.Server.Threads))
@@ -104,8 +104,8 @@ func serverCost(p *scenario.Plan) (args []string) {
 	return args
 }
 
-// withSeeds adds to the built-in server's files what they consist of, so that
-// parts of them can be verified.
+// withSeeds adds the seeds of the contents to the built-in server's files, so that parts of them
+// can be verified.
 func withSeeds(files []workload.File) []workload.File {
 	for i := range files {
 		files[i].Seed, files[i].Made = serve.SeedOf(0, files[i].Path), true

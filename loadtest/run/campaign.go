@@ -25,7 +25,7 @@ import (
 
 const (
 	plansDir    = "plans"     // folder of a campaign with the plan of each variant
-	pauseAfter  = time.Second // between runs, in which a service closes its files; services in memory need none
+	pauseAfter  = time.Second // between runs, in which a service closes its files; 0 for services in memory
 	maxFailures = 3           // of runs in a row
 )
 
@@ -35,7 +35,7 @@ type CampaignConfig struct {
 	// Judge shows the result of a run. It is also called for runs of a resumed
 	// campaign that are complete already, with again set.
 	Judge func(number int, result Result, again bool)
-	// Conclude shows the results of all runs. failed says that a run has failed.
+	// Conclude shows the results of all runs. failed is true if a run has failed.
 	Conclude func(c *campaign.Campaign, left int, failed bool) error
 }
 
@@ -70,7 +70,7 @@ type campaigner struct {
 	inARow   int          // runs that failed
 	begun    time.Time
 	measured int           // runs of this session
-	extra    time.Duration // what they took beyond their plans: files, pauses, analysis
+	extra    time.Duration // time of these runs beyond their plans: files, pauses, analysis
 }
 
 // Campaign does all runs of the campaign p in a new folder.
@@ -99,8 +99,8 @@ func Campaign(c CampaignConfig, p *campaign.Campaign, plans Plans) error {
 	})
 }
 
-// ResumeCampaign does the runs of the campaign in c.Dir that are missing, failed or
-// incomplete. target is that of the runs where their plans lack its secrets, or "".
+// ResumeCampaign does the runs of the campaign in c.Dir that are missing, failed or incomplete.
+// target is the target of the runs if their plans lack its secrets, or "".
 func ResumeCampaign(c CampaignConfig, target string) error {
 	planned, err := campaign.Read(c.Dir)
 	if err != nil {
@@ -129,8 +129,8 @@ func ResumeCampaign(c CampaignConfig, target string) error {
 	})
 }
 
-// locked calls do while no other process can work on the campaign in dir. The kernel
-// releases the lock when the process ends. File systems without such locks have none.
+// locked calls do while no other process can work on the campaign in dir. The kernel releases the
+// lock when the process ends. Without support for such locks in the file system there is no lock.
 func locked(dir string, do func() error) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -215,8 +215,8 @@ func (r *campaigner) one(run *campaign.Run) error {
 	return err
 }
 
-// series returns the times before and after a run: those of the plans, and for each
-// run the mean of what the runs so far took beyond theirs.
+// series returns the times before and after a run: the times of the plans, and for each run the
+// mean of the time that the runs so far took beyond their plans.
 func (r *campaigner) series(run *campaign.Run) Series {
 	of := Series{Dir: r.Dir, Number: run.Number, All: len(r.Runs), Spent: time.Since(r.begun)}
 	more := pauseAfter
@@ -231,7 +231,7 @@ func (r *campaigner) series(run *campaign.Run) Series {
 	return of
 }
 
-// left returns how many runs are not done.
+// left returns the number of runs that are not done.
 func (r *campaigner) left() (n int) {
 	for _, run := range r.Runs {
 		if !r.done[run.Number] {
@@ -241,7 +241,7 @@ func (r *campaigner) left() (n int) {
 	return n
 }
 
-// about names a run by its levels, or by its repetition where there are none.
+// about describes a run by its levels, or by its repetition if there are no levels.
 func (r *campaigner) about(run *campaign.Run) string {
 	block := fmt.Sprintf("%d of %d", run.Block, r.Repeat)
 	if len(r.Factors) == 0 {
@@ -254,7 +254,7 @@ func (r *campaigner) about(run *campaign.Run) string {
 	return say.Plain(strings.Join(levels, ", ")) + ", block " + block
 }
 
-// recover finds out whether a run is done, and sets an incomplete one aside.
+// recover finds out whether a run is done, and sets an incomplete run aside.
 func (r *campaigner) recover(run *campaign.Run, target string) error {
 	dir := filepath.Join(r.Dir, run.Dir)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -292,8 +292,8 @@ func complete(dir string) (bool, error) {
 	return end != nil && !end.Outcome.Worse(measure.StoppedByRule), err
 }
 
-// tidy removes the files of an interrupted run from its target. Those of the built-in
-// server do not exist any more.
+// tidy removes the files of an interrupted run from its target. The files of the built-in server do
+// not exist any more.
 func (r *campaigner) tidy(dir, target string, plan *scenario.Plan) error {
 	if plan.Target == scenario.BuiltIn || Keeps(plan) {
 		return nil
@@ -343,7 +343,7 @@ func campaignText(c *campaign.Campaign, plans Plans, runs int) string {
 		c.Name, say.Plural(len(plans), "variant"), say.Plural(c.Repeat, "time"), say.Plural(runs, "run"), about, unit.Duration(total))
 }
 
-// Time returns how long the runs of a campaign take, with the pauses between them.
+// Time returns the duration of the runs of a campaign, with the pauses between them.
 func (p Plans) Time(of *campaign.Planned) (all time.Duration) {
 	for i := range of.Runs {
 		all += p[of.Runs[i].Variant].Time() + pauseAfter
@@ -351,8 +351,8 @@ func (p Plans) Time(of *campaign.Planned) (all time.Duration) {
 	return all
 }
 
-// WritePlanned writes what a campaign would do: its runs with the time at which each
-// begins, and the plan of its first variant.
+// WritePlanned writes the plan of a campaign: its runs with the time at which each begins, and the
+// plan of its first variant.
 func WritePlanned(w io.Writer, p *campaign.Planned, plans Plans) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, seed %d\n\n", campaignText(&p.Campaign, plans, len(p.Runs)), p.Seed)

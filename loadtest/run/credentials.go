@@ -18,8 +18,9 @@ import (
 	"weir/storage/xrootd/security/krb5"
 )
 
-// CredentialWarnings returns a sentence for each credential of a plan that ends before a load that begins now does. Credentials that
-// cannot be read have none: opening the service reports them.
+// CredentialWarnings returns a sentence for each credential of a plan that ends before the end of a
+// load that begins now. Credentials that cannot be read have no sentence: opening the service
+// reports them.
 func CredentialWarnings(p *scenario.Plan, load time.Duration) (all []string) {
 	now := time.Now()
 	warn := func(what string, at time.Time, err error) {
@@ -62,7 +63,7 @@ func CredentialWarnings(p *scenario.Plan, load time.Duration) (all []string) {
 	return all
 }
 
-// checkToken finds the token that plans with method token have if they name none.
+// checkToken finds the token of plans with method token that contain no token.
 func checkToken(ctx context.Context) HostCheck {
 	a := storage.Auth{Method: storage.TokenAuth}.Discovered()
 	cred, err := a.Read()

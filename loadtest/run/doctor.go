@@ -67,7 +67,7 @@ func CheckHost(ctx context.Context) ([]HostCheck, error) {
 	}, nil
 }
 
-// checkCores reports how many cores this process may use.
+// checkCores reports the number of cores that this process may use.
 func checkCores(e *monitor.Environment) HostCheck {
 	used, quota := fmt.Sprint(e.CoresUsed), QuotaText(e)
 	if quota != "" {
@@ -78,7 +78,8 @@ func checkCores(e *monitor.Environment) HostCheck {
 		"with fewer than two cores the generator disturbs what it measures on the same machine: raise the quota, or allow more cores")
 }
 
-// QuotaText says which CPU quota this process has, "" if it has none that matters.
+// QuotaText describes the CPU quota of this process, "" if there is no quota below the number of
+// cores.
 func QuotaText(e *monitor.Environment) string {
 	if e.CPUQuota <= 0 || e.CPUQuota >= float64(e.Cores) {
 		return ""
@@ -86,7 +87,8 @@ func QuotaText(e *monitor.Environment) string {
 	return fmt.Sprintf("the CPU quota of control group %s allows %.3g of %d cores", e.CPUQuotaGroup, e.CPUQuota, e.Cores)
 }
 
-// WriteQuota writes which CPU quota the clients of plans have, if they run on this machine, and nothing if they have none.
+// WriteQuota writes the CPU quota of the clients of plans, if they run on this machine, and nothing
+// if they have no quota.
 func WriteQuota(w io.Writer, plans ...*scenario.Plan) error {
 	e := monitor.About()
 	text := QuotaText(&e)
@@ -97,7 +99,7 @@ func WriteQuota(w io.Writer, plans ...*scenario.Plan) error {
 	return err
 }
 
-// checkLinks finds out how links can be emulated on this machine.
+// checkLinks finds out in which way links can be emulated on this machine.
 func checkLinks(ctx context.Context) HostCheck {
 	probe, err := cluster.SelfCommand("mover", "--probe")
 	if err != nil {

@@ -14,13 +14,14 @@ import (
 	"weir/storage/diagnosis"
 )
 
-// An Explained error says what to do about it. It ended a run before its load, or another command that contacts a storage service.
+// An Explained error has a hint for the user. It ended a run before its load, or another command
+// that contacts a storage service.
 type Explained struct {
 	err error
 	diagnosis.Diagnosis
 }
 
-// Error returns what is wrong in one line and what to do in another.
+// Error returns the diagnosis in one line and the hint in another.
 func (e *Explained) Error() string {
 	text := strings.ReplaceAll(e.err.Error(), "\n", "; ")
 	if what := e.Text(); what != "" {
@@ -32,10 +33,10 @@ func (e *Explained) Error() string {
 // Unwrap returns the error itself.
 func (e *Explained) Unwrap() error { return e.err }
 
-// longestProbe is how long a run that has failed looks at the target's port.
+// longestProbe is the time limit for a run that has failed to probe the target's port.
 const longestProbe = 8 * time.Second
 
-// explain returns err with what to do about it, if that is known. Wrong calls explain
+// explain returns err with a hint for the user, if its cause is known. Wrong calls explain
 // themselves.
 func (r *session) explain(ctx context.Context, err error) error {
 	if err == nil || r.loaded || errors.As(err, new(*Explained)) || r.Finish.Err() != nil {
@@ -44,14 +45,13 @@ func (r *session) explain(ctx context.Context, err error) error {
 	return explain(ctx, r.Plan, err, r.links == nil && len(r.Plan.Command) == 0)
 }
 
-// explain returns err with what to do about it at the plan's target. reach
-// allows it to connect there.
+// explain returns err with a hint for the plan's target. reach allows it to connect there.
 func explain(ctx context.Context, plan *scenario.Plan, err error, reach bool) error {
 	return Explain(ctx, plan.Target, plan.Auth, diagnosis.Caller{NoFiles: engine.ErrNoFiles, NoSizes: workload.ErrSizes}, err, reach)
 }
 
-// Explain returns err, the error of a command that contacts target with auth, with what to do about it, if that is known. reach
-// allows it to connect there.
+// Explain returns err, the error of a command that contacts target with auth, with a hint for the
+// user, if its cause is known. reach allows it to connect there.
 func Explain(ctx context.Context, target string, auth storage.Auth, c diagnosis.Caller, err error, reach bool) error {
 	u, bad := url.Parse(target)
 	if bad != nil || err == nil || errors.As(err, new(*UsageError)) || ctx.Err() != nil {

@@ -39,7 +39,7 @@ func SearchTimes(hold time.Duration) []string {
 	}
 }
 
-// SearchLimits are limits of a search. Those that are 0 stay as they are.
+// SearchLimits are limits of a search. Limits that are 0 stay as they are.
 type SearchLimits struct {
 	Time     unit.Duration
 	Within   unit.Fraction
@@ -72,7 +72,8 @@ func PlanSearch(sc *scenario.Scenario, limits SearchLimits) (*scenario.Plan, err
 	return plan, limits.Apply(plan)
 }
 
-// Apply changes the limits of plan and checks them against what this machine allows.
+// Apply changes the limits of plan and compares them with the largest number of clients on this
+// machine.
 func (l SearchLimits) Apply(plan *scenario.Plan) error {
 	f := plan.Find
 	most, why := MostClients(plan)
@@ -93,11 +94,11 @@ func (l SearchLimits) Apply(plan *scenario.Plan) error {
 	return usage(f.Check())
 }
 
-// A finder is the step source of a search: after each step it reads the run directory,
-// waits until the servers are as idle as before, and asks package search for the next step.
+// A finder is the step source of a search: after each step it reads the run directory, waits until
+// the servers are as idle as before, and calls package search for the next step.
 type finder struct {
 	limits scenario.Find
-	spent  time.Duration // by parts of the search before this one
+	spent  time.Duration // by parts of the search before this part
 	dir    string
 	out    *results.Writer
 	view   View
@@ -110,14 +111,14 @@ type finder struct {
 	ended  int       // the last step whose measurement is over
 	hold   time.Duration
 	asked  time.Time     // when the last step was chosen
-	around time.Duration // most that a step took besides its measurement
+	around time.Duration // most time that a step took besides its measurement
 
 	mu  sync.Mutex
 	end *search.Decision // nil: the search is not over
 }
 
-// ResumeSearch continues the search in c.Dir. limit changes its limits first; target is
-// as for Resume.
+// ResumeSearch continues the search in c.Dir. limit changes its limits first; target is the same as
+// for Resume.
 func ResumeSearch(c Config, target string, limit func(*scenario.Plan) error) error {
 	return resume(c, target, func(r *session) error {
 		if r.Plan.Find == nil {
@@ -153,7 +154,7 @@ func (f *finder) steps(r *session) engine.StepSource {
 	return f
 }
 
-// left returns what remains of the search's time.
+// left returns the remaining time of the search.
 func (f *finder) left() time.Duration {
 	left := time.Duration(f.limits.Time) - f.spent
 	if !f.begin.IsZero() {
@@ -207,7 +208,7 @@ func (f *finder) Next(ctx context.Context) (none scenario.Step, err error) {
 		Cooldown: l.Cooldown}, nil
 }
 
-// decide returns what follows the steps of run.
+// decide returns the decision that follows the steps of run.
 func (f *finder) decide(run *results.Run) (search.Decision, error) {
 	steps, err := search.StepsOf(run, func(n int) bool { return n > f.first && n <= f.ended })
 	if err != nil {
@@ -220,7 +221,7 @@ func (f *finder) decide(run *results.Run) (search.Decision, error) {
 	return l.Next(steps, f.left()), nil
 }
 
-// ending returns why the search ended.
+// ending returns the reason for the end of the search.
 func (f *finder) ending() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -19,12 +19,12 @@ var (
 	ErrLeft        = errors.New("interrupted while it was removing what the run made")
 )
 
-// Interrupts are the ways in which signals end a run. Each context includes the
-// ones after it.
+// Interrupts are the ways in which signals end a run. Each context includes the contexts after it.
 type Interrupts struct {
-	Finish context.Context // ends first: no new operations begin, the last ones may end, and the result is reported
-	Stop   context.Context // operations are aborted; what the run made is removed
-	Leave  context.Context // what the run made stays
+	// Ends first: no new operations begin, running operations may end, and the result is reported.
+	Finish context.Context
+	Stop   context.Context // operations are aborted; the files and folders of the run are removed
+	Leave  context.Context // the files and folders of the run stay
 }
 
 // An Interruption is the signal that ended a command, as the cause of its context. It is an ErrInterrupted.
@@ -40,15 +40,15 @@ func (i Interruption) SignalName() string {
 	return map[os.Signal]string{os.Interrupt: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "SIGHUP"}[i.Signal]
 }
 
-// Ending returns how a run ends that Finish has ended.
+// Ending returns the ending of a run that Finish has ended.
 func (in Interrupts) Ending() measure.Ending {
 	var by Interruption
 	errors.As(context.Cause(in.Finish), &by)
 	return measure.InterruptedBy(by.SignalName())
 }
 
-// cleaning is the context in which a run removes what it has made. It ends with
-// the next interrupt after those that ended the run itself.
+// cleaning is the context in which a run removes its files and folders. It ends with the next
+// interrupt after the interrupts that ended the run itself.
 func (in Interrupts) cleaning() context.Context {
 	if in.Stop.Err() != nil {
 		return in.Leave
@@ -56,8 +56,9 @@ func (in Interrupts) cleaning() context.Context {
 	return in.Stop
 }
 
-// Catch turns the first three signals, or the end of the terminal, into the ways to end a run, and writes to say what the next one will
-// do. signals is nil if none are caught. release gives them back.
+// Catch turns the first three signals, or the end of the terminal, into the ways to end a run, and
+// writes the effect of the next signal to say. signals is nil if no signals are caught. release
+// returns them to their defaults.
 func Catch(ctx context.Context, signals <-chan os.Signal, say io.Writer) (in Interrupts, release func()) {
 	var finish, stop, leave context.CancelCauseFunc
 	in.Leave, leave = context.WithCancelCause(ctx)

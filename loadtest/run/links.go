@@ -26,7 +26,7 @@ import (
 // ends. All is held by a process of its own, the keeper.
 type links struct {
 	plan   *scenario.Plan
-	sites  []link.Named // of the plan's links, those with clients
+	sites  []link.Named // the plan's links that have clients
 	choice emulator.Choice
 	kept   *emulator.Kept
 
@@ -38,7 +38,7 @@ type links struct {
 	first sync.Once
 }
 
-// begin tells that a step begins.
+// begin records that a step begins.
 func (l *links) begin(step int) {
 	if l == nil {
 		return
@@ -78,7 +78,7 @@ func openLinks(ctx context.Context, p *scenario.Plan, processes int, log io.Writ
 	return l, nil
 }
 
-// forwardsLimitation is what links do not show to workers elsewhere.
+// forwardsLimitation describes the effects of links that workers elsewhere do not notice.
 const forwardsLimitation = "the clients are elsewhere and connect to this machine at once; from here each of their " +
 	"connections is continued over its site's link by one of its own, whose round trips precede its first byte"
 
@@ -88,8 +88,8 @@ func (l *links) forward(ctx context.Context, site int, server string, from netip
 	return l.kept.Forward(ctx, site, server, from)
 }
 
-// service is the address at which the built-in server is to listen so that the
-// sites see it themselves; empty is where it likes.
+// service returns the address at which the built-in server is to listen so that the sites connect
+// to it themselves; if it is empty, the server may listen anywhere.
 func (l *links) service() string {
 	if l == nil || l.choice.Isolated {
 		return ""
@@ -97,7 +97,7 @@ func (l *links) service() string {
 	return l.kept.Service + ":0"
 }
 
-// pids are the processes whose CPU time counts for no side.
+// pids returns the processes whose CPU time counts for no side.
 func (l *links) pids() []int {
 	if l == nil {
 		return nil
@@ -112,7 +112,7 @@ func (l *links) close() error {
 	return l.kept.Close()
 }
 
-// about is what the run directory says of how the links are made.
+// about returns the description of the links for the run directory.
 func (l *links) about() *results.Links {
 	if l == nil {
 		return nil
@@ -120,7 +120,7 @@ func (l *links) about() *results.Links {
 	return &results.Links{Isolated: l.choice.Isolated, Why: l.choice.Why, Blind: l.choice.Limitations}
 }
 
-// peers are the workers at the sites, as the controller sees them.
+// peers returns the workers at the sites, as peers of the controller.
 func (l *links) peers() []cluster.Peer {
 	var out []cluster.Peer
 	for i, p := range l.kept.Posts {
@@ -137,10 +137,10 @@ func (l *links) peers() []cluster.Peer {
 	return out
 }
 
-// linkName is how a link is called: its host in hosts.jsonl.
+// linkName returns the name of a link: its host in hosts.jsonl.
 func linkName(l link.Named) string { return strings.TrimSpace("link " + l.Name) }
 
-// watched has samples go to sink from now on; nil: nowhere.
+// watched has samples go to sink from now on; nil: they are dropped.
 func (l *links) watched(sink monitor.Sink) {
 	if l == nil {
 		return
@@ -150,7 +150,7 @@ func (l *links) watched(sink monitor.Sink) {
 	l.sink = sink
 }
 
-// take makes a host's sample of what a link carried.
+// take converts the traffic of a link to a host's sample.
 func (l *links) take(s *emulator.Sample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,8 +180,8 @@ type change struct {
 	text string
 }
 
-// changes are the outages of all links, in the order of time, without what is
-// over after spent.
+// changes returns the outages of all links, in the order of time, without outages that are over
+// after spent.
 func changes(p *scenario.Plan, spent time.Duration) []change {
 	var all []change
 	for _, l := range p.Links {
@@ -198,8 +198,8 @@ func changes(p *scenario.Plan, spent time.Duration) []change {
 	return all
 }
 
-// outages cuts links and mends them, as the plan says, until ctx ends. There was
-// load for spent before.
+// outages interrupts and restores links, according to the plan, until ctx ends. There was load for
+// spent before.
 func (l *links) outages(ctx context.Context, spent time.Duration, tell func(kind measure.EventKind, text string) error) error {
 	select {
 	case <-l.begun:
@@ -223,8 +223,8 @@ func (l *links) outages(ctx context.Context, spent time.Duration, tell func(kind
 	return nil
 }
 
-// during runs load with what the links need beside it: their samples, their
-// outages, and an end if they end.
+// during runs load with the goroutines that the links need beside it: for their samples, their
+// outages, and the end of the run if they end.
 func (l *links) during(ctx context.Context, r *session, load func(context.Context) error) error {
 	if l == nil {
 		return load(ctx)
@@ -248,8 +248,8 @@ func (l *links) during(ctx context.Context, r *session, load func(context.Contex
 		}
 	})
 	err := load(ctx)
-	if err != nil && l.kept.Err() != nil { // whatever came of it
-		_ = l.kept.Close() // then it is known why
+	if err != nil && l.kept.Err() != nil { // whatever the error of the load
+		_ = l.kept.Close() // then the reason is known
 		err = l.kept.Err()
 	}
 	cancel(nil)

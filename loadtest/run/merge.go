@@ -25,7 +25,8 @@ func Merge(dir string, runs []string, version string) error {
 	return merge.Runs(dir, runs, a)
 }
 
-// FindRuns returns the run directories that args name: themselves, or folders with run directories.
+// FindRuns returns the run directories of args: each is a run directory, or a folder with run
+// directories.
 func FindRuns(args []string) (all []string, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)

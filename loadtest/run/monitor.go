@@ -13,8 +13,8 @@ import (
 	"weir/storage"
 )
 
-// startMonitor begins to monitor the hosts of the plan, and the links. release
-// closes what it used to query the servers, after the Watch was stopped.
+// startMonitor begins to monitor the hosts of the plan, and the links. release closes the service
+// through which it queried the servers, after the Watch was stopped.
 func (r *session) startMonitor(ctx context.Context) (w *monitor.Watch, release func(), err error) {
 	servers, release := r.reporter(ctx)
 	sink := samples{r.out, r.view, r.find}
@@ -32,8 +32,8 @@ func (r *session) startMonitor(ctx context.Context) (w *monitor.Watch, release f
 	return w, release, nil
 }
 
-// monitoredHosts returns the machines that this process monitors. If the clients
-// are on others, none of them is a client.
+// monitoredHosts returns the machines that this process monitors. If the clients are on other
+// machines, no monitored machine is a client.
 func monitoredHosts(p *scenario.Plan) []monitor.Host {
 	if !p.On.Batch.Elsewhere() {
 		return p.Hosts
@@ -52,10 +52,9 @@ func monitoredHosts(p *scenario.Plan) []monitor.Host {
 	return hosts
 }
 
-// reporter returns what queries the servers of the target for their statistics,
-// nil if their protocol has none, and a function that closes it. If external
-// programs make the load, weir's own driver of the target's protocol asks, with
-// the same credentials.
+// reporter returns the service that queries the servers of the target for their statistics, nil if
+// their protocol has no statistics, and a function that closes it. If external programs make the
+// load, weir's own driver of the target's protocol queries, with the same credentials.
 func (r *session) reporter(ctx context.Context) (asks monitor.Reporter, release func()) {
 	release = func() {}
 	if own, ok := r.engine.Service.(storage.Reporter); ok {
@@ -76,7 +75,7 @@ func (r *session) reporter(ctx context.Context) (asks monitor.Reporter, release 
 	return nil, func() {}
 }
 
-// failedReporter represents servers that cannot be queried, and says why.
+// failedReporter represents servers that cannot be queried, and returns the reason.
 type failedReporter struct{ err error }
 
 func (f failedReporter) Servers(context.Context) ([]string, error)      { return nil, f.err }
@@ -103,7 +102,7 @@ type tee struct {
 	out    *results.Writer
 	view   View
 	watch  *monitor.Watch
-	links  *links // nil: none are emulated
+	links  *links // nil: no links are emulated
 	begins func() // called with each step
 }
 

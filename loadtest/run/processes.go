@@ -11,7 +11,7 @@ import (
 	"weir/storage/all"
 )
 
-// Open files that a process needs besides those of its clients.
+// Open files that a process needs besides the files of its clients.
 const (
 	SpareFiles     = 200
 	filesPerWorker = 3 // for each worker that it starts
@@ -21,7 +21,7 @@ const (
 // open files allows each of them its clients.
 func (r *session) processes() (int, error) {
 	soft, _, err := monitor.RaiseOpenFiles()
-	if err != nil || r.Plan.On.Batch != "" { // each worker says for itself how many clients it can have
+	if err != nil || r.Plan.On.Batch != "" { // each worker reports its own limit of clients
 		return 1, err
 	}
 	driver := storage.DriverNamed(r.drivers, r.Plan.Driver)
@@ -36,7 +36,7 @@ func (r *session) processes() (int, error) {
 	}
 	n := (need + room - 1) / room
 	if r.Processes > 0 {
-		// Whoever gives a number knows whether the service redirects to data servers.
+		// A user who gives a number can judge whether the service redirects to data servers.
 		if certain := most * min(1, files); certain > r.Processes*room || driver.External && n > r.Processes {
 			return 0, usage(fmt.Errorf("%d clients need %d open files; %d processes may have %d each: use --processes %d, "+
 				"or raise the limit (ulimit -n)", most, need, r.Processes, soft, n))
@@ -59,8 +59,8 @@ func (r *session) processes() (int, error) {
 	return max(n, 1), nil
 }
 
-// MostClients returns how many clients of the plan's target this machine can
-// have, and what allows no more.
+// MostClients returns the largest number of clients of the plan's target on this machine, and the
+// limit behind it.
 func MostClients(plan *scenario.Plan) (most int, why string) {
 	if plan.On.Batch != "" {
 		return math.MaxInt32, ""

@@ -20,7 +20,7 @@ type quiescence struct {
 	news     chan struct{} // holds at most one token
 }
 
-// A serverLoad is how busy a server is. What a sample does not tell is 0.
+// A serverLoad is the load of a server. Numbers that a sample lacks are 0.
 type serverLoad struct {
 	end          time.Time
 	span         time.Duration
@@ -28,7 +28,7 @@ type serverLoad struct {
 	queue        float64 // requests that wait for the busiest disk, or jobs for a thread
 }
 
-// The server is idle when it is no busier than before by more than these.
+// The server is idle if its load exceeds the load before by at most these numbers.
 const (
 	moreBusy  = 0.1
 	moreWait  = 0.05
@@ -40,7 +40,7 @@ func newQuiescence() *quiescence {
 	return &quiescence{base: map[string]serverLoad{}, now: map[string]serverLoad{}, news: make(chan struct{}, 1)}
 }
 
-// Sample takes what the monitor sees.
+// Sample records a sample of the monitor.
 func (q *quiescence) Sample(s *monitor.Sample) {
 	if s.Role == "client" || s.Error != "" || s.CPU == nil && s.Service == nil {
 		return
@@ -67,7 +67,7 @@ func (q *quiescence) Sample(s *monitor.Sample) {
 	}
 }
 
-// learn records for the given time how busy the servers are without load.
+// learn records the load of the servers without clients for the given time.
 func (q *quiescence) learn(ctx context.Context, long time.Duration) {
 	set := func(on bool) {
 		q.mu.Lock()
@@ -96,8 +96,8 @@ func (q *quiescence) wait(ctx context.Context, most time.Duration) {
 	}
 }
 
-// idle compares the newest samples with what was learned. Samples that began long
-// before since do not count.
+// idle compares the newest samples with the samples without load. Samples that began long before
+// since do not count.
 func (q *quiescence) idle(since time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -15,13 +15,13 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A resumed run is one that a session continues.
+// A resumed run is a run that a session continues.
 type resumed struct {
 	out      *results.Writer
 	run      *results.Run
 	progress *results.Progress
 	first    int // place in the plan of the step to go on with
-	broken   int // number of the step that was broken off, 0 if none
+	broken   int // number of the step that was interrupted, 0 if no step was
 }
 
 // reopen opens the run in dir to go on with it.
@@ -38,10 +38,9 @@ func reopen(dir string) (*resumed, error) {
 	return &resumed{out: out, run: run, progress: p, first: first, broken: broken}, nil
 }
 
-// Resume continues the run in c.Dir at the step where it stopped: with its plan,
-// and with secrets from where the plan says that they are. What the run had
-// made on its target is removed and made again. target is that of the run where
-// the plan lacks its secrets, or "".
+// Resume continues the run in c.Dir at the step where it stopped: with its plan, and with secrets
+// from the places that the plan names. The files and folders of the run on its target are removed
+// and made again. target is the target of the run if the plan lacks its secrets, or "".
 func Resume(c Config, target string) error {
 	return resume(c, target, func(r *session) error {
 		if err := r.resumed.refuse(); err != nil {
@@ -74,8 +73,8 @@ func resume(c Config, target string, next func(*session) error) (err error) {
 
 var errKept = errors.New("a run that leaves what it writes (workload.keep) cannot be resumed: it would write the same names again")
 
-// refuse says why the run cannot go on, nil if it can. It takes from the plan's
-// stop rules what was done already.
+// refuse returns an error if the run cannot continue. It subtracts the earlier part of the run from
+// the plan's stop rules.
 func (run *resumed) refuse() error {
 	p := run.run.Plan
 	switch {
@@ -109,8 +108,8 @@ func (run *resumed) over() error {
 	return fmt.Errorf("the run is over: all %d steps were held; start a new one with weir run", len(run.run.Plan.Steps))
 }
 
-// hanging reports whether workers may still wait to be told that the run is over,
-// with reports that were not collected: it was killed before it ended.
+// hanging reports whether workers may still wait for the end of the run, with reports that were not
+// collected: it was killed before it ended.
 func (run *resumed) hanging() bool {
 	if run.run.Plan.On.Batch == "" || run.progress.Ended != nil {
 		return false
@@ -122,12 +121,12 @@ func (run *resumed) hanging() bool {
 	return err == nil
 }
 
-// with goes on with the workers of the run if they were found. Where clients are
-// jobs, a step may have been held for long enough and not be over.
+// with continues with the workers of the run if they were found. If clients are jobs, a step may
+// have been held for long enough and not be over.
 func (run *resumed) with(workers bool) error {
 	last := len(run.progress.Steps) - 1
 	switch {
-	case run.run.Plan.Find != nil: // it says itself whether it is over
+	case run.run.Plan.Find != nil: // the search decides itself whether it is over
 	case !workers && run.first >= len(run.run.Plan.Steps):
 		return usage(run.over())
 	case workers && run.run.Plan.On.JobPerClient && run.broken == 0 && last >= 0 && !run.progress.Steps[last].Passed:
@@ -136,8 +135,8 @@ func (run *resumed) with(workers bool) error {
 	return nil
 }
 
-// steps are those that are left. Their numbers are new ones, beyond all of the
-// plan's: what was held of the one that was broken off keeps its number.
+// steps returns the remaining steps. Their numbers are new, beyond all numbers of the plan: the
+// measurements of the step that was interrupted keep its number.
 func (run *resumed) steps() []scenario.Step {
 	number := max(len(run.run.Plan.Steps), run.progress.Last)
 	left := slices.Clone(run.run.Plan.Steps[run.first:])
@@ -147,7 +146,7 @@ func (run *resumed) steps() []scenario.Step {
 	return left
 }
 
-// spent is for how long there was load before the run was resumed.
+// spent returns the time for which there was load before the run was resumed.
 func (r *session) spent() time.Duration {
 	if r.resumed == nil {
 		return 0
@@ -155,7 +154,7 @@ func (r *session) spent() time.Duration {
 	return r.resumed.progress.Spent
 }
 
-// ahead returns the plan of what the session has still to do.
+// ahead returns the plan of the remaining part of the session.
 func (r *session) ahead() *scenario.Plan {
 	if r.find != nil {
 		left := *r.Plan
@@ -172,8 +171,8 @@ func (r *session) ahead() *scenario.Plan {
 	return &left
 }
 
-// cleanTarget removes what the run that is resumed has left on the target, and
-// only what its manifest names in its own folder.
+// cleanTarget removes the files and folders of the resumed run from the target, and only paths of
+// its manifest in its own folder.
 func (r *session) cleanTarget(m *results.Manifest) error {
 	if r.resumed == nil || r.foundWorkers() { // they use it
 		return nil
@@ -188,8 +187,7 @@ func (r *session) cleanTarget(m *results.Manifest) error {
 	return r.sweep(m)
 }
 
-// resumeSteps writes that the run is resumed, and continues with the steps that
-// are left.
+// resumeSteps writes that the run is resumed, and continues with the remaining steps.
 func (r *session) resumeSteps() error {
 	if r.resumed == nil {
 		return nil
@@ -202,12 +200,12 @@ func (r *session) resumeSteps() error {
 		r.engine.Steps = engine.FixedSteps(r.ahead())
 	}
 	if r.foundWorkers() {
-		return nil // cluster writes it, with what the workers know
+		return nil // cluster writes it, with the state of the workers
 	}
 	return r.engine.Sink.Event(measure.Event{Time: time.Now().UTC(), Kind: measure.EventResume, Step: r.resumed.broken, Text: text})
 }
 
-// past returns what was measured before, for workers that are found.
+// past returns the earlier measurements, for workers that are found.
 func (run *resumed) past(version string) *cluster.ResumeState {
 	return &cluster.ResumeState{Intervals: run.run.Intervals(), Events: run.run.Events(), Samples: run.run.Samples(),
 		Text: "resumed by weir " + version}

@@ -3,8 +3,8 @@
 // the analysis. It also resumes runs, searches for the best number of clients,
 // and does the runs of campaigns.
 //
-// Run is the sequence of steps; read it downward. What people see meanwhile,
-// and where numbers are sent, the caller gives: see View and Exporter.
+// Run is the sequence of steps; read it downward. The caller provides the display of the load and
+// the destination of the numbers: see View and Exporter.
 package run
 
 import (
@@ -33,27 +33,26 @@ import (
 	"weir/storage/all"
 )
 
-// A Config says what is run, and who sees it.
+// A Config configures a run and its output.
 type Config struct {
 	Plan      *scenario.Plan
 	Dir       string // run directory: new, or that of the run to resume
 	Processes int    // client processes on this machine; 0: as many as the limit of open files requires
 	Version   string // of this program
-	Series    Series // the runs around this one
+	Series    Series // the runs of the same campaign
 	Console   Console
 	Interrupts
-	// View returns what shows the load of plan, the part of the plan that is
-	// still to be done.
+	// View returns the view of the load of plan, the part of the plan that is still to be done.
 	View func(dir string, plan *scenario.Plan, of Series) View
-	// Export returns what the numbers are sent to. If it is nil, nothing is sent.
+	// Export returns the exporter of the numbers. If it is nil, nothing is sent.
 	Export func(context.Context) (Exporter, error)
 	// Report shows the result to people. It is also called for a run that ended
 	// early, if there was load. If it is nil, the run is not analyzed.
 	Report func(Result) error
 }
 
-// A Series is the runs of a campaign around one of them. The zero value is that
-// of a single run.
+// A Series describes the runs of a campaign around one of them. The zero value describes a single
+// run.
 type Series struct {
 	Dir         string        // of the campaign
 	Number, All int           // of the run, from 1, and of all runs
@@ -61,21 +60,21 @@ type Series struct {
 	Ahead       time.Duration // for the runs after, as far as it is known
 }
 
-// A Console shows people what a command does, apart from the load.
+// A Console shows people the progress of a command, apart from the load.
 type Console struct {
 	Stderr  io.Writer // of processes that are started
 	Secrets *redact.Values
 	Say     func(format string, args ...any) // progress
-	Warn    func(format string, args ...any) // what is shown with --quiet as well
-	// Working shows what is being done until done is called.
+	Warn    func(format string, args ...any) // shown with --quiet as well
+	// Working shows the current activity until done is called.
 	Working func(what string) (advance engine.Advance, done func())
 }
 
 // line returns the text of err in one line that a terminal can show.
 func (c *Console) line(err error) string { return say.Plain(c.Secrets.Text(err.Error())) }
 
-// A View shows the load while it goes on. It is given what is written into the
-// run directory. Its methods may be called by several goroutines at once.
+// A View shows the load while it goes on. It receives the records that are written into the run
+// directory. Its methods may be called by several goroutines at once.
 type View interface {
 	measure.Sink
 	monitor.Sink
@@ -89,19 +88,19 @@ type View interface {
 	Stop()
 }
 
-// An Exporter sends the numbers of a run elsewhere. Its errors after Begin are
-// not those of the run.
+// An Exporter sends the numbers of a run elsewhere. Its errors after Begin are not errors of the
+// run.
 type Exporter interface {
 	Begin(ctx context.Context, dir string, resumed bool) error
 	Finish(ctx context.Context)
 }
 
-// A Result is what a run showed.
+// A Result is the result of a run.
 type Result struct {
 	Dir      string
 	Findings *analysis.Findings
 	Series   *analysis.Series
-	Search   string // why a search ended; "" if the run was none
+	Search   string // the reason for the end of a search; "" if the run was no search
 }
 
 // A UsageError is a wrong call, or a plan that cannot be carried out. Nothing
@@ -159,14 +158,14 @@ func (r *session) run() (err error) {
 	if err == nil {
 		return r.report()
 	}
-	if r.loaded { // what was measured until then is worth a look
+	if r.loaded { // the measurements until then are useful
 		err = errors.Join(err, r.report())
 	}
 	return err
 }
 
-// check refuses plans that cannot be carried out here. It returns the batch
-// system that starts the workers, nil if the clients are on this machine.
+// check refuses plans that cannot be carried out here. It returns the batch system that starts the
+// workers, nil if the clients are on this machine.
 func (r *session) check() (batch.System, error) {
 	if err := r.Plan.ValidateRemote(); err != nil {
 		return nil, usage(err)
@@ -268,8 +267,8 @@ func NewDir(out, name string, now time.Time) string {
 	}
 }
 
-// linkLatest makes runs/latest lead to dir. It does nothing where links cannot
-// be made, or something else has that name.
+// linkLatest makes runs/latest lead to dir. It does nothing if links cannot be made, or something
+// else has that name.
 func linkLatest(dir string) {
 	link := filepath.Join("runs", "latest")
 	if info, err := os.Lstat(link); err == nil && info.Mode()&os.ModeSymlink == 0 {

@@ -74,7 +74,7 @@ func (s Selection) Read(args []string) (sc *scenario.Scenario, err error) {
 // urlScheme matches the beginning of a URL.
 var urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// isTarget tells a target from a scenario's file: it is a URL, or "built-in", and no file.
+// isTarget distinguishes a target from a scenario's file: it is a URL, or "built-in", and no file.
 func isTarget(arg string) bool {
 	if !urlScheme.MatchString(arg) && arg != scenario.BuiltIn {
 		return false
@@ -83,7 +83,7 @@ func isTarget(arg string) bool {
 	return err != nil
 }
 
-// IsScenario tells a scenario's file from a target.
+// IsScenario distinguishes a scenario's file from a target.
 func IsScenario(arg string) bool {
 	if ext := filepath.Ext(arg); ext == ".yaml" || ext == ".yml" {
 		return true

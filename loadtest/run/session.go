@@ -30,7 +30,7 @@ type session struct {
 	drivers []storage.Driver
 	list    []workload.File // the plan's list of files
 	links   *links          // nil: the network as it is
-	exports Exporter        // nil: none
+	exports Exporter        // nil: no export
 	copies  *scratch.Place  // of staged jobs on this machine
 	out     *results.Writer
 	view    View
@@ -41,8 +41,8 @@ type session struct {
 	loaded  bool                   // the load has begun
 }
 
-// measure does all that ends with a complete run directory. What was measured
-// is kept, whatever fails.
+// measure does everything that leads to a complete run directory. Measurements are kept, whichever
+// step fails.
 func (r *session) measure(ctx context.Context, system batch.System, processes int) (err error) {
 	service, err := cluster.OpenService(ctx, r.Plan, r.drivers, nil)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *session) measure(ctx context.Context, system batch.System, processes in
 	return err
 }
 
-// openDir makes the run directory, or takes that of the run that is resumed.
+// openDir makes the run directory, or takes the directory of the run that is resumed.
 func (r *session) openDir() error {
 	if r.resumed != nil {
 		r.out = r.resumed.out
@@ -113,7 +113,7 @@ func (r *session) openDir() error {
 	return nil
 }
 
-// About says what measures, and where. discard reports whether payload may be
+// About describes the measuring program and its machine. discard reports whether payload may be
 // dropped in the kernel.
 func About(version string, discard bool) (results.About, error) {
 	env, err := json.Marshal(monitor.About())
@@ -122,8 +122,8 @@ func About(version string, discard bool) (results.About, error) {
 	}, err
 }
 
-// startWorkers starts the workers on other machines, or finds those of the run
-// that is resumed.
+// startWorkers starts the workers on other machines, or finds the workers of the run that is
+// resumed.
 func (r *session) startWorkers(ctx context.Context, system batch.System) (err error) {
 	state, err := cluster.StateDir(r.out.About().Run)
 	if err != nil {
@@ -157,10 +157,10 @@ func (r *session) startWorkers(ctx context.Context, system batch.System) (err er
 	return nil
 }
 
-// foundWorkers reports whether the workers are those of the run that is resumed.
+// foundWorkers reports whether the workers belong to the run that is resumed.
 func (r *session) foundWorkers() bool { return r.workers != nil && r.workers.Found }
 
-// ready does what comes before the load.
+// ready makes all preparations for the load.
 func (r *session) ready(m *results.Manifest) error {
 	err := r.warn(CredentialWarnings(r.Plan, r.ahead().Time())...)
 	if err == nil {
@@ -224,13 +224,13 @@ func (r *session) drive(ctx context.Context, processes int) error {
 	err = r.links.during(ctx, r, func(ctx context.Context) error { return r.load(ctx, processes) })
 	r.view.End()
 	if errors.Is(context.Cause(ctx), ErrStopped) {
-		err = nil // as requested; the run's end event tells it
+		err = nil // as requested; the run's end event reports it
 	}
 	return errors.Join(err, watch.Stop())
 }
 
-// setSink makes what clients see go to the run directory and the view, and lets
-// thresholds end the load. release frees what that needs.
+// setSink makes the measurements of clients go to the run directory and the view, and lets
+// thresholds end the load. release frees the resources for that.
 func (r *session) setSink(watch *monitor.Watch) (release func()) {
 	latest := r.Dir
 	if r.Series.Dir != "" {
@@ -248,7 +248,8 @@ func (r *session) setSink(watch *monitor.Watch) (release func()) {
 	return stop
 }
 
-// setSteps decides which steps are held: those of the plan, those that are left, or those of the search.
+// setSteps selects the steps: the plan's steps, the remaining steps of a resumed run, or the steps
+// of the search.
 func (r *session) setSteps() error {
 	if r.find != nil {
 		r.engine.Steps = r.find.steps(r)
@@ -300,7 +301,7 @@ func (r *session) controlWorkers(ctx context.Context) error {
 	return r.workers.Control(ctx, r.engine, options)
 }
 
-// noteUnloaded writes into the run directory why the load never began.
+// noteUnloaded writes the reason for which the load never began into the run directory.
 func (r *session) noteUnloaded(err error) error {
 	end := measure.Broken(fmt.Errorf("before the load began: %w", err))
 	if why := r.Ending(); r.Finish.Err() != nil {

@@ -73,7 +73,7 @@ func (s *Summary) file() string {
 	return "compare"
 }
 
-// WriteText writes the tables, what each variant is, and where the report is.
+// WriteText writes the tables, the scenario of each variant, and the path of the report.
 func (s *Summary) WriteText(w io.Writer, o report.Options) error {
 	if err := s.text(w, o); err != nil {
 		return err

@@ -22,10 +22,10 @@ import (
 	"weir/storage/all"
 )
 
-// sweepTimeout is how long removing what a run has made may take.
+// sweepTimeout is the time limit for the removal of a run's files and folders.
 const sweepTimeout = 10 * time.Minute
 
-// Keeps reports whether what a run makes shall stay.
+// Keeps reports whether the files and folders of a run shall stay.
 func Keeps(p *scenario.Plan) bool {
 	return p.Keeps() || p.Files.Make != nil && p.Files.Make.Keep
 }
@@ -43,9 +43,9 @@ func leftovers(m *results.Manifest) ([]string, error) {
 	return paths, err
 }
 
-// Sweep removes what the manifest of the run in dir names. left says what could
-// not be removed, with who, which made it, in the text; err says why not even
-// that is known.
+// Sweep removes the files and folders in the manifest of the run in dir. left reports paths that
+// could not be removed, with who, which made them, in the text; err reports that not even these are
+// known.
 func Sweep(in Interrupts, c engine.Config, m *results.Manifest, who, dir string, advance engine.Advance) (left, err error) {
 	paths, err := leftovers(m)
 	if err != nil || len(paths) == 0 {
@@ -60,8 +60,8 @@ func Sweep(in Interrupts, c engine.Config, m *results.Manifest, who, dir string,
 	return left, nil
 }
 
-// remove removes paths with c's service and, if that is a program, what is left with weir's own client of the target's protocol: most
-// programs remove no folders.
+// remove removes paths with c's service and, if that is a program, the rest with weir's own client
+// of the target's protocol: most programs remove no folders.
 func remove(ctx context.Context, c engine.Config, m *results.Manifest, paths []string, advance engine.Advance) (failed int, first error) {
 	if failed, first = engine.Clean(ctx, c, paths, advance); failed == 0 {
 		return failed, first
@@ -78,7 +78,7 @@ func remove(ctx context.Context, c engine.Config, m *results.Manifest, paths []s
 	return engine.Clean(ctx, c, paths, advance)
 }
 
-// sweep removes what the manifest names, and warns of what stays.
+// sweep removes the files and folders in the manifest, and warns of the paths that stay.
 func (r *session) sweep(m *results.Manifest) error {
 	left, err := Sweep(r.Interrupts, r.engine, m, "this run", r.Dir, r.view.Advance)
 	r.view.End()
@@ -88,17 +88,18 @@ func (r *session) sweep(m *results.Manifest) error {
 	return r.warn(left.Error())
 }
 
-// Cleaned is what Clean has removed.
+// Cleaned is the result of Clean.
 type Cleaned struct {
-	Run     string   `json:"run"`    // its directory
-	Target  string   `json:"target"` // "" if it could not be looked at
-	Named   int      `json:"named"`  // files and folders in the manifest that were not removed yet
-	Removed int      `json:"removed"`
-	Scratch []string `json:"scratch,omitempty"` // the outcome of copies that killed runs had left where this one had its own
+	Run     string `json:"run"`    // its directory
+	Target  string `json:"target"` // "" if it could not be looked at
+	Named   int    `json:"named"`  // files and folders in the manifest that were not removed yet
+	Removed int    `json:"removed"`
+	// Outcomes of copies that killed runs had left in the scratch folders of this run.
+	Scratch []string `json:"scratch,omitempty"`
 	Error   string   `json:"error,omitempty"`
 }
 
-// WriteText writes for people what was removed.
+// WriteText writes the result for people.
 func (c *Cleaned) WriteText(w io.Writer) error {
 	if c.Target == "" {
 		return nil
@@ -128,9 +129,9 @@ func scratchFolders(run *results.Run) (all []string) {
 	return all
 }
 
-// Clean removes what the run in dir has left: its workers, copies of staged
-// jobs, and what its manifest names on the target. target is that of the run
-// where the plan lacks its secrets, or "".
+// Clean removes everything that the run in dir has left: its workers, copies of staged jobs, and
+// the paths of its manifest on the target. target is the target of the run if the plan lacks its
+// secrets, or "".
 func Clean(ctx context.Context, dir, target string, console Console) (c Cleaned, err error) {
 	c.Run = dir
 	defer func() {
@@ -181,8 +182,8 @@ func Clean(ctx context.Context, dir, target string, console Console) (c Cleaned,
 	return c, nil
 }
 
-// CleanAll cleans the run in dir, or all runs of the campaign in dir, those that were set
-// aside included.
+// CleanAll cleans the run in dir, or all runs of the campaign in dir, including the runs that were
+// set aside.
 func CleanAll(ctx context.Context, dir, target string, console Console) (all []Cleaned, err error) {
 	if !campaign.Is(dir) {
 		one, err := Clean(ctx, dir, target, console)
@@ -202,8 +203,7 @@ func CleanAll(ctx context.Context, dir, target string, console Console) (all []C
 	return all, err
 }
 
-// removeWorkers removes what a killed run has left of its workers in the batch
-// system, and of their secrets.
+// removeWorkers removes the workers of a killed run from the batch system, and their secrets.
 func removeWorkers(ctx context.Context, run *results.Run) error {
 	if run.Plan.On.Batch == "" {
 		return nil
@@ -229,7 +229,7 @@ func removeWorkers(ctx context.Context, run *results.Run) error {
 	return os.RemoveAll(state)
 }
 
-// openTarget opens the service of a run's plan, with the secrets that target has.
+// openTarget opens the service of a run's plan, with the secrets of target.
 func openTarget(ctx context.Context, plan *scenario.Plan, target string, console Console) (*scenario.Plan, storage.Service, error) {
 	plan, err := withSecrets(plan, target)
 	if err != nil {
@@ -240,8 +240,7 @@ func openTarget(ctx context.Context, plan *scenario.Plan, target string, console
 	return plan, service, err
 }
 
-// withSecrets returns plan with the secrets that target has. A plan that lacks
-// nothing needs no target.
+// withSecrets returns plan with the secrets of target. A plan that lacks no secret needs no target.
 func withSecrets(plan *scenario.Plan, target string) (*scenario.Plan, error) {
 	if len(plan.Redacted()) == 0 {
 		target = ""
@@ -249,8 +248,8 @@ func withSecrets(plan *scenario.Plan, target string) (*scenario.Plan, error) {
 	return plan.Complete(target)
 }
 
-// within refuses paths that a run cannot have made: all that it makes is in its
-// own folder. A manifest is a file like others, and may have been changed.
+// within refuses paths that a run cannot have made: all its paths are in its own folder. A manifest
+// is a file like others, and may have been changed.
 func within(paths []string, folder string) error {
 	if strings.Contains(folder, "/") {
 		return fmt.Errorf("about.json: no run is called %q: nothing was removed", folder)

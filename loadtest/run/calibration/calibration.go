@@ -1,9 +1,9 @@
-// Package calibration compares what weir's own clients did with what a real
-// client program did on the same service, files and load, so that it is known
-// what a virtual client represents.
+// Package calibration compares the measurements of weir's own clients with the measurements of a
+// real client program on the same service, files and load, so that it is known which clients a
+// virtual client represents.
 //
-// It reads two run directories whose steps were taken in turns: step n of the
-// one beside step n of the other. All of it is pure functions.
+// It reads two run directories whose steps were taken in turns: step n of the first beside step n
+// of the second. All functions are pure.
 package calibration
 
 import (
@@ -22,8 +22,8 @@ import (
 // Version is the version of a Result's JSON; its keys change only with it.
 const Version = 1
 
-// A Result says how the two sides differ. Weir's figures stand first, and a
-// ratio is weir's over the program's.
+// A Result has the differences between the two sides. Weir's figures stand first, and a ratio is
+// weir's over the program's.
 type Result struct {
 	Version int           `json:"version"`
 	Target  string        `json:"target"`
@@ -49,7 +49,7 @@ type Result struct {
 	differ bool // in requests
 }
 
-// A Point is what was found with one number of clients.
+// A Point has the results for one number of clients.
 type Point struct {
 	Clients int      `json:"clients"`
 	Rounds  int      `json:"rounds"`
@@ -69,18 +69,17 @@ const (
 	WireByByte   = "interface_bytes_per_byte"
 )
 
-// A Figure is one quantity on both sides, nil where it is not known: those of
-// the round whose ratio is the median, so that they belong together; where one
-// side is not known, the median of the other. Both transfer times are those of
-// the round of Median, so that Slowest is never below it.
+// A Figure is one quantity on both sides, nil if it is not known: the values of the round whose
+// ratio is the median, so that they belong together; if one side is not known, the median of the
+// other. Both transfer times are taken from the round of Median, so that Slowest is never below it.
 type Figure struct {
 	Name  string   `json:"name"`
 	Weir  *float64 `json:"weir"`
 	Real  *float64 `json:"program"`
-	Ratio *Ratio   `json:"ratio"` // nil unless both are known and above 0
+	Ratio *Ratio   `json:"ratio"` // nil unless both values are known and above 0
 
-	// Weir's clients again, with pauses that make them as slow as the
-	// program, beside the program in that figure's median round.
+	// Weir's clients again, with pauses that make them as slow as the program, beside the program
+	// in that figure's median round.
 	Paced      *float64 `json:"weir_paced,omitempty"`
 	PacedReal  *float64 `json:"paced_program,omitempty"`
 	PacedRatio *Ratio   `json:"paced_ratio,omitempty"`
@@ -95,28 +94,27 @@ type Ratio struct {
 	High  float64 `json:"high"`
 }
 
-// Given is what the two run directories do not tell.
+// Given has the facts that are not in the two run directories.
 type Given struct {
 	Program, Release string
 	Look             [2]Look // a few files of each side through a relay: weir, program
 	Encrypted        bool    // the relay would see no requests
 	LookError        string  // why there is no look; "" if there is one, or the connections are encrypted
 	Idle             []*monitor.Service
-	IdleSeconds      float64 // the load had not begun: what the servers did then was for others
+	IdleSeconds      float64 // without load: the servers worked for other clients
 	Interrupted      bool
 	Doubts           []fact.Fact // checks of the run directories that failed
 }
 
-// A Look is what a relay saw of a few operations, each with a session of its own.
+// A Look has the counts of a relay for a few operations, each with a session of its own.
 type Look struct {
 	Operations int
 	Seen       relay.Seen
-	Redirected bool // what was asked of data servers went past the relay
+	Redirected bool // requests to data servers bypassed the relay
 }
 
-// Of compares the run of weir's own clients with that of a real program, and
-// with that of weir's clients that were slowed down to the program's rate, if
-// paced is not nil.
+// Of compares the run of weir's own clients with the run of a real program, and with the run of
+// weir's clients that were slowed down to the program's rate, if paced is not nil.
 func Of(weir, program, paced *results.Run, g Given) (*Result, error) {
 	r := &Result{Version: Version, Target: weir.Plan.Target, Kind: weir.Plan.Work.Kind, Program: g.Program, Release: g.Release,
 		Plain: weir.Plan.Work.Plain, Points: []Point{}, Verdict: []string{}, Notes: []string{}, Facts: []fact.Fact{}, given: g}
@@ -141,7 +139,7 @@ func Of(weir, program, paced *results.Run, g Given) (*Result, error) {
 // program's rate, may be nil.
 type pair [3]*Step
 
-// pairs returns the steps in which both sides brought something to an end.
+// pairs returns the steps in which at least one operation ended on both sides.
 func (r *Result) pairs() []pair {
 	var all []pair
 	for i := range r.sides[0] {
@@ -188,7 +186,7 @@ func (r *Result) compare() {
 	}
 }
 
-// A quantity is a figure of one step; nil where it is not known.
+// A quantity is a figure of one step; nil if it is not known.
 type quantity struct {
 	name string
 	of   func(*Step) *float64
@@ -240,8 +238,8 @@ func inRounds(pairs []pair, of func(*Step) *float64) (values [3][]*float64) {
 	return values
 }
 
-// beside holds the rounds of two sides against each other. The figures are those
-// of the round in which the ratio of byA to byB is the median.
+// beside compares the rounds of two sides. The figures are taken from the round in which the ratio
+// of byA to byB is the median.
 func beside(a, b, byA, byB []*float64) (x, y *float64, r *Ratio) {
 	type round struct{ x, y, by float64 }
 	var rounds []round
@@ -269,10 +267,10 @@ func beside(a, b, byA, byB []*float64) (x, y *float64, r *Ratio) {
 	return &m.x, &m.y, r
 }
 
-// known reports whether a ratio can be made of a value.
+// known reports whether a value can be part of a ratio.
 func known(x *float64) bool { return x != nil && *x > 0 }
 
-// Figure returns the point's figure of a name; an empty one if there is none.
+// Figure returns the point's figure of a name; an empty figure if there is no such figure.
 func (p *Point) Figure(name string) Figure {
 	i := slices.IndexFunc(p.Figures, func(f Figure) bool { return f.Name == name })
 	if i < 0 {
@@ -290,7 +288,7 @@ func median(x []float64) *float64 {
 	return &m
 }
 
-// over divides; nil by nothing.
+// over divides x by by; nil if by is not positive.
 func over(x, by float64) *float64 {
 	if by <= 0 {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"weir/loadtest/run/calibration/relay"
 )
 
-// notes adds what limits the comparison.
+// notes adds notes on the limits of the comparison.
 func (r *Result) notes() {
 	if r.given.Interrupted {
 		r.note(fact.New("calibration.interrupted"))
@@ -53,7 +53,8 @@ func (r *Result) noteSlow() {
 	}
 }
 
-// leastCPU is how many seconds of CPU make the kernel's hundredths good enough.
+// leastCPU is the number of seconds of CPU for which the kernel's resolution of hundredths is good
+// enough.
 const leastCPU = 0.3
 
 // noteTicks adds a note on a server that did so little that its CPU is coarse.
@@ -86,8 +87,7 @@ func (r *Result) noteFailures() {
 	}
 }
 
-// noteWaiting looks for a program that waits for something else than the
-// service.
+// noteWaiting adds a note if the program waits for something other than the service.
 func (r *Result) noteWaiting() {
 	if len(r.Points) == 0 {
 		return
@@ -133,7 +133,7 @@ func (r *Result) noteOthers() {
 // mostOthers is the share of this machine's CPU that others may use.
 const mostOthers = 0.15
 
-// others is the greatest share of this machine's CPU that others used.
+// others returns the largest share of this machine's CPU that others used.
 func (r *Result) others() float64 {
 	most := 0.0
 	for _, side := range r.sides {
@@ -173,7 +173,7 @@ func (r *Result) noteMachine() {
 	}
 }
 
-// noteWork adds a note on the differences that are meant.
+// noteWork adds a note on the intended differences.
 func (r *Result) noteWork() {
 	switch {
 	case r.Kind != "read":

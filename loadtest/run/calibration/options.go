@@ -17,17 +17,17 @@ import (
 	"weir/storage/all"
 )
 
-// Options select what is compared. Errors name them as flags of weir calibrate.
+// Options select the sides of the comparison. Errors refer to them as flags of weir calibrate.
 type Options struct {
 	Target   string
-	Client   string // the real program: xrdcp, curl or gfal-copy; "": that of the protocol
+	Client   string // the real program: xrdcp, curl or gfal-copy; "": the program of the protocol
 	Kind     string // read or write
 	Clients  string // of each step
 	Duration string // measurement time of a step
 	Rounds   int
 	Size     string // of the files that are made or written
 	Files    int    // that are made
-	List     string // file with the paths to read; "": none
+	List     string // file with the paths to read; "": no list
 	Plain    bool   // without page checksums
 	Sets     []string
 	Dir      string // for the run directories and the result; "": a new one below runs
@@ -89,8 +89,8 @@ func (o *Options) installed() error {
 	return nil
 }
 
-// plans returns the plan of weir's clients and that of the program, which differ only in
-// the client.
+// plans returns the plan of weir's clients and the plan of the program, which differ only in the
+// client.
 func (o *Options) plans() (own, program *scenario.Plan, err error) {
 	sets := []string{
 		"workload.kind=" + o.Kind, "workload.session=fresh", "workload.verify=0%",
@@ -142,7 +142,7 @@ func (o *Options) plan(sets []string) (*scenario.Plan, error) {
 	return p, nil
 }
 
-// setEnvironment makes the program work as weir's clients do. restore undoes it.
+// setEnvironment makes the program work like weir's clients. restore undoes it.
 func (o *Options) setEnvironment(p *scenario.Plan) (restore func()) {
 	env := map[string]string{}
 	if o.Client != "curl" {
@@ -172,7 +172,7 @@ func (o *Options) setEnvironment(p *scenario.Plan) (restore func()) {
 	}
 }
 
-// release asks the program for its version.
+// release returns the program's version.
 func (o *Options) release(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

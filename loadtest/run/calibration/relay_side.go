@@ -16,7 +16,7 @@ import (
 	"weir/storage/all"
 )
 
-// How many files each side moves through the relay, and how long one may take.
+// The number of files that each side moves through the relay, and the time limit for each.
 const (
 	looks       = 3
 	lookTimeout = 30 * time.Second

@@ -35,7 +35,7 @@ type Config struct {
 // A calibrator takes the steps of both sides in turns.
 type calibrator struct {
 	Config
-	sides  [3]*side        // weir's own clients, the program's, and weir's again, as slow as the program
+	sides  [3]*side        // weir's own clients, the program's, and weir's again, slowed down to the program's rate
 	made   []workload.File // that are read
 	given  Given
 	asks   storage.Reporter // nil: the servers have no statistics
@@ -43,9 +43,9 @@ type calibrator struct {
 	loaded bool
 }
 
-// Run takes the steps of both sides in turns, and compares them. It writes
-// calibration.json and calibration.txt into the folder dir, beside the run directories
-// of the sides, which are named in the order in which the Result has them.
+// Run takes the steps of both sides in turns, and compares them. It writes calibration.json and
+// calibration.txt into the folder dir, beside the run directories of the sides, whose names have
+// the order of the sides in the Result.
 func Run(conf Config) (r *Result, dir string, sides []string, err error) {
 	own, program, err := conf.plans()
 	if err == nil {
@@ -65,7 +65,7 @@ func Run(conf Config) (r *Result, dir string, sides []string, err error) {
 		return nil, "", nil, err
 	}
 	if errors.Is(err, run.ErrInterrupted) || errors.Is(context.Cause(c.Stop), run.ErrStopped) {
-		err = nil // as requested; a note says so
+		err = nil // as requested; a note reports it
 	}
 	r, concluded := c.conclude()
 	return r, c.Dir, []string{c.sides[0].dir, c.sides[1].dir}, errors.Join(err, concluded)
@@ -88,8 +88,8 @@ func room(p *scenario.Plan) error {
 	return nil
 }
 
-// measure does all that fills both run directories. What the two made on the
-// target is removed, whatever goes wrong.
+// measure fills both run directories. The files and folders of the two sides on the target are
+// removed, whichever step fails.
 func (c *calibrator) measure(own, program *scenario.Plan) (err error) {
 	ctx := c.Stop
 	again := *own
@@ -155,8 +155,8 @@ func (c *calibrator) rounds(ctx context.Context) error {
 	return nil
 }
 
-// slowDown returns the pause after each file that makes weir's clients as slow
-// as the program was; false if it is not known yet, or if there is none.
+// slowDown returns the pause after each file that makes weir's clients as slow as the program was;
+// false if it is not known yet, or if there is no pause.
 func (c *calibrator) slowDown(k, clients int) (time.Duration, bool) {
 	if k < 2 {
 		return 0, true
@@ -165,7 +165,8 @@ func (c *calibrator) slowDown(k, clients int) (time.Duration, bool) {
 	if own <= 0 || program <= 0 || program >= own {
 		return 0, false
 	}
-	// A client's turn takes clients/rate seconds; without a pause all of that is the file's.
+	// A client's turn takes clients/rate seconds; without a pause all of that is the time of the
+	// file.
 	return time.Duration(float64(clients) * (1/program - 1/own) * float64(time.Second)), true
 }
 

@@ -21,8 +21,7 @@ import (
 	"weir/storage/all"
 )
 
-// A side is one of those that are compared. As a sink it fills its run
-// directory.
+// A side is one of the sides that are compared. As a sink it fills its run directory.
 type side struct {
 	dir, name string
 	plan      *scenario.Plan
@@ -30,12 +29,12 @@ type side struct {
 	manifest  *results.Manifest
 	about     results.About
 	out       *results.Writer
-	step      int             // the last one
+	step      int             // number of the last step
 	now       measure.Window  // of the step under way
 	last      time.Time       // end of the newest interval
 	pause     time.Duration   // after each file, of this step
 	rates     map[int]float64 // files/s of the last step with so many clients
-	ended     *measure.Ending // why a step did not take its time; nil: all did
+	ended     *measure.Ending // the reason why a step ended early; nil: no step did
 }
 
 func newSide(ctx context.Context, dir, name, version string, p *scenario.Plan) (*side, error) {
@@ -60,7 +59,7 @@ func newSide(ctx context.Context, dir, name, version string, p *scenario.Plan) (
 	return s, nil
 }
 
-// begin makes the run directory, when the plan is what will be done.
+// begin makes the run directory, once the plan is final.
 func (s *side) begin() (err error) {
 	s.out, err = results.Create(s.dir, s.plan, s.about)
 	return err
@@ -92,8 +91,8 @@ func (s *side) Interval(v *measure.Interval) error {
 	return s.out.Interval(v)
 }
 
-// idle reports on the time since the last step, which was the others' turn: a
-// run directory leaves no second out.
+// idle writes an interval for the time since the last step, which was the others' turn: a run
+// directory has no gaps.
 func (s *side) idle(step int) error {
 	if s.last.IsZero() {
 		return nil
@@ -102,7 +101,7 @@ func (s *side) idle(step int) error {
 		Kind: s.kind()})
 }
 
-// kind is what the side's clients do.
+// kind returns the kind of operation of the side's clients.
 func (s *side) kind() storage.Kind {
 	if workload.Writes(s.plan.Work) {
 		return storage.Write
@@ -110,7 +109,7 @@ func (s *side) kind() storage.Kind {
 	return storage.Read
 }
 
-// Event implements measure.Sink. The end of a step is not that of the run.
+// Event implements measure.Sink. The end of a step is not the end of the run.
 func (s *side) Event(e measure.Event) error {
 	switch {
 	case e.Kind == measure.EventEnd:
@@ -127,7 +126,7 @@ func (s *side) Event(e measure.Event) error {
 // Sample implements monitor.Sink.
 func (s *side) Sample(v *monitor.Sample) error { return s.out.Sample(v) }
 
-// rate is how many files a second the last step moved.
+// rate returns the number of files per second in the last step.
 func (s *side) rate() float64 { return s.now.Rate() }
 
 // text summarizes the last step.

@@ -14,8 +14,8 @@ const (
 	stallOurs    = 0.2 // of the program's share of stalls: with more among weir's files it is the service
 )
 
-// Stalls are files of the program that took much longer than most, where weir's did
-// not: it waited for something else than the service.
+// Stalls are files of the program that took much longer than most, while weir's did not: the
+// program waited for something other than the service.
 type Stalls struct {
 	Files   int64   `json:"files"`
 	Share   float64 `json:"share"`           // of the program's files
@@ -25,8 +25,8 @@ type Stalls struct {
 	Ratio   float64 `json:"rate_ratio_else"` // weir's files/s over the program's without that, with the most clients
 }
 
-// findStalls looks at the slowest files of the program; nil if they are as the others, or
-// as weir's.
+// findStalls looks for stalls among the slowest files of the program; it returns nil if they are
+// like the other files, or like weir's.
 func (r *Result) findStalls() *Stalls {
 	if len(r.Points) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (r *Result) findStalls() *Stalls {
 	return s
 }
 
-// latencies are those of all files of a side.
+// latencies returns the transfer times of all files of a side.
 func latencies(side []Step) (all measure.Histogram) {
 	for i := range side {
 		all.Merge(&side[i].All.Latency)
@@ -61,7 +61,7 @@ func latencies(side []Step) (all measure.Histogram) {
 	return all
 }
 
-// above returns how many of h are longer than bound seconds, and their sum.
+// above returns the number of values of h that are longer than bound seconds, and their sum.
 func above(h *measure.Histogram, bound float64) (n int64, sum float64) {
 	h.Buckets(func(from, to float64, count int64) {
 		if from > bound {

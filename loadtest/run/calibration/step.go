@@ -9,20 +9,19 @@ import (
 	"weir/storage"
 )
 
-// A Step is what one side did in one step. Rates are those of the hold, unless
-// too few files ended in it; what is counted by file or byte is that of the
-// whole step, from before the first operation to after the last, so that
-// nothing is cut in two.
+// A Step has the measurements of one side in one step. Rates are measured in the hold, unless too
+// few files ended in it; counts by file or byte cover the whole step, from before the first
+// operation to after the last, so that no operation is split.
 type Step struct {
 	Number, Clients int
 	Held, All       measure.Window // the hold, and all of the step
 	Done, Moved     int64          // operations that ended well and bytes, in all phases
 	Failed          int64
-	Broken          int64 // operations that were broken off
+	Broken          int64 // operations that were cancelled
 	ClientCPU       *float64
 	ServerCPU       *float64
 	Local           bool               // the server's processes were watched on this machine
-	Services        []*monitor.Service // what each server counted
+	Services        []*monitor.Service // counts of each server
 	Net             int64              // bytes on the interfaces of this machine, the greater of loopback and all others
 
 	here, busy, used float64 // seconds of this machine's cores: there, not idle, used by both sides
@@ -31,14 +30,14 @@ type Step struct {
 // useful reports whether rates follow from the step.
 func (s *Step) useful() bool { return s.Done > 0 && s.Held.Seconds > 0 }
 
-// slow reports whether so few files ended in the hold that chance decides how
-// many. The whole step tells more then: all files that began in it end in it.
+// slow reports whether so few files ended in the hold that their number depends on chance. The
+// whole step is more exact then: all files that began in it end in it.
 func (s *Step) slow() bool { return s.Held.Done < fewHeld*int64(s.Clients) }
 
-// fewHeld is how many files of each client a hold needs.
+// fewHeld is the number of files that each client needs in a hold.
 const fewHeld = 2
 
-// span is what rates and times are taken of.
+// span returns the window for rates and times.
 func (s *Step) span() *measure.Window {
 	if s.slow() {
 		return &s.All
@@ -113,7 +112,7 @@ func (s *Step) add(iv *measure.Interval, external bool) {
 	}
 }
 
-// watch counts what a host went through.
+// watch adds a sample of a host.
 func (s *Step) watch(v *monitor.Sample, external bool) {
 	if v.Service != nil {
 		s.Services = append(s.Services, v.Service)
@@ -146,7 +145,7 @@ func (s *Step) watch(v *monitor.Sample, external bool) {
 	s.Net += max(lo, others)
 }
 
-// others is the share of this machine's CPU that neither side used; 0 unknown.
+// others returns the share of this machine's CPU that neither side used; 0 if unknown.
 func (s *Step) others() float64 {
 	if s.here <= 0 {
 		return 0
@@ -154,8 +153,8 @@ func (s *Step) others() float64 {
 	return max(0, s.busy-s.used) / s.here
 }
 
-// settle prefers what the servers say of themselves: it is exact, and there
-// also where the servers are elsewhere.
+// settle prefers the servers' own statistics: they are exact, and available also if the servers are
+// elsewhere.
 func (s *Step) settle() {
 	if len(s.Services) == 0 {
 		return

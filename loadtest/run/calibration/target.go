@@ -17,11 +17,10 @@ import (
 	"weir/storage"
 )
 
-// mostListed is how many listed files without a size are asked about.
+// mostListed is the number of listed files without a size whose sizes are requested.
 const mostListed = 1000
 
-// prepare finds or makes the files that both sides read. Our own driver does
-// it for both.
+// prepare finds or makes the files that both sides read. Weir's own driver does it for both sides.
 func (c *calibrator) prepare() error {
 	own := c.sides[0]
 	if workload.Writes(own.plan.Work) {
@@ -46,7 +45,7 @@ func (c *calibrator) prepare() error {
 	return err
 }
 
-// readListing is for services that cannot be written to: what is there is read.
+// readListing uses the existing files of services that cannot be written to.
 func (c *calibrator) readListing(refused error) ([]workload.File, error) {
 	switch storage.Classify(refused) {
 	case storage.Refused, storage.Timeout, storage.Reset:
@@ -64,16 +63,16 @@ func (c *calibrator) readListing(refused error) ([]workload.File, error) {
 	return files, nil
 }
 
-// sizes asks for the sizes that are not known, so that no side has to.
+// sizes requests the sizes that are not known, so that no side has to.
 func (c *calibrator) sizes(files []workload.File) ([]workload.File, error) {
 	client := c.sides[0].config.Service.Client()
-	defer func() { _ = client.Close() }() // nothing is left to be said
+	defer func() { _ = client.Close() }() // all its operations have ended
 	known := files[:0:0]
 	var denied error
 	for _, f := range files {
 		if f.Size < 0 && len(known) < mostListed {
 			res, err := client.Do(c.Finish, &storage.Op{Kind: storage.Stat, Path: f.Path, Timeout: lookTimeout}, &witness{})
-			if errors.Is(err, fs.ErrPermission) { // others may be read
+			if errors.Is(err, fs.ErrPermission) { // other files may be readable
 				denied = err
 				continue
 			}
@@ -94,14 +93,14 @@ func (c *calibrator) sizes(files []workload.File) ([]workload.File, error) {
 	return known, nil
 }
 
-// folders makes the folders of a side that writes, with our own driver.
+// folders makes the folders of a side that writes, with weir's own driver.
 func (c *calibrator) folders(config engine.Config) error {
 	config.Service = c.sides[0].config.Service
 	_, err := engine.Prepare(c.Finish, config, nil, nil)
 	return err
 }
 
-// clean removes what both sides have made.
+// clean removes the files and folders of both sides.
 func (c *calibrator) clean() error {
 	return errors.Join(c.cleanSide(c.sides[2]), c.cleanSide(c.sides[1]), c.cleanSide(c.sides[0]))
 }
@@ -116,11 +115,11 @@ func (c *calibrator) cleanSide(s *side) error {
 	return errors.Join(left, err)
 }
 
-// idleFor is how long the servers are watched before the load begins.
+// idleFor is the time for which the servers are monitored before the load begins.
 const idleFor = 500 * time.Millisecond
 
-// listen finds out whether the servers tell about themselves, and what they do
-// without us.
+// listen finds out whether the servers report statistics, and measures their load without weir's
+// clients.
 func (c *calibrator) listen(ctx context.Context) {
 	asks, ok := c.sides[0].config.Service.(storage.Reporter)
 	if !ok {
@@ -148,7 +147,7 @@ func (c *calibrator) listen(ctx context.Context) {
 	c.given.IdleSeconds = time.Since(began).Seconds()
 }
 
-// read asks all servers about themselves; who does not answer is left out.
+// read requests the statistics of all servers; it leaves out servers that do not respond.
 func (c *calibrator) read(ctx context.Context) map[string]monitor.Reading {
 	all := map[string]monitor.Reading{}
 	if c.asks == nil {
@@ -167,8 +166,8 @@ func (c *calibrator) read(ctx context.Context) map[string]monitor.Reading {
 	return all
 }
 
-// settled reads until the servers have noticed that all clients are gone: they
-// count some things only then. It says how often it has asked.
+// settled reads until the servers have noticed that all clients are gone: they count some numbers
+// only then. It returns the number of requests that it has made.
 func (c *calibrator) settled(ctx context.Context, before map[string]monitor.Reading) (last map[string]monitor.Reading, asked int64) {
 	last, asked = c.read(ctx), 1
 	for ; asked < 40 && len(last) > 0; asked++ {
@@ -182,7 +181,7 @@ func (c *calibrator) settled(ctx context.Context, before map[string]monitor.Read
 	return last, asked
 }
 
-// withoutUs takes our own questions out of what a server counted.
+// withoutUs subtracts weir's own requests for statistics from the counts of a server.
 func withoutUs(s *monitor.Service, asked int64) {
 	if n := s.Ops[ownKind] - asked; n > 0 {
 		s.Ops[ownKind] = n
@@ -191,13 +190,13 @@ func withoutUs(s *monitor.Service, asked int64) {
 	}
 }
 
-// ownKind is among which requests a server counts a question about itself.
+// ownKind is the kind under which a server counts requests for its statistics.
 const ownKind = "other"
 
 // quiet reports whether nothing was counted between two readings.
 func quiet(before, after map[string]monitor.Reading) bool {
 	for name, r := range after {
-		if s, ok := r.Since(before[name]); ok && s.Operations()+s.Logins > 1 { // the one is ours
+		if s, ok := r.Since(before[name]); ok && s.Operations()+s.Logins > 1 { // one is our own
 			return false
 		}
 	}

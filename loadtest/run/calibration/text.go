@@ -18,7 +18,7 @@ import (
 // trailingBlanks matches blanks at the end of a line.
 var trailingBlanks = regexp.MustCompile(` +\n`)
 
-// WriteJSON writes the result as calibration.json holds it.
+// WriteJSON writes the result in the form of calibration.json.
 func (r *Result) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -53,7 +53,7 @@ func (r *Result) WriteText(w io.Writer, width int) error {
 	return err
 }
 
-// row is how a figure is shown.
+// A row defines the display of a figure.
 type row struct {
 	name, label string
 	show        func(float64) string
@@ -99,14 +99,14 @@ func (r *Result) figures(w io.Writer) {
 	_ = t.Flush() // as above
 }
 
-// interfaces reports whether what this machine's interfaces counted is worth a
-// line: only the two sides have counted the bytes.
+// interfaces reports whether the counts of this machine's interfaces are worth a line: only the two
+// sides have caused the bytes.
 func (r *Result) interfaces(f *Figure) bool {
 	return r.Relay == nil && r.Servers == nil && f.Ratio != nil && max(*f.Weir, *f.Real) < foreign
 }
 
-// foreign is how many bytes on the wire for each byte of payload must have been
-// others' in part.
+// foreign is the number of bytes on the wire for each byte of payload from which part of them must
+// come from other programs.
 const foreign = 1.5
 
 func or(x *float64, show func(float64) string) string {
@@ -126,7 +126,7 @@ func (r *Ratio) column() string {
 	return fmt.Sprintf("%s (%s to %s)", three(r.Value), three(r.Low), three(r.High))
 }
 
-// wire writes the requests: as a relay saw them, and as the servers counted.
+// wire writes the requests: the counts of a relay, and the counts of the servers.
 func (r *Result) wire(w io.Writer) {
 	for _, x := range []struct {
 		wire  *Wire
@@ -162,7 +162,8 @@ func (w *Wire) mark(b Both) string {
 	return ""
 }
 
-// plain replaces what a terminal would obey in text that comes from elsewhere.
+// plain replaces control characters, which a terminal would obey, in text that comes from
+// elsewhere.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

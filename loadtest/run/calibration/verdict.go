@@ -12,7 +12,7 @@ import (
 const (
 	sameWithin   = 0.10 // ratios so near 1 are called the same
 	closeEnough  = 0.25 // beyond it, load by weir is no stand-in without a factor
-	fewFiles     = 20   // a side with fewer files in all says little
+	fewFiles     = 20   // a side with fewer files in all is not conclusive
 	slowStart    = 0.1  // seconds a file from which a waiting program is suspicious
 	idleShare    = 0.3  // of the transfer time that its CPU takes at most then
 	othersShare  = 0.02 // of all requests that others may make unnoticed
@@ -169,7 +169,7 @@ func (r *Result) clientVerdict() {
 	}
 }
 
-// use states which figures of weir may be taken for those of the program.
+// use adds a sentence on the figures of weir that are valid for the program.
 func (r *Result) use() {
 	p := r.last()
 	f, rate := p.Figure(ServerByFile), p.Figure(Rate).Ratio
@@ -198,7 +198,7 @@ func (r *Result) use() {
 	}
 }
 
-// last is the point with the most clients.
+// last returns the point with the most clients.
 func (r *Result) last() *Point { return &r.Points[len(r.Points)-1] }
 
 // ratio returns a ratio for facts.
@@ -212,7 +212,7 @@ func times(x float64) fact.Shown {
 	return fact.As(x, three(x)+" times")
 }
 
-// number is how often something is asked for each file.
+// number formats the number of requests for each file.
 func number(x float64) string {
 	if math.Abs(x-math.Round(x)) < 0.02 {
 		return fmt.Sprintf("%.0f", x)
@@ -220,7 +220,7 @@ func number(x float64) string {
 	return fmt.Sprintf("%.2f", x)
 }
 
-// three rounds to what such measurements can tell.
+// three rounds to the accuracy of such measurements.
 func three(x float64) string {
 	switch {
 	case math.Abs(x) >= 9.95:

@@ -9,33 +9,33 @@ import (
 	"weir/loadtest/run/calibration/relay"
 )
 
-// A Wire is what clients asked for, by file.
+// A Wire has the requests of clients, by file.
 type Wire struct {
 	Requests   []Request `json:"requests"`
 	Sent       Both      `json:"sent_bytes_per_file"`     // by clients
 	Received   Both      `json:"received_bytes_per_file"` // by clients
-	Redirected bool      `json:"redirected,omitempty"`    // only what was asked of the target itself
+	Redirected bool      `json:"redirected,omitempty"`    // only requests to the target itself
 	Opaque     bool      `json:"opaque,omitempty"`        // encrypted: there are no requests to see
 	Late       bool      `json:"late,omitempty"`          // servers count reads and bytes when a connection ends
 }
 
-// Both is a figure of weir's clients and of the program's.
+// Both has a figure of weir's clients and the same figure of the program's.
 type Both struct {
 	Weir float64 `json:"weir"`
 	Real float64 `json:"program"`
 }
 
-// A Request is how often something was asked for each file.
+// A Request is a request with its number for each file.
 type Request struct {
 	Name string `json:"name"`
 	Both
 }
 
-// Differ reports whether the two sides are not the same, beyond what one file
-// that began too early or ended too late makes of it.
+// Differ reports whether the two sides are not the same, beyond the effect of one file that began
+// too early or ended too late.
 func (b Both) Differ() bool { return math.Abs(b.Weir-b.Real) > 0.05*max(b.Weir, b.Real, 0.2) }
 
-// seen is what the relay saw, nil if it saw nothing of one side.
+// seen returns the counts of the relay, nil if it has no operation of one side.
 func seen(l [2]Look) *Wire {
 	if l[0].Operations == 0 || l[1].Operations == 0 {
 		return nil
@@ -61,7 +61,7 @@ func seen(l [2]Look) *Wire {
 	return w
 }
 
-// counted is what the servers counted, nil unless they did for both sides.
+// counted returns the counts of the servers, nil unless they counted for both sides.
 func (r *Result) counted() *Wire {
 	var done [2]float64
 	var sent, received [2]float64
@@ -125,7 +125,7 @@ func byOrder(all []Request) {
 	})
 }
 
-// request returns how often something was asked.
+// request returns the number of requests of a name.
 func (w *Wire) request(name string) Both {
 	if w != nil {
 		for _, q := range w.Requests {
@@ -137,7 +137,7 @@ func (w *Wire) request(name string) Both {
 	return Both{}
 }
 
-// kinds are the requests without what is none, and without options: those are
+// kinds returns the requests without entries that are no requests, and without options: these are
 // reported in a note.
 func (w *Wire) kinds() []Request {
 	var all []Request

@@ -11,8 +11,8 @@ import (
 // mostErrors is the number of different errors that are remembered.
 const mostErrors = 1000
 
-// errorLines finds the errors that have a line already. Each step has the first errors of each class, and most are those of the step
-// before.
+// errorLines finds the errors that have a line already. Each step has the first errors of each
+// class, and most of them are the same as in the step before.
 type errorLines struct {
 	shown  map[string]bool
 	again  [storage.Classes]bool  // classes of errors that were not shown again

@@ -13,7 +13,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// A position is how far a run is in its plan.
+// A position is the progress of a run in its plan.
 type position struct {
 	plan   *scenario.Plan
 	total  time.Duration // planned
@@ -34,7 +34,7 @@ type position struct {
 	pad       int     // columns of the longest text beside the bar
 }
 
-// begin notes that a step begins.
+// begin records that a step begins.
 func (c *position) begin(e *measure.Event) {
 	c.since, c.phase, c.jobsBegun = time.Now(), measure.Ramp, c.jobs
 	if f := c.plan.Find; f != nil {
@@ -50,7 +50,7 @@ func (c *position) begin(e *measure.Event) {
 	}
 }
 
-// interval notes the phase and what stop rules count.
+// interval records the phase and the counts for stop rules.
 func (c *position) interval(v *measure.Interval) {
 	if v.Step == c.step.Number {
 		c.phase = v.Phase
@@ -60,7 +60,7 @@ func (c *position) interval(v *measure.Interval) {
 	c.jobs += v.Ended + v.Lost()
 }
 
-// left returns how long the load will go on, and the share of it that is done.
+// left returns the remaining time of the load, and the share of it that is done.
 func (c *position) left(now time.Time) (left time.Duration, share float64) {
 	elapsed := now.Sub(c.begun)
 	left = c.plan.Left(c.place, now.Sub(c.since), elapsed)
@@ -138,7 +138,7 @@ func (c *position) run() string {
 	return fmt.Sprintf("run %d of %d, ", c.series.Number, c.series.All)
 }
 
-// within returns how far the phase is: " 12 of 30 s", or " 3 of 20 jobs".
+// within returns the progress of the phase: " 12 of 30 s", or " 3 of 20 jobs".
 func (c *position) within(now time.Time) string {
 	s := &c.step
 	if all := int64(s.Clients) * int64(s.Jobs); all > 0 && c.phase == measure.Measured {

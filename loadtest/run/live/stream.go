@@ -18,8 +18,8 @@ type Stream struct{ to *screen.Queue }
 // NewStream returns a Stream that writes to w.
 func NewStream(w io.Writer) *Stream { return &Stream{screen.NewQueue(w)} }
 
-// A Line is one line of a Stream. Its event is start, begin and step (of a step),
-// findings, comparison or repetitions, or that of a line of events.jsonl.
+// A Line is one line of a Stream. Its event is start, begin and step (of a step), findings,
+// comparison or repetitions, or the event of a line of events.jsonl.
 type Line struct {
 	Event       string             `json:"event"`
 	Time        time.Time          `json:"time"`
@@ -32,7 +32,7 @@ type Line struct {
 	Repetitions json.RawMessage    `json:"repetitions,omitempty"`
 }
 
-// Start is what a run will do.
+// Start describes the plan of a run.
 type Start struct {
 	Name      string  `json:"name"`
 	Target    string  `json:"target"`
@@ -53,12 +53,12 @@ type Step struct {
 	Done       int64               `json:"done"`
 	Errors     int64               `json:"errors"`
 	Wrong      int64               `json:"wrong,omitempty"`
-	Failed     int64               `json:"errors_all_phases"` // those of ramp, settle and drain included, and wrong payloads
+	Failed     int64               `json:"errors_all_phases"` // including errors of ramp, settle and drain, and wrong payloads
 	Latency    *analysis.Quantiles `json:"latency_seconds"`   // nil: no operation succeeded
 	Server     *float64            `json:"server_cpu_ratio"`  // of the busiest host's cores, by the server's processes; nil: unknown
 	Client     *float64            `json:"client_cpu_ratio"`
 
-	Jobs       *analysis.JobCounts `json:"jobs,omitempty"` // nil: clients run none
+	Jobs       *analysis.JobCounts `json:"jobs,omitempty"` // nil: clients run no jobs
 	Running    float64             `json:"running_jobs,omitempty"`
 	Events     float64             `json:"events_per_second,omitempty"`
 	Efficiency *float64            `json:"cpu_efficiency,omitempty"`
@@ -78,8 +78,8 @@ func (s *Stream) Write(l Line) {
 	_ = e.Encode(l) // Close returns the error
 }
 
-// Close waits until all is written. It returns err or, if that is nil, why not all
-// could be written.
+// Close waits until everything is written. It returns err or, if that is nil, the first error of
+// the writes.
 func (s *Stream) Close(err error) error {
 	if s == nil {
 		return err
@@ -104,7 +104,7 @@ func stepOf(w *measure.Window, failures *measure.Failures, cpu *cpuUsage) *Step 
 	return s
 }
 
-// known returns nil for what is below 0.
+// known returns nil for a value below 0.
 func known(x float64) *float64 {
 	if x < 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"weir/loadtest/workload"
 )
 
-// A column of the live table. Where the terminal is narrow, columns of the
-// highest rank are left out first.
+// A column of the live table. If the terminal is narrow, columns of the highest rank are left out
+// first.
 type column struct {
 	head  string
 	width int // with the blank before it

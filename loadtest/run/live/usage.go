@@ -39,15 +39,15 @@ func (c *hostCores) add(host string, used, available float64) {
 	(*c)[host] = [2]float64{sum[0] + used, sum[1] + available}
 }
 
-// A hostSample is what a sample says of both sides.
+// A hostSample has the CPU time of both sides in a sample.
 type hostSample struct {
 	host      string
 	from, to  time.Time
 	available float64        // core seconds
-	used      [sides]float64 // core seconds; below 0 where no process is monitored
+	used      [sides]float64 // core seconds; below 0 if no process is monitored
 }
 
-// interval takes what the clients saw.
+// interval adds an interval of the clients.
 func (u *cpuUsage) interval(v *measure.Interval) {
 	end := v.Start.Add(time.Duration(v.Seconds * float64(time.Second)))
 	if n := len(u.measured); v.Phase == measure.Measured {
@@ -63,7 +63,7 @@ func (u *cpuUsage) interval(v *measure.Interval) {
 	}
 }
 
-// sample takes what the monitor saw.
+// sample adds a sample of the monitor.
 func (u *cpuUsage) sample(s *monitor.Sample) {
 	h := hostSample{host: s.Host, from: s.Time.Add(-time.Duration(s.Seconds * float64(time.Second))), to: s.Time,
 		available: s.Seconds * float64(s.Cores), used: [sides]float64{-1, -1}}
@@ -114,8 +114,8 @@ func (u *cpuUsage) count() {
 // reset begins a step.
 func (u *cpuUsage) reset() { u.measured, u.sums, u.last = nil, [sides]hostCores{}, [sides]hostCores{} }
 
-// share returns the share of the busiest host's cores, below 0 if it is not known:
-// that of the measurement or, before it begins, that of the last second.
+// share returns the share of the busiest host's cores, below 0 if it is not known: the share in the
+// measurement or, before it begins, in the last second.
 func (u *cpuUsage) share(side int) float64 {
 	from := u.sums[side]
 	if len(from) == 0 {

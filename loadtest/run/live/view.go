@@ -25,16 +25,15 @@ import (
 // Options configure a View.
 type Options struct {
 	Out     io.Writer       // where people read
-	Plan    *scenario.Plan  // what is still to be done
-	Series  run.Series      // the runs around this one
+	Plan    *scenario.Plan  // the part that is still to be done
+	Series  run.Series      // the runs of the same campaign
 	Finish  context.Context // ends when the load is to end early
 	Dir     string          // run directory
-	Stream  *Stream         // nil: none
-	Secrets *redact.Values  // removed from all lines; nil: none are known
+	Stream  *Stream         // nil: no stream
+	Secrets *redact.Values  // removed from all lines; nil: no secrets are known
 }
 
-// A View shows a run. It implements run.View and is given what the run directory
-// is given.
+// A View shows a run. It implements run.View and receives the same records as the run directory.
 type View struct {
 	Options
 	screen *screen.Screen
@@ -54,7 +53,7 @@ type View struct {
 	task       screen.Task    // preparation or clean-up under way
 	header     string         // the table header that was written last
 	written    time.Time      // when the last line was written
-	best       string         // the optimum that a search knows so far
+	best       string         // the optimum of a search so far
 	troubled   int            // workers that were held, failed or lost
 	errors     errorLines
 	workers    func() string // nil: the clients are on this machine
@@ -62,7 +61,7 @@ type View struct {
 }
 
 const (
-	plainEvery  = 30 * time.Second // between lines where no row can move
+	plainEvery  = 30 * time.Second // between lines if no row can move
 	maxHistory  = 300              // seconds of throughput that are kept
 	maxTroubled = 10               // workers whose trouble is written; others are counted
 )
@@ -76,7 +75,7 @@ func New(o Options) *View {
 	}
 }
 
-// Start shows what the run will do.
+// Start shows the plan of the run.
 func (v *View) Start(processes int) {
 	if !v.screen.Moves() {
 		v.written = time.Now()
@@ -107,7 +106,7 @@ func (v *View) Stop() {
 	v.stopMoving()
 }
 
-// Load notes that the load begins.
+// Load records that the load begins.
 func (v *View) Load() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -115,7 +114,7 @@ func (v *View) Load() {
 	v.position.begun, v.written = time.Now(), time.Now()
 }
 
-// End writes the line of the last step, or notes that a preparation is over.
+// End writes the line of the last step, or records that a preparation is over.
 func (v *View) End() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,7 +137,7 @@ func (v *View) Advance(what string, done, total int) {
 	}
 }
 
-// Waiting writes a line about what the run waits for before its load.
+// Waiting writes a line about the event that the run waits for before its load.
 func (v *View) Waiting(what string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -207,8 +206,8 @@ func (v *View) Interval(i *measure.Interval) error {
 	return nil
 }
 
-// remember keeps the throughput of whole seconds of the wall clock: where a phase
-// ends, intervals are shorter.
+// remember keeps the throughput of whole seconds of the wall clock: at the end of a phase,
+// intervals are shorter.
 func (v *View) remember(i *measure.Interval) {
 	second := i.Start.Truncate(time.Second)
 	if !second.Equal(v.last.At) && !v.last.At.IsZero() {
@@ -227,7 +226,7 @@ func (v *View) endStep() {
 	v.cpu.reset()
 }
 
-// plainLine shows the step under way where no row can move.
+// plainLine shows the step under way if no row can move.
 func (v *View) plainLine() {
 	if !v.due() {
 		return
@@ -290,7 +289,7 @@ func (v *View) showsWorker(w *measure.Worker) bool {
 	return v.troubled <= maxTroubled
 }
 
-// stepOnWorkers shows which workers hold a step.
+// stepOnWorkers shows the workers that hold a step.
 func (v *View) stepOnWorkers(e *measure.Event) {
 	if v.workers == nil {
 		return

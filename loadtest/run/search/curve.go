@@ -25,7 +25,7 @@ func (c *curve) basis(n float64) [3]float64 {
 	return [3]float64{1 / u, 1, u}
 }
 
-// at returns the curve with parameters beta at n clients, 0 where it has none.
+// at returns the curve with parameters beta at n clients, 0 if it is not defined there.
 func (c *curve) at(beta [3]float64, n float64) float64 {
 	x := dot(beta, c.basis(n))
 	if !(x > 0) {
@@ -34,7 +34,7 @@ func (c *curve) at(beta [3]float64, n float64) float64 {
 	return c.top / x
 }
 
-// peak returns where the curve with parameters beta is highest from low to high.
+// peak returns the place from low to high at which the curve with parameters beta is highest.
 func (c *curve) peak(beta [3]float64, low, high float64) float64 {
 	if beta[0] > 0 && beta[2] > 0 {
 		return min(max(math.Sqrt(beta[0]/beta[2])*c.center, low), high)
@@ -45,8 +45,8 @@ func (c *curve) peak(beta [3]float64, low, high float64) float64 {
 	return high
 }
 
-// lay fits a curve through points[from:to] by weighted least squares. ok is
-// false where they do not determine it.
+// lay fits a curve through points[from:to] by weighted least squares. ok is false if they do not
+// determine it.
 func lay(points []point, from, to int, center, top float64) (c *curve, ok bool) {
 	c = &curve{center: center, top: top, from: from, to: to}
 	var m [3][3]float64
@@ -94,8 +94,8 @@ func (c *curve) weight(p point) float64 {
 	return 1 / (d * d)
 }
 
-// draws returns n sets of parameters from their distribution, always the same
-// ones for the same curve.
+// draws returns n sets of parameters from their distribution, always the same sets for the same
+// curve.
 func (c *curve) draws(n int) [][3]float64 {
 	root := cholesky(c.cov, max(1, c.misfit))
 	r := rand.New(rand.NewPCG(1, 2))
@@ -149,7 +149,7 @@ func cholesky(m [3][3]float64, factor float64) (l [3][3]float64) {
 	return l
 }
 
-// median returns the middle one of all, which it sorts.
+// median returns the middle element of all, which it sorts.
 func median(all []float64) float64 {
 	slices.Sort(all)
 	return all[len(all)/2]

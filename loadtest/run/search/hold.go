@@ -12,10 +12,9 @@ const (
 	wantsError = 0.015
 )
 
-// hold is how long the step of n clients is held: as the limits say, longer
-// where operations are long or seconds differ much, but never longer than
-// allowed or than what is left. It is less than Hold if there is no time for a
-// step any more.
+// hold returns the duration of the step of n clients: the duration of the limits, longer if
+// operations are long or seconds differ much, but never longer than the limits allow or than the
+// remaining time. It is less than Duration if there is no time for a step any more.
 func (s *state) hold(n int) time.Duration {
 	want := float64(s.Duration)
 	if d := s.duration(n); d > 0 {
@@ -26,8 +25,8 @@ func (s *state) hold(n int) time.Duration {
 	return time.Duration(max(want, 0)).Round(time.Millisecond)
 }
 
-// duration is how long operations of n clients will take, in seconds, going by
-// the nearest step: beyond the knee they take longer in proportion. 0 is unknown.
+// duration estimates the duration of operations of n clients, in seconds, from the nearest step:
+// beyond the knee they take longer in proportion. 0 is unknown.
 func (s *state) duration(n int) float64 {
 	near, d := math.Inf(1), 0.0
 	for _, step := range s.done {
@@ -37,7 +36,7 @@ func (s *state) duration(n int) float64 {
 		}
 		near, d = far, step.Latency
 		if step.Done == 0 && step.Yield > 0 {
-			d = max(d, 2*step.Duration/perClient) // none ended: next time twice as long
+			d = max(d, 2*step.Duration/perClient) // no operation ended: next time twice as long
 		}
 		if n > step.Clients {
 			d *= float64(n) / float64(step.Clients)
@@ -46,8 +45,8 @@ func (s *state) duration(n int) float64 {
 	return d
 }
 
-// noisy is the hold, in nanoseconds, that would make the middle one of the last
-// five steps' standard errors small enough; four times the usual one at most.
+// noisy returns the hold, in nanoseconds, that would make the median of the last five steps'
+// standard errors small enough; four times the usual hold at most.
 func (s *state) noisy() float64 {
 	var all []float64
 	for i := len(s.done) - 1; i >= 0 && len(all) < 5; i-- {

@@ -6,7 +6,7 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// How the ladder ends.
+// Conditions for the end of the ladder.
 const (
 	brokenDown = 0.6  // two steps in a row below this share of the best: it has broken down
 	beyond     = 3    // so many steps beyond the best that are no better: enough, unless they rise
@@ -14,10 +14,10 @@ const (
 	rising     = 0.02 // growth per doubling
 )
 
-// ladder returns the load of the ladder's next step and why, 0 when throughput
-// has clearly stopped growing or the largest load was held. Steps that are not
-// heavier than the one before are none of the ladder's; after them it only goes
-// on if the heaviest load is the best, as when more clients are allowed later.
+// ladder returns the load of the ladder's next step and the reason, 0 when throughput has clearly
+// stopped growing or the largest load was held. Steps that are not heavier than the step before do
+// not belong to the ladder; after them it only goes on if the heaviest load is the best, as when
+// more clients are allowed later.
 func (s *state) ladder() (next int, why fact.Fact) {
 	last := s.points[len(s.points)-1]
 	if s.refined() > 0 && s.best < len(s.points)-1 {
@@ -34,8 +34,8 @@ func (s *state) ladder() (next int, why fact.Fact) {
 	return next, fact.New("search.ladder.growing", "clients", last.clients)
 }
 
-// factor is from one step of the ladder to the next: 2, or more if three fifths
-// of the time would not do for a ladder to the largest load.
+// factor returns the factor from one step of the ladder to the next: 2, or more if three fifths of
+// the time would not suffice for a ladder to the largest load.
 func (s *state) factor(from int) float64 {
 	steps := 0.6 * float64(s.left) / float64(s.Around+s.Duration)
 	return min(max(2, math.Pow(float64(s.Max)/float64(from), 1/max(1, steps))), 8)
@@ -59,8 +59,8 @@ func (s *state) stopped() bool {
 	return after >= farBeyond || after >= beyond && s.slope(s.best) <= rising
 }
 
-// slope is the growth per doubling of clients of the points from the given one
-// on, as a share of the best.
+// slope returns the growth per doubling of clients of the points from the given point on, as a
+// share of the best.
 func (s *state) slope(from int) float64 {
 	var n, x, y, xx, xy float64
 	for _, p := range s.points[from:] {

@@ -10,7 +10,7 @@ import (
 // A point is all steps of one load together.
 type point struct {
 	clients int
-	yield   float64 // mean, weighted by the steps' lengths; 0 where too much failed
+	yield   float64 // mean, weighted by the steps' lengths; 0 if too much failed
 	error   float64 // standard error of yield
 	steps   int
 	failed  float64
@@ -23,15 +23,15 @@ const (
 	brokenErrors = 0.5
 )
 
-// What is not known of the spread of a step's yield is taken to be this share
-// of it; what is known is never taken to be less than the second figure.
+// An unknown spread of a step's yield is taken to be the first number, as a share of the yield; a
+// known spread is never taken to be less than the second number.
 const (
 	unknownError = 0.03
 	leastError   = 0.003
 )
 
-// Steps of the same load are taken to differ by the first figure, as a share,
-// as if so many steps had shown it, until they themselves show more or less.
+// Steps of the same load are taken to differ by the first number, as a share, as if so many steps
+// had shown it, until they themselves show more or less.
 const (
 	guessed = 0.01
 	guesses = 2
@@ -46,12 +46,11 @@ func (s Step) relative() float64 {
 	return max(r, leastError)
 }
 
-// A standard error that stands on the few batches of one hold is itself not
-// known well: it is taken as the mean, of squares, of itself with this weight and
-// of the middle one of all steps.
+// A standard error from the few batches of one hold is itself not known well: it is replaced by the
+// mean, of squares, of itself with this weight and of the median of all steps.
 const ownWeight = 0.25
 
-// typical is the middle one of the steps' relative standard errors.
+// typical returns the median of the steps' relative standard errors.
 func typical(done []Step) float64 {
 	var all []float64
 	for _, s := range done {
@@ -70,8 +69,8 @@ func (s Step) good() bool {
 	return s.Yield > 0 && !math.IsInf(s.Yield, 0) && s.Failed <= fewErrors
 }
 
-// merge makes points of steps, by load. Two steps of one load differ by more
-// than their own errors tell; that spread from step to step is added to all.
+// merge makes points of steps, by load. Two steps of one load differ by more than their own errors;
+// that spread from step to step is added to all errors.
 func merge(done []Step) []point {
 	groups := map[int][]Step{}
 	for _, s := range done {
@@ -100,8 +99,8 @@ func merge(done []Step) []point {
 	return all
 }
 
-// spread is the variance from step to step of the same load, as a share of the
-// squared yield, beyond what the steps' own errors explain.
+// spread returns the variance from step to step of the same load, as a share of the squared yield,
+// beyond the variance that the steps' own errors explain.
 func spread(groups map[int][]Step) float64 {
 	var squares, own, degrees float64
 	for _, n := range slices.Sorted(maps.Keys(groups)) {
@@ -127,7 +126,7 @@ func spread(groups map[int][]Step) float64 {
 	return max(0, squares-own+guessed*guessed*guesses) / (degrees + guesses)
 }
 
-// highest is the place of the highest point, -1 if nothing was moved.
+// highest returns the place of the highest point, -1 if nothing was moved.
 func (s *state) highest() int {
 	best := -1
 	for i, p := range s.points {

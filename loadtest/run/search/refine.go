@@ -8,7 +8,7 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// What counts as near the best.
+// Bounds of the refinement around the best load.
 const (
 	dropped   = 0.85 // a neighbor of the best below this share of it: something breaks down in between
 	level     = 0.98 // the heaviest load is as good as the best
@@ -26,9 +26,9 @@ const (
 	repeated  = 3 // steps of the best load of a service without a maximum
 )
 
-// cliff returns a load between the best one and the next heavier, if the
-// throughput breaks down there, else 0. Up to the edge it may well grow with
-// the clients, so the edge is looked for more closely than a round top.
+// cliff returns a load between the best load and the next heavier, if the throughput breaks down
+// there, else 0. Up to the edge it may well grow with the clients, so the edge is located more
+// closely than a round top.
 func (s *state) cliff() int {
 	if s.best == len(s.points)-1 {
 		return 0
@@ -40,8 +40,8 @@ func (s *state) cliff() int {
 	return s.between(top.clients, next.clients, 1+s.Within/4)
 }
 
-// between returns the load in the middle of two, 0 if they are closer than the
-// factor or there is none.
+// between returns the load in the middle of two, 0 if they are closer than the factor or there is
+// no load between them.
 func (s *state) between(a, b int, factor float64) int {
 	middle := int(math.Round(math.Sqrt(float64(a) * float64(b))))
 	if middle <= a || middle >= b || float64(b) <= factor*float64(a) {
@@ -50,16 +50,16 @@ func (s *state) between(a, b int, factor float64) int {
 	return middle
 }
 
-// open reports whether the heaviest load is as good as the best one, and not
-// certainly less, so that there is no maximum to be found.
+// open reports whether the heaviest load is as good as the best load, and not certainly less, so
+// that there is no maximum to be found.
 func (s *state) open() bool {
 	last := s.points[len(s.points)-1]
 	o := s.optimum()
 	return last.yield >= level*s.points[s.best].yield && (o == nil || !o.Inside)
 }
 
-// rise is what comes next where no maximum was found: the place is looked for
-// from which on throughput is as good as at the end.
+// rise returns the next decision if no maximum was found: it looks for the load from which on
+// throughput is as good as at the end.
 func (s *state) rise() Decision {
 	top := s.points[s.best].yield
 	from := s.best
@@ -101,14 +101,13 @@ func (s *state) refine() Decision {
 	return Decision{Clients: n, Why: fact.New("search.peak")}
 }
 
-// untested reports whether no load was held that is as near to the peak as its place
-// is known.
+// untested reports whether no load was held within the interval of the peak's place.
 func (s *state) untested(o *peak) bool {
 	return !slices.ContainsFunc(s.points, func(p point) bool { return p.clients >= o.low && p.clients <= o.high })
 }
 
-// beyond returns a load between the last one that the curve was laid through
-// and the next, if the peak may lie there, else 0.
+// beyond returns a load between the last load that the curve was laid through and the next load, if
+// the peak may lie there, else 0.
 func (s *state) beyond(c *curve, o *peak) int {
 	if c.to == len(s.points) || o.high < s.points[c.to].clients-1 {
 		return 0
@@ -125,8 +124,7 @@ func (s *state) refined() int {
 	return len(s.done) - rungs
 }
 
-// fill holds loads beside the best one where there are too few to lay a curve
-// through.
+// fill holds loads beside the best load if there are too few points to lay a curve through.
 func (s *state) fill() Decision {
 	at := s.points[s.best].clients
 	if s.best < len(s.points)-1 {
@@ -142,11 +140,11 @@ func (s *state) fill() Decision {
 	return end(Edge, fact.New("search.end.edge"))
 }
 
-// fit lays curves through the points around the best one, the nearest first: the
-// nearer they are, the less does the curve's form matter, and the farther, the
-// less does noise. Of those that are no worse than their points' errors explain,
-// and that have their peak in the interval of the nearest, or else of the nearest,
-// it returns the one that knows the peak best, nil where there are too few points.
+// fit lays curves through the points around the best point, the nearest points first: with nearer
+// points the curve's form matters less, with farther points noise matters less. It considers the
+// curves whose misfit is no larger than their points' errors explain, and whose peak lies in the
+// interval of the nearest curve; otherwise only the nearest curve. Of these it returns the curve
+// with the most certain peak, nil if there are too few points.
 func (s *state) fit() *curve {
 	top := s.points[s.best]
 	var best *curve
@@ -187,8 +185,8 @@ func (s *state) near(p, top point, w float64) bool {
 	return p.yield >= least*top.yield && far <= w && far >= 1/w
 }
 
-// A peak is where a curve through some of the points is highest, with its 95%
-// interval: it says where the next step tells most, and is no result.
+// A peak is the highest place of a curve through some of the points, with its 95% interval: it
+// locates the next step that narrows it most, and is no result.
 type peak struct{ clients, low, high int }
 
 // estimate returns the peak of the curve with its 95% interval, and the loss
@@ -210,8 +208,8 @@ func (s *state) estimate(c *curve) (*peak, float64) {
 	at := c.peak(c.beta, low, high)
 	o := &peak{clients: int(math.Round(at)), low: int(math.Round(from)), high: int(math.Round(to))}
 	o.low, o.high = min(o.low, o.clients), max(o.high, o.clients)
-	// Beyond its points the curve says nothing: the peak may lie anywhere up to
-	// the next load that was held.
+	// Beyond its points the curve is not valid: the peak may lie anywhere up to the next load that
+	// was held.
 	if from <= low*1.001 && c.from > 0 {
 		o.low = s.points[c.from-1].clients + 1
 	}
@@ -221,11 +219,10 @@ func (s *state) estimate(c *curve) (*peak, float64) {
 	return o, quantile(losses, 0.95)
 }
 
-// sharpest returns the load whose next step makes the variance of the peak's
-// place smallest: the c-optimal next point of a linear model (Fedorov, Theory of
-// Optimal Experiments, 1972). Of two that are nearly as good, the one on the
-// other side of the peak than the last step is taken, so that a drift of the
-// service does not look like a slope.
+// sharpest returns the load whose next step makes the variance of the peak's place smallest: the
+// c-optimal next point of a linear model (Fedorov, Theory of Optimal Experiments, 1972). Of two
+// loads that are nearly as good, it takes the load on the other side of the peak than the last
+// step, so that a drift of the service does not look like a slope.
 func (s *state) sharpest(c *curve, o *peak) int {
 	last := s.done[len(s.done)-1].Clients
 	best, gain := 0, 0.0
@@ -245,7 +242,7 @@ func (s *state) sharpest(c *curve, o *peak) int {
 	return best
 }
 
-// candidates are loads around the peak, within what is allowed.
+// candidates returns loads around the peak, within the bounds of the search.
 func (s *state) candidates(c *curve, o *peak) (all []int) {
 	low, high := float64(s.points[c.from].clients), float64(s.points[c.to-1].clients)
 	for k := -octaves; k <= octaves; k++ {
@@ -261,8 +258,8 @@ func (s *state) candidates(c *curve, o *peak) (all []int) {
 	return all
 }
 
-// gain is by how much a step at n clients lowers the variance of the logarithm
-// of the peak's place.
+// gain returns the amount by which a step at n clients lowers the variance of the logarithm of the
+// peak's place.
 func (c *curve) gain(n, noise float64) float64 {
 	g := [3]float64{0.5 / c.beta[0], 0, -0.5 / c.beta[2]}
 	if c.beta[0] <= 0 || c.beta[2] <= 0 {

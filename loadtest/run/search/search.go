@@ -1,10 +1,10 @@
-// Package search chooses the next load in the search for the one with the highest
-// throughput: a ladder of loads until throughput has clearly stopped growing,
-// then steps around the peak, each where it narrows the optimum's interval most.
+// Package search chooses the next load in the search for the load with the highest throughput: a
+// ladder of loads until throughput has clearly stopped growing, then steps around the peak, each at
+// the load that narrows the optimum's interval most.
 //
-// It is a pure function of the steps held so far: it measures nothing, knows no
-// clock and keeps nothing in mind, so that a search that was interrupted goes on
-// from what its run directory holds. docs/methods.md says how it decides.
+// It is a pure function of the steps held so far: it measures nothing, has no clock and keeps no
+// state, so that a search that was interrupted continues from the contents of its run directory.
+// The method is described in docs/methods.md.
 package search
 
 import (
@@ -16,17 +16,17 @@ import (
 	"weir/loadtest/analysis/shape"
 )
 
-// Limits say how far and how long a search goes.
+// Limits bound the loads and the time of a search.
 type Limits struct {
 	Min, Max int     // clients; 1 <= Min <= Max
-	Within   float64 // the interval is tight enough when its upper end is at most 1+Within times the lower one
+	Within   float64 // the interval is tight enough when its upper end is at most 1+Within times the lower end
 
 	Duration time.Duration // of a step, above 0
 	Longest  time.Duration // of a step that large files or noise make longer
-	Around   time.Duration // what a step takes besides its hold: ramp, settle, drain, rest
+	Around   time.Duration // time of a step besides its hold: ramp, settle, drain, rest
 }
 
-// A Step is what one step gave.
+// A Step is the result of one step.
 type Step struct {
 	Clients  int
 	Yield    float64 // bytes or operations per second, mean of the hold
@@ -40,7 +40,7 @@ type Step struct {
 
 // A Decision is the next step, or the end.
 type Decision struct {
-	End      Reason        // why the search is over; "": it goes on
+	End      Reason        // the reason for the end of the search; "": it goes on
 	Clients  int           // of the next step
 	Duration time.Duration // of the next step
 	Why      fact.Fact     // of the step or of the end
@@ -48,7 +48,7 @@ type Decision struct {
 	Optimum *Optimum // by the steps so far; nil: nothing was moved yet
 }
 
-// A Reason is why a search is over.
+// A Reason is the reason for the end of a search.
 type Reason string
 
 // Reasons.
@@ -73,8 +73,8 @@ type Optimum struct {
 // A search never takes more steps than this.
 const mostSteps = 100
 
-// Next decides what comes after the steps done, in the order in which they were
-// held, with so much time left.
+// Next decides on the step after the steps done, in the order in which they were held, with so much
+// time left.
 func (l Limits) Next(done []Step, left time.Duration) Decision {
 	s := &state{Limits: l, done: done, left: left, points: merge(done)}
 	s.best = s.highest()
@@ -93,13 +93,13 @@ func (l Limits) Next(done []Step, left time.Duration) Decision {
 	return d
 }
 
-// state is what a decision is made of.
+// state is the input of a decision.
 type state struct {
 	Limits
 	done   []Step
 	left   time.Duration
 	points []point // by load
-	best   int     // place in points of the highest of those with few errors, -1 if there is none
+	best   int     // place in points of the highest point with few errors, -1 if there is no such point
 }
 
 func (s *state) decide() Decision {
@@ -124,8 +124,8 @@ func (s *state) decide() Decision {
 	return s.refine()
 }
 
-// gone returns the number of clients that were served before, if the service does not
-// serve any more: the last step, of this load or a lighter one, had failures only.
+// gone returns the number of clients that were served before, if the service does not serve any
+// more: the last step, of this load or a lighter load, had failures only.
 func (s *state) gone() (served int) {
 	last := len(s.done) - 1
 	if last < 0 || s.done[last].Done > 0 || s.done[last].Yield > 0 || s.done[last].Failed < 1 {
@@ -141,8 +141,7 @@ func (s *state) gone() (served int) {
 
 func end(r Reason, why fact.Fact) Decision { return Decision{End: r, Why: why} }
 
-// optimum is that of the steps done that count, by the rule that package
-// analysis has.
+// optimum returns the optimum of the steps done that count, by the rule of package analysis.
 func (s *state) optimum() *Optimum {
 	var points []shape.Point
 	for _, step := range s.done {
@@ -158,7 +157,7 @@ func (s *state) optimum() *Optimum {
 	return &Optimum{Clients: at(o.Least), Low: at(o.Low()), High: at(o.High()), Inside: o.Inside}
 }
 
-// point is the step as package shape sees it.
+// point converts the step to a point of package shape.
 func (s Step) point() shape.Point {
 	p := shape.Point{Load: float64(s.Clients), Yield: s.Yield, Batches: s.Batches, Latency: s.Latency, Errors: s.Failed}
 	if s.Error > 0 {

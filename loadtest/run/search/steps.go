@@ -6,9 +6,9 @@ import (
 	"weir/loadtest/results"
 )
 
-// StepsOf returns what the steps of a search gave that were held to their ends,
-// as those whose numbers are sure were in any case. They are compared by payload, or by
-// operations where none was moved.
+// StepsOf returns the results of the steps of a search that were held to their ends; steps whose
+// numbers are sure are taken to be. They are compared by payload, or by operations if no payload
+// was moved.
 func StepsOf(run *results.Run, sure func(number int) bool) ([]Step, error) {
 	p, err := run.Progress()
 	if err != nil {
@@ -31,7 +31,7 @@ func StepsOf(run *results.Run, sure func(number int) bool) ([]Step, error) {
 	return steps, nil
 }
 
-// stepOf returns what a search needs to know of a step.
+// stepOf converts a step of the analysis to a step of the search.
 func stepOf(s *analysis.Step, measure string) Step {
 	out := Step{Clients: s.Clients, Batches: s.Batches, Done: s.Done, Duration: s.Duration, Failed: s.ErrorRatio, Yield: s.Operations}
 	low, high := s.OperationsLow, s.OperationsHigh

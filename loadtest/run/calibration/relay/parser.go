@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// A parser follows what one client says. It keeps no more than a head.
+// A parser reads the bytes that one client sends. It keeps no more than a head.
 type parser struct {
 	state func(*parser, []byte) (used int, name string)
 	head  []byte // the beginning of a head that is not whole
 	skip  int64  // bytes of a body that are still to come
-	lost  bool   // what comes cannot be understood
+	lost  bool   // the bytes cannot be parsed
 	found map[string]int64
 }
 
-// Sizes of XRootD's protocol and bounds of ours.
+// Sizes of XRootD's protocol and bounds of this package.
 const (
 	handshakeSize = 20 // the handshake
 	head          = 24 // of a request
 	mostHead      = 64 << 10
 )
 
-// feed takes what comes next and returns the requests that began in it.
+// feed parses the next bytes and returns the requests that began in them.
 func (p *parser) feed(b []byte) map[string]int64 {
 	p.found = nil
 	for len(b) > 0 && !p.lost {
@@ -54,8 +54,8 @@ func (p *parser) feed(b []byte) map[string]int64 {
 	return p.found
 }
 
-// step looks at the head: how many of its bytes are understood, 0 for not
-// enough yet, and which request began.
+// step parses the head: it returns the number of bytes that it has parsed, 0 if there are not
+// enough yet, and the name of the request that began.
 func (p *parser) step() (used int, name string) {
 	if p.state == nil {
 		switch {
@@ -91,12 +91,11 @@ const (
 	async        = 0x40 // option of an open
 )
 
-// Async is what the name of an open ends with that lets the server do
-// asynchronous I/O on the file, where it is set up to.
+// Async is the suffix of the name of an open that allows the server asynchronous I/O on the file,
+// if the server is configured for it.
 const Async = ", async"
 
-// xrootd reads the head of a request: stream, number, 16 bytes of its own,
-// length of what follows.
+// xrootd reads the head of a request: stream, number, 16 bytes of its own, length of the body.
 func (p *parser) xrootd(b []byte) (int, string) {
 	if len(b) < head {
 		return 0, ""
@@ -109,7 +108,7 @@ func (p *parser) xrootd(b []byte) (int, string) {
 		return 0, ""
 	}
 	if code == vectorWrite {
-		p.lost = true // how much follows stands in what follows
+		p.lost = true // the body contains its own length
 	}
 	p.skip = size
 	name := names[code-firstRequest]
@@ -171,7 +170,7 @@ func (p *parser) chunk(b []byte) (int, string) {
 	return end + 2, ""
 }
 
-// trailer reads the lines behind the last chunk, up to an empty one.
+// trailer reads the lines behind the last chunk, up to an empty line.
 func (p *parser) trailer(b []byte) (int, string) {
 	end := bytes.Index(b, []byte("\r\n"))
 	if end < 0 {

@@ -1,10 +1,9 @@
-// Package relay stands between clients and a server on plain connections and
-// counts, byte for byte, what the clients ask for: the requests of the XRootD
-// protocol and of HTTP/1 by their names.
+// Package relay stands between clients and a server on plain connections and counts, byte for byte,
+// the requests of the clients: requests of the XRootD protocol and of HTTP/1 by their names.
 //
-// It looks and changes nothing, so a client behaves as it would without it,
-// only slower. What is encrypted cannot be seen and is reported as such. A client
-// that is redirected to another server leaves the relay.
+// It reads and changes nothing, so a client behaves as it would without it, only slower. Encrypted
+// connections cannot be parsed and are reported as such. A client that is redirected to another
+// server leaves the relay.
 package relay
 
 import (
@@ -18,7 +17,7 @@ import (
 	"time"
 )
 
-// Seen is what went through a relay since it was last asked.
+// Seen has the counts of a relay since the last call of Take.
 type Seen struct {
 	Connections int64            // made by clients
 	Up, Down    int64            // bytes from the clients, and to them
@@ -40,11 +39,11 @@ type Relay struct {
 	open map[net.Conn]bool
 }
 
-// dialTimeout is how long the server may take to answer a connection.
+// dialTimeout is the time limit for connecting to the server.
 const dialTimeout = 10 * time.Second
 
-// Listen starts a relay to the server at host:port on a free port of the
-// loopback interface. It is to be closed.
+// Listen starts a relay to the server at host:port on a free port of the loopback interface. The
+// caller closes it.
 func Listen(ctx context.Context, to string) (*Relay, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -60,7 +59,7 @@ func Listen(ctx context.Context, to string) (*Relay, error) {
 // Address returns host:port to which clients connect.
 func (r *Relay) Address() string { return r.listener.Addr().String() }
 
-// Take returns what was seen since the last call, and begins anew.
+// Take returns the counts since the last call, and begins anew.
 func (r *Relay) Take() Seen {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,8 +68,8 @@ func (r *Relay) Take() Seen {
 	return s
 }
 
-// Idle waits until no connection is open, or ctx ends: what clients say when
-// they leave is on its way when they are gone already.
+// Idle waits until no connection is open, or ctx ends: the last bytes of clients are still on their
+// way when the clients have ended already.
 func (r *Relay) Idle(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -120,7 +119,7 @@ func (r *Relay) accept() {
 	}
 }
 
-// keep notes a connection; false if the relay is closed already.
+// keep records a connection; it returns false if the relay is closed already.
 func (r *Relay) keep(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,7 +182,7 @@ func (r *Relay) count(change func(*Seen)) {
 	change(&r.seen)
 }
 
-// copy passes on what comes from one side, then its end.
+// copy forwards the bytes of one side, then its end.
 func (*Relay) copy(to, from net.Conn, look func([]byte)) {
 	buf := make([]byte, 64<<10)
 	for {
