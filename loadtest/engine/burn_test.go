@@ -15,8 +15,8 @@ import (
 	"weir/loadtest/workload"
 )
 
-// burnt runs a step of jobs that burn, and returns what it was, the efficiency,
-// and the CPU time that this process took meanwhile.
+// burnt runs a step of jobs that burn, and returns its measurements, the efficiency, and the CPU
+// time that this process took meanwhile.
 func burnt(t *testing.T, clients int) (v measure.Interval, efficiency float64, cpu time.Duration) {
 	t.Helper()
 	job := workload.Job{Events: 20, Event: 8 << 10, Page: 8 << 10, Burn: true, Compute: workload.Span{Fixed: seconds(.003)}}
@@ -30,8 +30,8 @@ func burnt(t *testing.T, clients int) (v measure.Interval, efficiency float64, c
 	return v, efficiency, cpu
 }
 
-// What counts as computed is CPU time, whatever else the machine has to do, and
-// more jobs than cores take turns: together they get what there is.
+// Computing is counted in CPU time, regardless of other load on the machine, and if there are more
+// jobs than cores, they take turns: together they get the available time.
 func TestBurningIsCPUTime(t *testing.T) {
 	tier.Slow(t, "keeps cores busy")
 	was := runtime.GOMAXPROCS(0)
@@ -53,7 +53,7 @@ func TestBurningIsCPUTime(t *testing.T) {
 	}
 }
 
-// Jobs that wait for a core end at once when the run is broken off.
+// Jobs that wait for a core end at once when the run is cancelled.
 func TestBurningIsBrokenOff(t *testing.T) {
 	job := workload.Job{Events: 1, Event: 8 << 10, Page: 8 << 10, Burn: true, Compute: workload.Span{Fixed: seconds(3600)}}
 	conf, n := closed(t, "simulated://x?servers=100&service=1us&dist=constant&files=100x1MiB", jobbing(job),

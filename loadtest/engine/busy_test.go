@@ -13,8 +13,8 @@ import (
 	"weir/storage"
 )
 
-// busy is a service whose clients always have something to compute, as those of a service that answers faster than one
-// processor takes the answers.
+// busy is a service whose clients always have something to compute, like clients of a service that
+// responds faster than one processor reads the responses.
 type busy struct{ storage.Service }
 
 func (b busy) Client() storage.Client { return busyClient{b.Service.Client()} }
@@ -32,8 +32,8 @@ func (c busyClient) Do(_ context.Context, _ *storage.Op, p storage.Progress) (st
 	return storage.Result{}, nil
 }
 
-// A step of thousands of clients that never wait is measured at its time: what frees the memory of their start waits in the
-// scheduler's queue for each piece of the heap.
+// A step of thousands of clients that never wait is measured at its time: the release of the memory
+// of their start waits in the scheduler's queue for each piece of the heap.
 func TestStepOfBusyClientsIsMeasured(t *testing.T) {
 	tier.Slow(t, "keeps cores busy")
 	if raceEnabled {

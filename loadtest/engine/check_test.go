@@ -20,8 +20,8 @@ import (
 	"weir/storage"
 )
 
-// sumless is a service that has no checksums and counts how many reads it is
-// asked to sum on their way.
+// sumless is a service that has no checksums and counts the reads that are to be summed on their
+// way.
 type sumless struct {
 	storage.Service
 	summed atomic.Int64
@@ -44,8 +44,8 @@ func (c *sumlessClient) Do(ctx context.Context, op *storage.Op, p storage.Progre
 	return c.Client.Do(ctx, op, p)
 }
 
-// Payload that nobody can judge is not summed again and again; it counts as
-// unverifiable all the same. What the run has made is judged here, always.
+// Payload that cannot be judged is not summed again and again; it counts as unverifiable all the
+// same. Files that the run has made are always judged here.
 func TestPayloadThatNobodyCanJudgeIsNotSummed(t *testing.T) {
 	for _, made := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestPayloadThatNobodyCanJudgeIsNotSummed(t *testing.T) {
 	}
 }
 
-// mixedUp answers the second and later questions of a client for checksums with
-// the answer to the one before, as XRootD 5 may on a kept connection.
+// mixedUp returns for the second and later requests of a client for checksums the result of the
+// previous request, as XRootD 5 may on a kept connection.
 type mixedUp struct{ storage.Service }
 
 func (s mixedUp) Client() storage.Client { return &mixedUpClient{Client: s.Service.Client()} }
@@ -96,7 +96,7 @@ func (c *mixedUpClient) Do(ctx context.Context, op *storage.Op, p storage.Progre
 	return res, err
 }
 
-// A payload is wrong only if the service says so on a fresh connection.
+// A payload is wrong only if the service reports the wrong checksum on a fresh connection.
 func TestWrongChecksumIsAskedForAgain(t *testing.T) {
 	for _, kind := range []string{"read", "checksum"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,8 @@ func (c slowSumsClient) Do(ctx context.Context, op *storage.Op, p storage.Progre
 	return c.Client.Do(ctx, op, p)
 }
 
-// A file that a client removes or moves before its check is not one that the service could not verify.
+// A file that a client removes or moves before its check does not count as a file that the service
+// could not verify.
 func TestRemovedFilesAreNotUnverifiable(t *testing.T) {
 	for _, kind := range []string{"remove", "move", "mkdir"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -169,8 +170,9 @@ func TestRemovedFilesAreNotUnverifiable(t *testing.T) {
 	}
 }
 
-// An operation whose payload is found wrong after it has ended stays done and is counted as wrong; one that is found wrong at once failed.
-// Either counts for stop.error_ratio, once.
+// An operation whose payload is found wrong after it has ended stays done and is counted as wrong;
+// an operation whose payload is found wrong at once failed. Either counts for stop.error_ratio,
+// once.
 func TestWrongPayloadsAreCountedOnce(t *testing.T) {
 	for _, kind := range []string{"read", "write", "checksum"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -204,8 +206,8 @@ func TestWrongPayloadsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// refusesSecond refuses every question of a client for a checksum but its first, as XRootD may while it still
-// computes the one before.
+// refusesSecond refuses every request of a client for a checksum but its first, as XRootD may while
+// it still computes the previous checksum.
 type refusesSecond struct{ storage.Service }
 
 func (s refusesSecond) Client() storage.Client {
@@ -227,7 +229,7 @@ func (c *refusesSecondClient) Do(ctx context.Context, op *storage.Op, p storage.
 	return c.Client.Do(ctx, op, p)
 }
 
-// A checksum that the service refuses as busy is asked for again, on a new connection.
+// A checksum that the service refuses as busy is requested again, on a new connection.
 func TestRefusedChecksumIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := workload.Work{Kind: "read", Session: "kept", Verify: .2, Sum: "adler32"}
@@ -276,13 +278,13 @@ func (c forgetfulClient) remove(ctx context.Context, path string) error {
 	return err
 }
 
-// A file that is not there a second after its write was acknowledged is a wrong payload; one that is shown late is not, nor is one
-// that clients may have removed.
+// A file that is missing a second after its write was acknowledged is a wrong payload; a file that
+// is shown late is not, nor is a file that clients may have removed.
 func TestFilesThatAreNotThereAreWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		late    bool
 		mix     map[string]float64
-		correct float64 // share of what was verified
+		correct float64 // share of the verified files
 	}{
 		"lost":    {false, nil, 0.5},
 		"late":    {true, nil, 1},

@@ -21,7 +21,7 @@ import (
 	"weir/storage"
 )
 
-// mute is a service that removes, but does not answer the first so many removals.
+// mute is a service that removes, but does not respond to the first so many removals.
 type mute struct {
 	storage.Service
 	left *atomic.Int64
@@ -47,8 +47,8 @@ func (c muteClient) Do(ctx context.Context, op *storage.Op, p storage.Progress) 
 	return res, err
 }
 
-// An answer to a removal that is lost costs seconds; a service that answers none is
-// given up, and both are told.
+// A lost response to a removal costs seconds; a service that does not respond at all is given up,
+// and the two events are reported.
 func TestRemovalsThatAreNotAnswered(t *testing.T) {
 	for _, c := range []struct {
 		lost, failed int
@@ -120,7 +120,8 @@ func TestRemovalsAreRepeated(t *testing.T) {
 	}
 }
 
-// Files are made in spite of a connection that broke or a busy service, and the run says so; a denial is final.
+// Files are made in spite of a connection that broke or a busy service, and the run warns of it; a
+// denial is final.
 func TestPreparationsAreRepeated(t *testing.T) {
 	for _, c := range []struct {
 		err     error
@@ -148,7 +149,7 @@ func TestPreparationsAreRepeated(t *testing.T) {
 			if told != (c.repeats != "") {
 				t.Errorf("%d times %v: the events are %v", c.answers, c.err, sink.events)
 			}
-			// what was denied is not there; after any other failure the folder may be
+			// a folder that was denied is not there; after any other failure it may be
 			if left, denied := conf.Manifest.(*remembered).left, errors.Is(c.err, fs.ErrPermission); denied != (len(left) == 0) {
 				t.Errorf("%d times %v: left are %v", c.answers, c.err, left)
 			}

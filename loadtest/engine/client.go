@@ -300,7 +300,7 @@ func (l *clientRunner) remember(op *storage.Op) error {
 		return l.Manifest.Created(op.Path, op.Size, op.Seed)
 	case op.Kind == storage.Mkdir:
 		return l.Manifest.Created(op.Path+"/", 0, 0)
-	case op.Kind == storage.Move: // the old name is in the manifest: until its removal, both are
+	case op.Kind == storage.Move: // the old name is in the manifest until its removal
 		return l.Manifest.Created(l.entry(op.Path), op.Size, op.Seed)
 	}
 	return nil

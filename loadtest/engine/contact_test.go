@@ -14,7 +14,8 @@ import (
 	"weir/storage"
 )
 
-// silent has clients whose operations reach a phase and end with nothing else, or after a while if it answers.
+// silent has clients whose operations reach a phase and end with a timeout, or after a while if
+// answers is set.
 type silent struct {
 	storage.Service
 	reached []storage.Phase
@@ -40,7 +41,8 @@ func (c silentClient) Do(ctx context.Context, op *storage.Op, p storage.Progress
 	return storage.Result{}, &storage.OpError{Kind: op.Kind, URL: op.Path, Err: os.ErrDeadlineExceeded}
 }
 
-// After two seconds without an answer a run says what it waits for, once; a target that answers sooner is not mentioned.
+// After two seconds without a response a run reports the event that it waits for, once; a target
+// that responds sooner is not mentioned.
 func TestSilenceIsShown(t *testing.T) {
 	for _, c := range []struct {
 		reached []storage.Phase

@@ -9,7 +9,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// An Answer is what a StepSource returned.
+// An Answer is the result of a call of StepSource.Next.
 type Answer struct {
 	Step scenario.Step
 	Err  error

@@ -77,8 +77,8 @@ func checkRestEvents(t *testing.T, n *notes) {
 	}
 }
 
-// What hangs is broken off after the drain time, and the next step's clients
-// work as if nothing had been.
+// Operations that hang are cancelled after the drain time, and the next step's clients work as if
+// nothing had happened.
 func TestOperationsThatHangAreBrokenOffBeforeARest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := scenario.Step{Clients: 4, Duration: seconds(2), Cooldown: seconds(1)}, scenario.Step{Clients: 1, Duration: seconds(120)}
@@ -99,7 +99,7 @@ func TestOperationsThatHangAreBrokenOffBeforeARest(t *testing.T) {
 	})
 }
 
-// thinker is a pilot that thinks before it answers.
+// thinker is a StepSource that waits before it returns a step.
 type thinker struct {
 	steps []scenario.Step
 	think time.Duration
@@ -142,7 +142,7 @@ func TestSecondsAreWrittenWhileThePilotThinks(t *testing.T) {
 	})
 }
 
-// A run that is to finish does so also while it rests and while its pilot thinks.
+// A run that is to finish does so also while it rests and while its StepSource waits.
 func TestFinishWhileResting(t *testing.T) {
 	for _, after := range []time.Duration{3500 * time.Millisecond, 8 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

@@ -31,8 +31,8 @@ func oneClient(t *testing.T, work workload.Work) (*clientRunner, *client) {
 	return r.runner, c
 }
 
-// A task without jobs allocates nothing because there are jobs, and a job's
-// requests cost what reads cost: what a job allocates does not grow with them.
+// The existence of jobs adds no allocation to a task without jobs, and a job's requests cost the
+// same as reads: the allocations of a job do not grow with them.
 func TestTasksAllocateNothing(t *testing.T) {
 	l, c := oneClient(t, workload.Work{Kind: "read", Session: "kept", Pick: "random"})
 	task := func() {
@@ -59,8 +59,8 @@ func TestTasksAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkLoop measures what the engine spends on a task of each of 64 clients, without a pause after it and with one in which
-// the client has no goroutine.
+// BenchmarkLoop measures the engine's time for a task of each of 64 clients, without a pause after
+// it and with a pause in which the client has no goroutine.
 func BenchmarkLoop(b *testing.B) {
 	const clients = 64
 	for _, think := range []time.Duration{0, time.Millisecond} {

@@ -39,7 +39,7 @@ func TestArrivalsPlannedForLaterDoNotArriveAtTheEnd(t *testing.T) {
 	})
 }
 
-// deaf is a service whose operations work, but that never says a checksum.
+// deaf is a service whose operations work, but that never returns a checksum.
 type deaf struct{ storage.Service }
 
 func (d deaf) Client() storage.Client { return deafClient{d.Service.Client()} }
@@ -56,8 +56,7 @@ func (c deafClient) Do(ctx context.Context, op *storage.Op, p storage.Progress) 
 	return storage.Result{}, ctx.Err()
 }
 
-// Hundreds of questions for checksums, a minute each, do not keep a run from
-// its end.
+// Hundreds of requests for checksums, a minute each, do not delay the end of a run.
 func TestQuestionsThatNobodyAnswersDoNotHoldUpTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := workload.Work{Kind: "write", Session: "kept", Size: workload.Dist{Fixed: 1000}, Verify: 1, Sum: "adler32"}
@@ -85,7 +84,7 @@ func TestQuestionsThatNobodyAnswersDoNotHoldUpTheEnd(t *testing.T) {
 	})
 }
 
-// endless is a service whose every folder holds another one.
+// endless is a service whose every folder holds another folder.
 type endless struct{ wide bool }
 
 func (e endless) Client() storage.Client { return e }
@@ -170,7 +169,7 @@ func (c lingeringClient) Close() error {
 	return c.Client.Close()
 }
 
-// The time that closing sessions takes is told: it is the clients' time as well.
+// The time that closing sessions takes is reported: it is the clients' time as well.
 func TestClosingSessionsIsTold(t *testing.T) {
 	for session, want := range map[workload.Session]float64{workload.FreshSession: 4 * 10 * 5. / 15, workload.KeptSession: 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -193,7 +192,7 @@ func (s lateSteps) Next(ctx context.Context) (scenario.Step, error) {
 	return s.StepSource.Next(ctx)
 }
 
-// The time for which a run waits for its first step is not that of its load.
+// The time for which a run waits for its first step is not part of its load.
 func TestTheLoadIsStoppedByItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := closed(t, "simulated://x?servers=4&service=20ms&dist=constant&files=100x1KiB",
@@ -207,7 +206,7 @@ func TestTheLoadIsStoppedByItsOwnTime(t *testing.T) {
 	})
 }
 
-// A client that waits for the task of the one of its number before it does not run yet.
+// A client that waits for the task of its predecessor with the same number does not run yet.
 func TestClientsThatWaitForTheirNumberDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, three := stepOf(4, 10), stepOf(1, 10), stepOf(4, 10)

@@ -2,7 +2,7 @@
 // while meters count.
 //
 // It runs alone or as one of many engines: a StepSource provides the steps, and a measure.Sink
-// receives the measurements; both may be remote.
+// receives the measurements. These two may be remote.
 package engine
 
 import (
@@ -60,10 +60,12 @@ type Config struct {
 	Pacer    Pacer                 // nil: the most exact pacer of this system
 	Clock    func() time.Time      // the run's: its whole seconds end intervals, and steps begin by it; nil: this machine's
 	Number   func(i int) int       // number of client i of this engine (0 and up) within the run; nil: Plan.First and up
-	Homes    int                   // clients from this number on each make their own folder; the others have theirs (0: all have)
-	Finish   <-chan struct{}       // closed: no new operations; the last ones may end (nil: never)
+	Homes    int                   // clients from this number on make their folders; 0: all have one
+	Finish   <-chan struct{}       // closed: no new operation begins, others end (nil: never)
 	Why      func() measure.Ending // the reason for which Finish was closed; nil: an interrupt
-	Waiting  func(what string)     // called in Prepare, at most once, if the target has not responded for two seconds; nil: no call
+	// Waiting is called in Prepare, at most once, if the target has not responded for two seconds;
+	// its argument describes the wait. nil: no call.
+	Waiting func(what string)
 }
 
 // Finished returns the ending of a run whose Finish was closed.
@@ -148,7 +150,7 @@ type run struct {
 	ending   measure.Ending
 	hard     context.Context
 	kill     context.CancelFunc
-	soft     context.Context // of operations, within hard: ends when a step's last ones are cancelled
+	soft     context.Context // of operations, within hard: ends when a step cancels its last
 	breakOff context.CancelFunc
 	runner   *clientRunner
 	freeing  sync.WaitGroup // of calls of free

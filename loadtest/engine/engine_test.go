@@ -20,7 +20,7 @@ import (
 	"weir/storage/simulated"
 )
 
-// notes keeps what an engine tells.
+// notes keeps the intervals and events of an engine.
 type notes struct {
 	intervals []*measure.Interval
 	events    []measure.Event
@@ -37,7 +37,7 @@ func (n *notes) Event(e measure.Event) error {
 	return nil
 }
 
-// held sums what the hold phase of a step saw.
+// held sums the intervals of the hold phase of a step.
 func (n *notes) held(step int) (sum measure.Interval) {
 	seen := map[time.Time]bool{}
 	area := 0.0
@@ -58,8 +58,8 @@ func (n *notes) held(step int) (sum measure.Interval) {
 	return sum
 }
 
-// balanced fails t unless each operation that ended, be it done or failed, had begun, and all that began ended where the run came to
-// its end.
+// balanced fails t unless each operation that ended, be it done or failed, had begun, and all that
+// began ended if the run came to its end.
 func (n *notes) balanced(t testing.TB) {
 	t.Helper()
 	var begun, ended int64
@@ -136,8 +136,7 @@ func stepOf(clients int, s float64) scenario.Step {
 	return scenario.Step{Clients: clients, Warmup: seconds(20), Duration: seconds(s)}
 }
 
-// The operating point that a run finds is the one that theory gives, within 5%,
-// below, at and above the knee.
+// The measured operating point of a run agrees with theory within 5%, below, at and above the knee.
 func TestOperatingPointIsTheoretical(t *testing.T) {
 	for _, c := range []struct {
 		servers, clients int
@@ -219,8 +218,8 @@ func TestIntervalsCoverTheRunWithoutGapAndEndAtWholeSeconds(t *testing.T) {
 	})
 }
 
-// In the open model a stall of the service shows in the latency of everything
-// that was to arrive meanwhile.
+// In the open model a stall of the service shows in the latency of all operations that were to
+// arrive meanwhile.
 func TestOpenModelDoesNotHideAStall(t *testing.T) {
 	for _, poisson := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -251,7 +250,7 @@ func TestOpenModelDoesNotHideAStall(t *testing.T) {
 	}
 }
 
-// stall holds up all operations that begin in a span of time.
+// stall delays all operations that begin in a span of time.
 type stall struct {
 	storage.Service
 	from, to time.Time
@@ -353,7 +352,7 @@ func TestRetriesAreOffUnlessAskedForAndCounted(t *testing.T) {
 	}
 }
 
-// A service that refuses at once must not see its clients spin.
+// A service that refuses at once must not make its clients spin.
 func TestClientsPauseAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := closed(t, "simulated://x?servers=9&service=0ms&error=100%&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},
@@ -420,7 +419,7 @@ func TestACanceledRunEndsAtOnce(t *testing.T) {
 	})
 }
 
-// Operations that outlast the last step are broken off after the drain time.
+// Operations that outlast the last step are cancelled after the drain time.
 func TestDrainIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := closed(t, "simulated://x?servers=9&service=1h&dist=constant&files=100x1KiB", workload.Work{Kind: "read", Session: "kept"},

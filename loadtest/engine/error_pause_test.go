@@ -68,8 +68,8 @@ func TestIsolatedErrorsCostNoTime(t *testing.T) {
 	}
 }
 
-// A service that refuses everything is asked about once in the longest pause by
-// each client, and all of that time is counted as pauses.
+// A service that refuses everything receives about one request in the longest pause from each
+// client, and all of that time is counted as pauses.
 func TestRefusingServiceIsNotHammered(t *testing.T) {
 	all := func(int64) bool { return true }
 	synctest.Test(t, func(t *testing.T) {

@@ -52,7 +52,7 @@ func (l *clientRunner) direct(c *client, planned time.Duration) storage.Class {
 
 // events processes the job's events: read, compute, read, compute; or, with read-ahead, it computes
 // on each piece while the next piece is read. It returns the class of the request that ended it,
-// storage.None after the last request, or Canceled if the run was cancelled.
+// the zero class after the last request, or Canceled if the run was cancelled.
 func (l *clientRunner) events(c *client, read reader) storage.Class {
 	g, op, k := c.task.Job, &c.task.Ops[0], l.computer(c)
 	work, finish := k.work, func() bool { return true }

@@ -26,7 +26,7 @@ type director struct {
 	wg   sync.WaitGroup
 }
 
-// An act is over when what it waits for has come, after which it is cleared up.
+// An act is over when the event that it waits for has come, after which it is cleared up.
 type act struct {
 	name  string
 	until func(v *measure.Interval) bool
@@ -43,9 +43,9 @@ func (d *director) Interval(v *measure.Interval) error {
 	return d.notes.Interval(v)
 }
 
-// Jobs on a real XRootD that hangs, goes on, is killed, and comes back: those
-// that wait for too long have crashed, those whose connection breaks have
-// failed, and their clients go on with the next ones.
+// Jobs on a real XRootD that hangs, goes on, is killed, and comes back: jobs that wait for too long
+// have crashed, jobs whose connection breaks have failed, and their clients go on with the next
+// jobs.
 func TestJobsOnAServerThatHangsAndDies(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{})
 	u, err := url.Parse(s.URL)

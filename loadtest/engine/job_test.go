@@ -30,7 +30,7 @@ func jobbing(j workload.Job) workload.Work {
 	return workload.Work{Kind: "job", Session: "kept", Pick: "random", Sum: "adler32", Job: &j}
 }
 
-// jobs returns what a step's hold says of jobs, and their efficiency.
+// jobs returns the measurements of the jobs in a step's hold, and their efficiency.
 func (n *notes) jobs(step int) (v measure.Interval, efficiency float64) {
 	v = n.held(step)
 	area := 0.0
@@ -89,8 +89,7 @@ func TestReadAheadOverlapsWithComputing(t *testing.T) {
 	}
 }
 
-// A job may compute for longer than a step is held: what it computed within the
-// hold counts, no more.
+// A job may compute for longer than a step is held: only the computing within the hold counts.
 func TestComputingCountsWhileItGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := workload.Job{Events: 1, Event: 8 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(100)}}
@@ -106,7 +105,7 @@ func TestComputingCountsWhileItGoesOn(t *testing.T) {
 		for _, i := range n.intervals {
 			all.Add(i)
 		}
-		near(t, "all compute time", all.Compute, 36.6, .001) // the drain's is of jobs that were broken off
+		near(t, "all compute time", all.Compute, 36.6, .001) // the drain's part: cancelled jobs
 		if all.Started != 2 || all.Ended+all.JobsFailed+all.Crashed > 0 || all.Events > 0 {
 			t.Errorf("of 2 jobs that were broken off %d begun, %d done, %d failed, %d crashed, %d events", all.Started, all.Ended, all.JobsFailed,
 				all.Crashed, all.Events)
@@ -115,7 +114,7 @@ func TestComputingCountsWhileItGoesOn(t *testing.T) {
 	})
 }
 
-// What ended a job decides what it counts as.
+// The reason for the end of a job decides its outcome.
 func TestOutcomesOfJobs(t *testing.T) {
 	for class, want := range map[storage.Class]string{storage.Timeout: "crashed", storage.Refused: "failed", storage.Reset: "failed",
 		storage.Busy: "failed"} {
@@ -163,9 +162,8 @@ func TestStepsEndWithTheirJobs(t *testing.T) {
 	})
 }
 
-// In the open model a job's wall clock time counts from when it should have
-// begun: here each waits for all before it, as there is one client for twice
-// as many jobs as it can do.
+// In the open model a job's wall clock time counts from its planned start: here each job waits for
+// all jobs before it, as there is one client for twice as many jobs as it can do.
 func TestOpenJobsCountFromTheirPlannedStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		job := workload.Job{Events: 9, Event: 8 << 10, Page: 8 << 10, Compute: workload.Span{Fixed: seconds(.1)}}
@@ -180,7 +178,7 @@ func TestOpenJobsCountFromTheirPlannedStart(t *testing.T) {
 	})
 }
 
-// A job on a file that cannot have its events fails at once and asks for nothing.
+// A job on a file that cannot have its events fails at once and sends no request.
 func TestJobsOnShortFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := jobbing(workload.Job{Events: 10, Event: 8 << 10, Page: 8 << 10})
@@ -188,7 +186,7 @@ func TestJobsOnShortFiles(t *testing.T) {
 		conf, n := closed(t, "simulated://x?servers=100&service=10ms&dist=constant&files=100x80KiB", work,
 			scenario.Step{Clients: 1, Duration: seconds(30)})
 		for i := range conf.Files {
-			conf.Files[i].Size = 80 << 10 >> (i % 2) // every other one is half as long
+			conf.Files[i].Size = 80 << 10 >> (i % 2) // every other file is half as long
 		}
 		require.NoError(t, Run(t.Context(), conf))
 		v, _ := n.jobs(1)

@@ -18,7 +18,7 @@ import (
 	"weir/storage/webdav"
 )
 
-// listingOf returns what Prepare finds at target for work.
+// listingOf returns the files that Prepare finds at target for work.
 func listingOf(t *testing.T, target string, w workload.Work) ([]workload.File, error) {
 	t.Helper()
 	u, err := url.Parse(target)
@@ -30,7 +30,7 @@ func listingOf(t *testing.T, target string, w workload.Work) ([]workload.File, e
 		nil)
 }
 
-// plant makes files whose names are hard on listings, and returns their sizes.
+// plant makes files with names that are difficult for listings, and returns their sizes.
 func plant(t *testing.T, dir string) map[string]int64 {
 	t.Helper()
 	files := map[string]int64{
@@ -44,7 +44,7 @@ func plant(t *testing.T, dir string) map[string]int64 {
 	return files
 }
 
-// Files are found, with their real sizes, at servers that know no PROPFIND.
+// Files are found, with their real sizes, at servers without PROPFIND.
 func TestListingsForBrowsers(t *testing.T) {
 	found := func(t *testing.T, dir, target string, hides bool) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestListingsForBrowsers(t *testing.T) {
 	}
 }
 
-// What is no listing is named as such, whatever the server says.
+// A page that is no listing is reported as such, whichever form it has.
 func TestNoListings(t *testing.T) {
 	s := labtest.Start(t, lab.NginxConfig{Extra: `
 		location /data/off { autoindex off; }

@@ -44,8 +44,8 @@ func (c *watchedClient) Do(ctx context.Context, op *storage.Op, p storage.Progre
 	return c.Client.Do(ctx, op, p)
 }
 
-// Whenever a run that moves things is killed, the manifest knows all that is
-// there, under the name that it has; cleaning leaves nothing.
+// Whenever a run that moves files or folders is killed, the manifest has all existing paths, under
+// their current names; cleaning leaves nothing.
 func TestWhatIsMovedIsFoundAgain(t *testing.T) {
 	for kind, work := range map[string]workload.Work{
 		"mix":      {Kind: "mix", Mix: map[string]float64{"write": 3, "move": 5, "remove": 1}, Size: workload.Dist{Fixed: 100}},
@@ -83,7 +83,7 @@ func TestWhatIsMovedIsFoundAgain(t *testing.T) {
 	}
 }
 
-// clean tries until nothing fails by chance, and wants an empty target.
+// clean tries until nothing fails by chance, and checks that the target is empty.
 func clean(t *testing.T, conf Config, m *remembered) {
 	t.Helper()
 	failed, err := 1, error(nil)
@@ -100,7 +100,7 @@ func clean(t *testing.T, conf Config, m *remembered) {
 	}
 }
 
-// below lists all that is below a folder, folders with a slash.
+// below lists all files and folders below a folder, folders with a slash.
 func below(t *testing.T, s storage.Service, folder string) []string {
 	t.Helper()
 	var all []string
@@ -121,7 +121,7 @@ func below(t *testing.T, s storage.Service, folder string) []string {
 	return all
 }
 
-// denying has clients to which the service denies each operation.
+// denying is a service that denies each operation.
 type denying struct{ storage.Service }
 
 func (s denying) Client() storage.Client { return denyingClient{s.Service.Client()} }
@@ -132,7 +132,8 @@ func (denyingClient) Do(_ context.Context, op *storage.Op, _ storage.Progress) (
 	return storage.Result{}, &storage.OpError{Kind: op.Kind, URL: op.Path, Err: fs.ErrPermission}
 }
 
-// What the service refuses was not made: the manifest names what is there and nothing else.
+// Paths that the service refuses were not made: the manifest has the existing paths and nothing
+// else.
 func TestRefusedIsNotMade(t *testing.T) {
 	for kind, work := range map[string]workload.Work{
 		"write":    {Kind: "write", Size: workload.Dist{Fixed: 100}},

@@ -12,8 +12,8 @@ import (
 	"weir/storage"
 )
 
-// Ten events of 30 ms and three writes of 100 ms each: the writes are operations of their own and part of the job's
-// time, and its efficiency says so.
+// Ten events of 30 ms and three writes of 100 ms each: the writes are operations of their own and
+// part of the job's time, and its efficiency includes them.
 func TestOutputOfJobs(t *testing.T) {
 	for _, access := range []string{workload.Direct, workload.Staged} {
 		t.Run(access, func(t *testing.T) {

@@ -26,9 +26,9 @@ func TestAlarmsComeInOrder(t *testing.T) {
 	}
 }
 
-// Nobody is woken before the time, everybody is woken, an earlier sleeper that
-// comes later is not forgotten, and most are woken soon. (How soon is measured
-// by the benchmark: a busy machine wakes late, whoever paces.)
+// No sleeper is woken before its time, all sleepers are woken, an earlier sleeper that is added
+// later is not forgotten, and most are woken soon. (The delay is measured by the benchmark: a busy
+// machine wakes late with any pacer.)
 func TestPacerWakes(t *testing.T) {
 	p, err := NewPacer()
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestPacerWakes(t *testing.T) {
 	}
 }
 
-// BenchmarkWake measures how late 1000 sleepers a second are woken.
+// BenchmarkWake measures the delay with which 1000 sleepers a second are woken.
 func BenchmarkWake(b *testing.B) {
 	p, err := NewPacer()
 	require.NoError(b, err)

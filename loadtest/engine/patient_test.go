@@ -12,8 +12,8 @@ import (
 	"weir/storage"
 )
 
-// slow is a service that tells each of its clients to wait for a second, or
-// takes that time itself.
+// slow is a service that instructs each of its clients to wait for a second, or takes that time
+// itself.
 type slow struct {
 	storage.Service
 	waits     int
@@ -41,7 +41,7 @@ func (s *slow) count(by int) {
 	s.most = max(s.most, s.now)
 }
 
-// Many clients prepare only where they wait because they were told to.
+// Many clients prepare only if they wait because the service instructed them to.
 func TestPreparingClientsThatAreToldToWait(t *testing.T) {
 	for _, tt := range []struct {
 		waits int

@@ -12,14 +12,14 @@ import (
 	"weir/storage"
 )
 
-// A askingError is an answer 503 with Retry-After.
+// An askingError is a response 503 with Retry-After.
 type askingError struct{ after time.Duration }
 
 func (askingError) Error() string               { return "status 503" }
 func (askingError) Unwrap() error               { return storage.ErrBusy }
 func (e askingError) RetryAfter() time.Duration { return e.after }
 
-// asking returns the service that asks clients to wait in the given span.
+// asking returns the service that requests clients to wait in the given span.
 func asking(s storage.Service, from time.Time, span, after time.Duration) storage.Service {
 	return &failing{Service: s, fails: func(int64) error {
 		if since := time.Since(from); since >= 0 && since < span {
@@ -29,8 +29,9 @@ func asking(s storage.Service, from time.Time, span, after time.Duration) storag
 	}}
 }
 
-// A client that is asked to wait waits, at most until the end of the step, and all of that is counted. Between two steps it sends one
-// request at most, which may count for the second. With the choice to ignore, it asks again at once.
+// A client that receives Retry-After waits, at most until the end of the step, and all of that time
+// is counted. Between two steps it sends one request at most, which may count for the second step.
+// With the choice to ignore, it repeats its request at once.
 func TestRetryAfterIsObeyed(t *testing.T) {
 	for _, ignore := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -56,8 +57,8 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	}
 }
 
-// In the open model an arrival whose operation is repeated after a wait counts from its planned start, no arrival is lost, and those that
-// find no client wait in line.
+// In the open model an arrival whose operation is repeated after a wait counts from its planned
+// start, no arrival is lost, and arrivals without a client wait in the queue.
 func TestRetryAfterInTheOpenModel(t *testing.T) {
 	for _, c := range []struct{ clients, retries int }{{1000, 1}, {1000, 0}, {20, 1}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"weir/storage"
 )
 
-// sized is a service that answers nothing but questions for sizes.
+// sized is a service that supports only requests for sizes.
 type sized struct {
 	size  func(path string) (int64, error)
 	asked atomic.Int64
@@ -104,8 +104,8 @@ func TestSizesAreAskedFor(t *testing.T) {
 	}
 }
 
-// Sizes of a list that are not those of the service end a run before its load, or,
-// where a driver sees them by itself, are a class of their own.
+// Sizes of a list that differ from the service's end a run before its load, or, if a driver detects
+// them by itself, are a class of their own.
 func TestWrongSizesOfAListAreRefused(t *testing.T) {
 	s := &sized{size: func(path string) (int64, error) {
 		if path == "f0" {

@@ -19,8 +19,9 @@ import (
 	"weir/storage/webdav"
 )
 
-// Clients that sleep between operations hold little memory: no goroutine, no buffer. The figure is what each adds to the resident
-// memory of this process, with all garbage. There are 2000, or as many as WEIR_CROWD says.
+// Clients that sleep between operations hold little memory: no goroutine, no buffer. The figure is
+// the growth of the resident memory of this process per client, with all garbage. There are 2000
+// clients, or the number in WEIR_CROWD.
 func TestMemoryOfSleepers(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has shadow memory")
@@ -80,7 +81,7 @@ func (w *weigher) Interval(v *measure.Interval) error {
 	switch {
 	case !awake || len(w.seen) == enough:
 		return nil
-	case len(w.seen) == 0: // what the start has left, and pools with the second collection
+	case len(w.seen) == 0: // frees the memory of the start, and pools with the second collection
 		debug.FreeOSMemory()
 		debug.FreeOSMemory()
 	}
@@ -99,7 +100,7 @@ func residentWhile(t *testing.T, target storage.Target, n int) int64 {
 	service := storagetest.Open(t, webdav.Driver(), target)
 	think := seconds(5)
 	w := &weigher{t: t, n: int64(n), finish: make(chan struct{})}
-	debug.FreeOSMemory() // what others have left must not be given to the clients
+	debug.FreeOSMemory() // memory of earlier tests must not be given to the clients
 	err := Run(t.Context(), Config{
 		Plan: &scenario.Plan{
 			Model: "closed", Seed: 7, GracefulStop: seconds(30), ErrorPause: seconds(1), Target: target.URL.String(),

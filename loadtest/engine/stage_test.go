@@ -17,8 +17,8 @@ import (
 	"weir/storage"
 )
 
-// staging is closed for jobs of ten events of 40 KiB that are staged from files
-// of 400 KiB; query goes on with the service's.
+// staging returns the configuration of closed for jobs of ten events of 40 KiB that are staged from
+// files of 400 KiB; query is appended to the service's.
 func staging(t *testing.T, query string, clients int) (Config, *notes) {
 	t.Helper()
 	work := jobbing(workload.Job{Access: workload.Staged, Events: 10, Event: 40 << 10, Page: 8 << 10,
@@ -41,7 +41,7 @@ func nothingLeft(t *testing.T, folder string) {
 	}
 }
 
-// sum adds up all that was noted.
+// sum adds up all intervals.
 func (n *notes) sum() (all measure.Interval) {
 	for _, i := range n.intervals {
 		all.Add(i)
@@ -49,8 +49,8 @@ func (n *notes) sum() (all measure.Interval) {
 	return all
 }
 
-// Copying takes 100 ms and computing 300: the service sees one read of the whole
-// file for each job, and the events come from the copy, in no time.
+// Copying takes 100 ms and computing 300: the service receives one read of the whole file for each
+// job, and the events come from the copy, in no time.
 func TestStagedJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := staging(t, "", 5)
@@ -73,8 +73,7 @@ func TestStagedJobs(t *testing.T) {
 	})
 }
 
-// What becomes of the copy is what becomes of the job, and the client goes on
-// with the next one.
+// The outcome of the copy is the outcome of the job, and the client goes on with the next job.
 func TestStagedJobsThatFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		query string
@@ -140,7 +139,7 @@ func TestStagedJobsNeedAFolder(t *testing.T) {
 	}
 }
 
-// A run that is broken off in the middle of copies leaves none.
+// A run that is cancelled in the middle of copies leaves no copy.
 func TestStagedJobsBrokenOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conf, n := staging(t, "&bandwidth=1MB/s", 4)

@@ -43,8 +43,8 @@ func prepared(t *testing.T, d storage.Driver, target string, w workload.Work, f 
 	return paths, warnings, err
 }
 
-// page serves files of 1000 bytes below a folder, with pages that link folders without a slash and redirect them to one with a slash.
-// What is denied is listed, and refused.
+// page serves files of 1000 bytes below a folder, with pages that link folders without a slash and
+// redirect them to the path with a slash. The denied file is listed, and refused.
 func page(t *testing.T, denied string, files ...string) string {
 	t.Helper()
 	folders := map[string][]string{}
@@ -75,7 +75,7 @@ func page(t *testing.T, denied string, files ...string) string {
 			}
 		case slices.Contains(files, path[1:]):
 			w.Header().Set("Content-Length", "1000")
-			_, _ = w.Write(make([]byte, 1000)) // HEAD has none
+			_, _ = w.Write(make([]byte, 1000)) // HEAD has no body
 		default:
 			http.NotFound(w, r)
 		}
@@ -84,7 +84,8 @@ func page(t *testing.T, denied string, files ...string) string {
 	return s.URL
 }
 
-// Folders that a page links without a slash are listed, and a list of files that names one is refused.
+// Folders that a page links without a slash are listed, and a list of files that contains a folder
+// is refused.
 func TestFoldersWithoutSlashes(t *testing.T) {
 	t.Parallel()
 	want := []string{"100%/f02.bin", "f01.bin", "sub/deep/f03.bin", "sub/f00.bin"}
@@ -108,7 +109,7 @@ func TestFoldersWithoutSlashes(t *testing.T) {
 	}
 }
 
-// What may not be read is left out with a warning; if that is all, it is an error.
+// Files that may not be read are left out with a warning; if no other file is left, it is an error.
 func TestDeniedFilesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	target := page(t, "secret", "a", "b", "secret", "secrets/x", "sub/secret1")

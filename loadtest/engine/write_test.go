@@ -13,7 +13,7 @@ import (
 	"weir/storage"
 )
 
-// unwritable makes folders and answers writes with err, from the first to the given number.
+// unwritable makes folders and fails writes with err, from the first to the given number.
 type unwritable struct {
 	storage.Service
 	err    error

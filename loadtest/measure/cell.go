@@ -65,7 +65,7 @@ type cell struct {
 
 	mu                  sync.Mutex
 	open                int64         // operations that began here, less operations that ended here
-	spent               time.Duration // readings of the clock at their ends, less readings at their beginnings; may overflow
+	spent               time.Duration // clock at their ends less at their beginnings; may overflow
 	sum                 Sum           // without Failed, FirstDone and LastDone, for which counting needs no memory:
 	failed              [storage.Classes]int64
 	firstDone, lastDone time.Duration // readings of the recorder's clock; 0: no operation was done

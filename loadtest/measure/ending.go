@@ -25,8 +25,9 @@ const ByThreshold = "thresholds" // a threshold with "or stop" was not met
 // An Ending is the outcome of a run and its reason, as its event "end" records them.
 type Ending struct {
 	Outcome Outcome `json:"outcome"`
-	Reason  string  `json:"reason,omitempty"` // a key of the plan, or a signal; "" if the outcome is enough, or Text has an error
-	Text    string  `json:"text"`             // for people
+	// A key of the plan, or a signal; "" if the outcome is enough, or Text has an error.
+	Reason string `json:"reason,omitempty"`
+	Text   string `json:"text"` // for people
 }
 
 // AllDone is the text of the ending Completed.

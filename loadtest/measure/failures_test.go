@@ -7,8 +7,8 @@ import (
 	"weir/storage"
 )
 
-// Failures of a step add up over its phases and kinds; the newest second counts
-// by itself, and only where it is worse.
+// Failures of a step add up over its phases and kinds; the newest second counts by itself, and only
+// if it is worse.
 func TestFailures(t *testing.T) {
 	var f Failures
 	add := func(second, step int, phase string, done, failed int64) {

@@ -23,7 +23,7 @@ const (
 // It is not safe for concurrent use.
 type Histogram struct {
 	counts *[counters]int64 // by index; nil while empty, and while sparse holds the counts
-	sparse []bucket         // of a histogram that was read and not changed since: counts above zero, ascending
+	sparse []bucket         // as read, while not changed: counts above zero, ascending
 	total  int64            // of all counts
 	sum    int64            // ns
 }

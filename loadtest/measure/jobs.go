@@ -12,14 +12,14 @@ type Jobs struct {
 	Running    float64   `json:"jobs_running,omitempty"`    // jobs running, mean over the interval, over all kinds
 	Started    int64     `json:"jobs_begun,omitempty"`      // jobs begun
 	Ended      int64     `json:"jobs_done,omitempty"`       // jobs that came to their end
-	JobsFailed int64     `json:"jobs_failed,omitempty"`     // jobs that a failed operation ended, but for jobs that crashed
+	JobsFailed int64     `json:"jobs_failed,omitempty"`     // jobs that failed, but did not crash
 	Crashed    int64     `json:"jobs_crashed,omitempty"`    // jobs that ended because a request was not answered in time
 	Events     int64     `json:"events,omitempty"`          // events that jobs have finished
 	Used       int64     `json:"used_bytes,omitempty"`      // payload that jobs worked on
 	Staged     int64     `json:"staged_bytes,omitempty"`    // payload that jobs had copied to a scratch disk
 	Outputs    int64     `json:"output_files,omitempty"`    // files that jobs have written to the target
 	Output     int64     `json:"output_bytes,omitempty"`    // payload of these files
-	OutputTime float64   `json:"output_seconds,omitempty"`  // wall clock time that jobs spent writing these files, summed
+	OutputTime float64   `json:"output_seconds,omitempty"`  // wall clock time of these writes, summed
 	Compute    float64   `json:"compute_seconds,omitempty"` // time for which jobs computed, summed
 	Wall       Histogram `json:"job_seconds,omitzero"`      // of jobs that came to their end, from begin to end
 }

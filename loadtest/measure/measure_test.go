@@ -25,14 +25,15 @@ func total(r *Recorder) (*Interval, []Event) {
 	rows, events := r.Cut(1, Measured, storage.Read)
 	sum := rows[0]
 	for _, v := range rows[1:] {
-		clients := sum.Clients // rows of one cut all tell the same clients
+		clients := sum.Clients // all rows of one cut have the same clients
 		sum.Add(v)
 		sum.Clients = clients
 	}
 	return sum, events
 }
 
-// The squares of what each client completed in a phase come together over the cuts of the phase, whatever kinds and servers it was.
+// The squares of the operations that each client completed in a phase add up over the cuts of the
+// phase, for all kinds and servers.
 func TestSquaresOfClients(t *testing.T) {
 	r := NewRecorder(nil, "")
 	diligent, lazy := r.Meter(), r.Meter()
@@ -57,8 +58,9 @@ func TestSquaresOfClients(t *testing.T) {
 	}
 }
 
-// Each cut has the time that operations took until then, however they go on: one that lasts, one that another server
-// ends, one that fails and whose check takes a second.
+// Each cut has the time that operations took until then, regardless of their later course: an
+// operation that lasts, an operation that another server ends, an operation that fails and whose
+// check takes a second.
 func TestTimeInOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRecorder(nil, "")
@@ -212,7 +214,8 @@ func TestClientsAreTheMeanOverTheInterval(t *testing.T) {
 	})
 }
 
-// A pause that begins while an interval is cut counts in one of both, and in neither below zero.
+// A pause that begins while an interval is cut counts in one of the two intervals, and in neither
+// below zero.
 func TestPausesDuringACutAreNotNegative(t *testing.T) {
 	r := NewRecorder(nil, "")
 	const clients = 4
@@ -353,8 +356,8 @@ func BenchmarkMeterParallel(b *testing.B) {
 	})
 }
 
-// What a histogram is written as is read by HdrHistogram's own decoder and by this package with the same counters, and so is what
-// HdrHistogram writes. Quantiles are HdrHistogram's.
+// The output of a histogram is read by HdrHistogram's own decoder and by this package with the same
+// counters, and so is the output of HdrHistogram. Quantiles are HdrHistogram's.
 func TestHistogramsAreHdrHistograms(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i, n := range []int{1, 2, 5, 100, 3000, 100_000} {
@@ -368,7 +371,8 @@ func TestHistogramsAreHdrHistograms(t *testing.T) {
 		for range n {
 			record(time.Duration(math.Exp(random.Float64()*math.Log(float64(highest)))), 1)
 		}
-		for _, at := range []int{0, 1, 2, 4, 5, counters / 2} { // what random values seldom have: neighbors, a gap of one counter, large counts
+		// values that are rare among random values: neighbors, a gap of one counter, large counts
+		for _, at := range []int{0, 1, 2, 4, 5, counters / 2} {
 			record(time.Duration(max(valueOf(at), lowest)), 1+int64(i)*(math.MaxInt64/1000))
 		}
 		sameAs(t, &h, theirs)
@@ -423,7 +427,8 @@ func sameAs(t *testing.T, h *Histogram, theirs *hdrhistogram.Histogram) {
 	}
 }
 
-// Another program's histogram, with other digits, is read within 1%, and a damaged one is refused.
+// Another program's histogram, with other digits, is read within 1%, and a damaged histogram is
+// refused.
 func TestHistogramsOfOthers(t *testing.T) {
 	long := hdrhistogram.New(1, int64(time.Hour), 5)
 	for v := range int64(70_000) {

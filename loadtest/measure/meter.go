@@ -54,8 +54,8 @@ func (m *Meter) Start(k storage.Kind) {
 }
 
 // StartAt begins an operation of kind k now, whose time counts from planned: in the open model a
-// late start is part of the time that the user of a slow service waits. Both are readings of the
-// recorder's clock.
+// late start is part of the time that the user of a slow service waits. The two times are readings
+// of the recorder's clock.
 func (m *Meter) StartAt(k storage.Kind, now, planned time.Duration) {
 	c := m.of(k)
 	m.cell = c

@@ -31,7 +31,7 @@ func TestRedirectsAndWaitsAreCounted(t *testing.T) {
 		m.Reached(storage.Redirected)
 		m.End(&storage.Result{Waits: 1, Waited: 500 * time.Millisecond}, syscall.ECONNRESET) // failures waited as well
 		m.Start(storage.Read)
-		m.End(&storage.Result{}, nil) // not sent anywhere
+		m.End(&storage.Result{}, nil) // not redirected
 		v, _ := total(r)
 		if v.Waits != 4 || v.Waited != 2 || v.Reopened != 1 {
 			t.Errorf("%d waits of %v s, %d reopened, want 4 of 2 s and 1", v.Waits, v.Waited, v.Reopened)
@@ -66,7 +66,7 @@ func TestHandshakesAreCounted(t *testing.T) {
 	}
 }
 
-// A worker's lines carry them, and leave out what was not seen.
+// A worker's lines have the redirects, and omit fields without values.
 func TestRedirectsSurviveJSON(t *testing.T) {
 	v := Interval{Sum: Sum{Waits: 2, Waited: 1.5, Reopened: 3}}
 	b, err := json.Marshal(&v)
@@ -85,8 +85,8 @@ func TestRedirectsSurviveJSON(t *testing.T) {
 	}
 }
 
-// A redirector that fails is told apart from a data server that does, also
-// from one that nobody could ever connect to.
+// Failures of a redirector and of a data server are distinguished, also of a data server that no
+// client could ever connect to.
 func TestFailuresCountWhereTheyHappen(t *testing.T) {
 	r := NewRecorder(nil, "")
 	m := r.Meter()
@@ -101,7 +101,7 @@ func TestFailuresCountWhereTheyHappen(t *testing.T) {
 	fail("", "")             // the redirector itself
 	fail("", "ds1:1094")     // named by it, never reached
 	fail("ds1:1094", "")     // while it served
-	fail("ds1:1094", "ds2:") // the next one
+	fail("ds1:1094", "ds2:") // the next server
 	rows, events := r.Cut(1, Measured, storage.Read)
 	got := map[string]int64{}
 	for _, v := range rows {

@@ -36,7 +36,7 @@ type Sum struct {
 	Tasks      int64   `json:"tasks,omitempty"`             // tasks ended
 	Sessions   int64   `json:"sessions,omitempty"`          // connections made
 	Handshakes int64   `json:"tls_handshakes,omitempty"`    // of the operations that ended: TLS handshakes
-	Resumed    int64   `json:"tls_resumed,omitempty"`       // TLS handshakes that resumed an earlier TLS session
+	Resumed    int64   `json:"tls_resumed,omitempty"`       // TLS handshakes that resumed a session
 	Missed     int64   `json:"missed,omitempty"`            // open model: planned arrivals that never started
 	Waits      int64   `json:"waits,omitempty"`             // of the operations that ended: requests of the service to wait and retry
 	Waited     float64 `json:"waited_seconds,omitempty"`    // time that clients waited for that reason
@@ -51,13 +51,13 @@ type Sum struct {
 	// operations that continue, and in pauses after failed tasks
 	OperationTime float64   `json:"operation_seconds,omitempty"`
 	Paused        float64   `json:"paused_seconds,omitempty"`
-	RetryAfter    float64   `json:"retry_after_seconds,omitempty"`  // the same: time that clients paused because the service requested it
+	RetryAfter    float64   `json:"retry_after_seconds,omitempty"`  // the same: for Retry-After
 	FailedTime    float64   `json:"failed_seconds,omitempty"`       // duration of the operations that failed
 	Closing       float64   `json:"closing_seconds,omitempty"`      // time for closing sessions after tasks
 	FirstDone     time.Time `json:"first_done,omitzero"`            // end of the first operation that succeeded
-	LastDone      time.Time `json:"last_done,omitzero"`             // end of the last operation that succeeded
+	LastDone      time.Time `json:"last_done,omitzero"`             // end of the last such operation
 	Latency       Histogram `json:"latency_seconds"`                // of operations that succeeded; from the planned start in the open model
-	FirstByte     Histogram `json:"first_byte_seconds"`             // of operations that received a byte
+	FirstByte     Histogram `json:"first_byte_seconds"`             // of operations that got a byte
 	Connect       Histogram `json:"connect_seconds"`                // of sessions made, until the transport connection
 	Handshake     Histogram `json:"tls_handshake_seconds,omitzero"` // of operations with TLS handshakes: duration of the first
 	Login         Histogram `json:"login_seconds"`                  // of sessions made, until their authentication
@@ -234,8 +234,8 @@ func (w *Window) Rate() float64 { return float64(w.Done) / max(w.Seconds, 1e-9) 
 // Working returns the seconds for which jobs and programs computed.
 func (s *Sum) Working() float64 { return s.Compute + s.CPU }
 
-// Efficiency returns the time for which jobs computed over the time for which
-// they ran, below 0 if none ran.
+// Efficiency returns the time for which jobs computed over the time for which they ran, below 0 if
+// no job ran.
 func (w *Window) Efficiency() float64 {
 	if w.JobSeconds <= 0 {
 		return -1

@@ -14,7 +14,7 @@ const (
 // A Worker is one of many processes, on other machines, that have the clients of a run. Unknown
 // fields are zero.
 type Worker struct {
-	Name  string `json:"name"`           // unique in the run: a worker that comes again has a new name
+	Name  string `json:"name"`           // unique in the run: a worker that returns has a new name
 	State string `json:"state"`          // Came, Left, Lost, Absent, Held, Failed or Stages
 	Host  string `json:"host,omitempty"` // its machine
 	Job   string `json:"job,omitempty"`  // name in its batch system
@@ -36,7 +36,7 @@ type Worker struct {
 // Scratch describes the folder for the jobs' copies of files.
 type Scratch struct {
 	Folder     string `json:"folder"`
-	Device     string `json:"device,omitempty"`     // block device, as the kernel calls it: vda1; empty: no device, or not known
+	Device     string `json:"device,omitempty"`     // kernel's name: vda1; empty: no device, or unknown
 	Filesystem string `json:"filesystem,omitempty"` // ext4, xfs, tmpfs ...
-	Free       int64  `json:"free_bytes,omitempty"` // bytes that could still be written before the load began; 0: none, or not known
+	Free       int64  `json:"free_bytes,omitempty"` // writable before the load; 0: also if unknown
 }

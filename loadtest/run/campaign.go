@@ -25,7 +25,7 @@ import (
 
 const (
 	plansDir    = "plans"     // folder of a campaign with the plan of each variant
-	pauseAfter  = time.Second // between runs, in which a service closes its files; 0 for services in memory
+	pauseAfter  = time.Second // between runs: a service closes its files; 0 for services in memory
 	maxFailures = 3           // of runs in a row
 )
 

@@ -7,7 +7,7 @@ import (
 	"weir/monitor"
 )
 
-// A CPU quota is what this process may use, whatever number of threads Go's runtime has.
+// A CPU quota limits this process, for any number of threads of Go's runtime.
 func TestCoresWithAQuota(t *testing.T) {
 	for _, c := range []struct {
 		used     int
@@ -29,7 +29,7 @@ func TestCoresWithAQuota(t *testing.T) {
 	}
 }
 
-// A token file that is named and not there has the sentence of runs.
+// For a token file that is named and does not exist, the check has the same sentence as runs.
 func TestDoctorSaysWhatToDo(t *testing.T) {
 	file := t.TempDir() + "/token"
 	t.Setenv("BEARER_TOKEN", "")

@@ -248,7 +248,7 @@ func (l *links) during(ctx context.Context, r *session, load func(context.Contex
 		}
 	})
 	err := load(ctx)
-	if err != nil && l.kept.Err() != nil { // whatever the error of the load
+	if err != nil && l.kept.Err() != nil { // the keeper's error explains the load's
 		_ = l.kept.Close() // then the reason is known
 		err = l.kept.Err()
 	}

@@ -9,7 +9,7 @@ import (
 	"weir/monitor"
 )
 
-// The servers are waited for until they are as calm as they were.
+// The search waits until the servers are as idle as before.
 func TestTheNextStepWaitsForCalmServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newQuiescence()

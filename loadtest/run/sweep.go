@@ -44,8 +44,8 @@ func leftovers(m *results.Manifest) ([]string, error) {
 }
 
 // Sweep removes the files and folders in the manifest of the run in dir. left reports paths that
-// could not be removed, with who, which made them, in the text; err reports that not even these are
-// known.
+// could not be removed, with their maker (the parameter who) in the text; err reports that not even
+// these are known.
 func Sweep(in Interrupts, c engine.Config, m *results.Manifest, who, dir string, advance engine.Advance) (left, err error) {
 	paths, err := leftovers(m)
 	if err != nil || len(paths) == 0 {

@@ -8,9 +8,9 @@ import (
 
 // A Disk describes the disk and the file system of a folder, as far as the system reports them.
 type Disk struct {
-	Device     string // the block device's name in /proc/diskstats: vda1; "" if there is no device, or several
+	Device     string // block device in /proc/diskstats: vda1; "" if no device, or several
 	Filesystem string // ext4, xfs, tmpfs ...; "" if not known
-	Number     string // of the file system, 8:1: two folders with the same number share their space; "" if not known
+	Number     string // of the file system, 8:1: same for folders that share space; "" if not known
 	Free       int64  // bytes that this user may still write: in memory no more than is available; negative if not known
 }
 

@@ -102,7 +102,7 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// However many take and give at once, no more than the limit is taken.
+// With any number of concurrent calls of Take and Give, no more than the limit is taken.
 func TestRoom(t *testing.T) {
 	r := NewRoom(100)
 	var done sync.WaitGroup

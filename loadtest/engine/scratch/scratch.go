@@ -171,7 +171,7 @@ type Leftover struct {
 	Err     error // why the folder was left alone, or stays; nil: it is gone
 }
 
-// String describes what happened to the folder in a sentence.
+// String returns a sentence with the outcome for the folder.
 func (l Leftover) String() string {
 	if l.Err != nil {
 		return l.Err.Error()

@@ -23,7 +23,7 @@ func open(t *testing.T, parent string, copies int) *Folder {
 	return f
 }
 
-// kill leaves the folder as a process does that is killed.
+// kill leaves the folder like a process that is killed.
 func kill(t *testing.T, f *Folder) {
 	t.Helper()
 	require.NoError(t, f.manifest.Close())
@@ -72,8 +72,7 @@ func TestNoPlace(t *testing.T) {
 	}
 }
 
-// What is not a copy, by name, number and kind, stays, and so does what a link
-// points to.
+// Entries that are no copies, by name, number and kind, stay, and so do the targets of links.
 func TestForeignFilesStay(t *testing.T) {
 	parent, far := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(far, "precious"), "data")
@@ -138,7 +137,7 @@ func TestLeftoversOfKilledRuns(t *testing.T) {
 	}
 }
 
-// Folders that look like ours and may be anything are left alone.
+// Folders with our names and unknown contents are left alone.
 func TestForeignFoldersStay(t *testing.T) {
 	parent, far := t.TempDir(), open(t, t.TempDir(), 1)
 	write(t, Copy(far.Path(), 0), "a copy")
@@ -170,7 +169,7 @@ func TestForeignFoldersStay(t *testing.T) {
 	if _, err := os.Stat(Copy(far.Path(), 0)); err != nil {
 		t.Errorf("behind a link: %v", err)
 	}
-	long := time.Now().Add(-time.Hour) // an empty folder, and nobody is about to fill it
+	long := time.Now().Add(-time.Hour) // an empty folder that no process is about to fill
 	require.NoError(t, os.Chtimes(hollow, long, long))
 	Clear(parent)
 	if _, err := os.Stat(hollow); !errors.Is(err, os.ErrNotExist) {

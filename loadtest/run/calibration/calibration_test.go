@@ -14,7 +14,7 @@ import (
 	"weir/monitor"
 )
 
-// made is a step as it would have been read from a run directory.
+// made returns a step as if it had been read from a run directory.
 func made(number, clients int, rate, cpu, serverCPU float64) Step {
 	const seconds, size = 2, 1 << 20
 	s := Step{Number: number, Clients: clients, ClientCPU: new(float64), ServerCPU: new(float64)}
@@ -38,8 +38,8 @@ func counted(s Step, ops map[string]int64) Step {
 	return s
 }
 
-// three rounds of two numbers of clients; weir is 10 times as fast and costs
-// the server as much at the program's pace.
+// example returns three rounds of two numbers of clients; weir is 10 times as fast and costs the
+// server as much at the program's pace.
 func example() *Result {
 	r := &Result{Kind: "read", Program: "xrdcp", given: Given{Program: "xrdcp"}}
 	ops := map[string]int64{"open": 1, "read": 1, "other": 2}
@@ -253,7 +253,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// blind takes away what the servers tell of themselves.
+// blind removes the servers' own statistics.
 func blind(r *Result) {
 	for _, side := range r.sides {
 		for i := range side {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// random is a step of some files that took any time.
+// random returns a step of some files with random transfer times.
 func random(r *rand.Rand, number int) Step {
 	s := made(number, 1, 1, 1e-3, 1e-3)
 	s.Held.Latency.Reset()
@@ -19,8 +19,8 @@ func random(r *rand.Rand, number int) Step {
 	return s
 }
 
-// The slowest transfers are never faster than the median ones, however the
-// rounds differ, and on whichever side there are fewer of them.
+// The slowest transfers are never faster than the median transfers, for any difference between the
+// rounds, and if either side has fewer of them.
 func TestSlowestIsNeverBelowMedian(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(14, 2))
 	for range 500 {

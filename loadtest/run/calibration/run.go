@@ -35,7 +35,7 @@ type Config struct {
 // A calibrator takes the steps of both sides in turns.
 type calibrator struct {
 	Config
-	sides  [3]*side        // weir's own clients, the program's, and weir's again, slowed down to the program's rate
+	sides  [3]*side        // weir's clients, the program's, weir's slowed to the program's rate
 	made   []workload.File // that are read
 	given  Given
 	asks   storage.Reporter // nil: the servers have no statistics

@@ -19,7 +19,7 @@ type Wire struct {
 	Late       bool      `json:"late,omitempty"`          // servers count reads and bytes when a connection ends
 }
 
-// Both has a figure of weir's clients and the same figure of the program's.
+// Both holds a figure of weir's clients and the same figure of the program's.
 type Both struct {
 	Weir float64 `json:"weir"`
 	Real float64 `json:"program"`

@@ -12,7 +12,8 @@ import (
 	"weir/storage"
 )
 
-// TestRepeatedErrors: the same error of several steps has one line, and its class one with the number of failures.
+// TestRepeatedErrors: the same error of several steps has one line, and its class has a line with
+// the number of failures.
 func TestRepeatedErrors(t *testing.T) {
 	var out bytes.Buffer
 	v := New(Options{Out: &out, Plan: &scenario.Plan{Steps: []scenario.Step{{Number: 1, Clients: 1}}}, Finish: t.Context()})

@@ -53,7 +53,7 @@ type Step struct {
 	Done       int64               `json:"done"`
 	Errors     int64               `json:"errors"`
 	Wrong      int64               `json:"wrong,omitempty"`
-	Failed     int64               `json:"errors_all_phases"` // including errors of ramp, settle and drain, and wrong payloads
+	Failed     int64               `json:"errors_all_phases"` // of all phases, with wrong payloads
 	Latency    *analysis.Quantiles `json:"latency_seconds"`   // nil: no operation succeeded
 	Server     *float64            `json:"server_cpu_ratio"`  // of the busiest host's cores, by the server's processes; nil: unknown
 	Client     *float64            `json:"client_cpu_ratio"`

@@ -8,8 +8,8 @@ import (
 	"weir/monitor"
 )
 
-// The CPU of a step is that of its hold, whatever happened in its ramp or in
-// the step before it, in the order in which it is told while a run goes on.
+// The CPU of a step is the CPU of its hold, independent of its ramp and of the step before it, in
+// the order in which samples arrive while a run goes on.
 func TestBusyWhileHeld(t *testing.T) {
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
@@ -29,7 +29,7 @@ func TestBusyWhileHeld(t *testing.T) {
 		t.Errorf("before anything is held: %s, want that of the last second", got)
 	}
 	second(1, 1.5, measure.Ramp)
-	sample(2, 2) // before the interval that says that half of it was held
+	sample(2, 2) // before the interval that shows that half of it was held
 	second(1.5, 2, measure.Measured)
 	second(2, 3, measure.Measured)
 	sample(3, 1)
@@ -42,7 +42,7 @@ func TestBusyWhileHeld(t *testing.T) {
 	}
 	b.reset()
 	second(3.5, 4, measure.Ramp)
-	sample(4, 4) // half of it is of the step before
+	sample(4, 4) // half of it belongs to the step before
 	second(4, 5, measure.Measured)
 	sample(5, 0.4)
 	if got, want := b.share(serverSide), 0.1; got < want-1e-9 || got > want+1e-9 {

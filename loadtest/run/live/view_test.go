@@ -18,8 +18,8 @@ import (
 	"weir/storage"
 )
 
-// The table fits into a terminal of 80 columns, tells both sides' share of
-// their machines over the whole step, and shows foreign text as text.
+// The table fits into a terminal of 80 columns, shows both sides' share of their machines over the
+// whole step, and shows foreign text as text.
 func TestLiveTable(t *testing.T) {
 	var out bytes.Buffer
 	l := New(Options{Finish: t.Context(), Out: &out, Plan: &scenario.Plan{Name: "x\x1b[2J\u202e", Target: "http://x\n\x9b",
@@ -65,8 +65,8 @@ func TestLiveTable(t *testing.T) {
 	}
 }
 
-// What a run will be and how far it is, in order: the time left never grows
-// while nothing unforeseen happens, and a campaign counts all its runs.
+// The plan and the progress of a run, in order: the time left never grows while nothing unforeseen
+// happens, and a campaign counts all its runs.
 func TestPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		step := func(n int) scenario.Step {
@@ -116,8 +116,8 @@ func TestPosition(t *testing.T) {
 	})
 }
 
-// Errors of a step stay in sight: those of its ramp, of seconds before the last one,
-// and in lines of files as in rows that move.
+// Errors of a step stay visible: errors of its ramp, errors of seconds before the last second, and
+// in lines of files as in rows that move.
 func TestErrorsOfTheStepAreShown(t *testing.T) {
 	var out bytes.Buffer
 	plan := &scenario.Plan{Name: "x", Steps: []scenario.Step{{Number: 1, Clients: 4, Duration: unit.Duration(time.Minute)},

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// How searches of services without noise end.
+// Searches of services without noise end for the expected reasons.
 func TestHowASearchEnds(t *testing.T) {
 	quiet := func(yield func(float64) float64, most int) service {
 		return service{name: t.Name(), yield: yield, max: most, noise: 0.001, within: 0.003}
@@ -93,7 +93,7 @@ func TestHoldsAreAsLongAsFilesAndNoiseNeed(t *testing.T) {
 	}
 }
 
-// A search that ended at its largest load goes on if more are allowed.
+// A search that ended at its largest load goes on if more clients are allowed.
 func TestMoreClientsAreAllowedLater(t *testing.T) {
 	s := service{name: "linear", yield: usl(400, 0.001), max: 64, noise: 0.003, within: 0.003}
 	f := find(t, s, limits(64), time.Hour, 1)
@@ -105,8 +105,8 @@ func TestMoreClientsAreAllowedLater(t *testing.T) {
 	}
 }
 
-// A search that goes on in another process decides as one that was not
-// interrupted does: nothing is kept in mind.
+// A search that goes on in another process makes the same decisions as a search that was not
+// interrupted: it keeps no state.
 func TestTheSameStepsGiveTheSameDecision(t *testing.T) {
 	f := find(t, service{name: "x", yield: usl(80, 0.02), max: 1000, noise: 0.01, within: 0.01}, limits(1000), time.Hour, 4)
 	for i := range f.steps {
@@ -117,7 +117,7 @@ func TestTheSameStepsGiveTheSameDecision(t *testing.T) {
 	}
 }
 
-// Whatever the steps say: no panic, no load out of bounds, and an end.
+// For any steps there is no panic, no load out of bounds, and an end.
 func FuzzSearch(f *testing.F) {
 	f.Add([]byte{}, 1, 100, uint64(1))
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xef, 0x7f}, 1, 1_000_000, uint64(2))
@@ -155,7 +155,7 @@ func FuzzSearch(f *testing.F) {
 	})
 }
 
-// A service that dies in the middle ends the search; one that has a limit does not.
+// A service that dies in the middle ends the search; a service with a limit does not.
 func TestAServiceThatDiesEndsTheSearch(t *testing.T) {
 	served := []Step{{Clients: 1, Yield: 1, Done: 100, Duration: 8}, {Clients: 2, Yield: 2, Done: 200, Duration: 8},
 		{Clients: 4, Yield: 3, Done: 300, Duration: 8}}

@@ -19,7 +19,7 @@ import (
 // Limits bound the loads and the time of a search.
 type Limits struct {
 	Min, Max int     // clients; 1 <= Min <= Max
-	Within   float64 // the interval is tight enough when its upper end is at most 1+Within times the lower end
+	Within   float64 // the interval is tight enough if its upper end is <= 1+Within times the lower
 
 	Duration time.Duration // of a step, above 0
 	Longest  time.Duration // of a step that large files or noise make longer
@@ -99,7 +99,7 @@ type state struct {
 	done   []Step
 	left   time.Duration
 	points []point // by load
-	best   int     // place in points of the highest point with few errors, -1 if there is no such point
+	best   int     // place in points of the highest point with few errors, -1 if not found
 }
 
 func (s *state) decide() Decision {

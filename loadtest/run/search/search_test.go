@@ -12,7 +12,7 @@ import (
 	"weir/internal/tier"
 )
 
-// A service is a made-up one whose yield is known.
+// A service is a synthetic service whose yield is known.
 type service struct {
 	name   string
 	yield  func(n float64) float64
@@ -39,7 +39,7 @@ func (s service) good(n int) float64 {
 	return s.yield(float64(n))
 }
 
-// step is what a step of n clients would give.
+// step returns the result of a step of n clients.
 func (s service) step(n int, hold time.Duration, k int, r *rand.Rand) Step {
 	y := s.yield(float64(n))
 	long := math.Sqrt(10 / hold.Seconds())
@@ -58,12 +58,12 @@ func (s service) step(n int, hold time.Duration, k int, r *rand.Rand) Step {
 	return step
 }
 
-// limits are those of a search in test: steps of 10 s, 18 s in all.
+// limits returns the limits of a search in a test: steps of 10 s, 18 s in all.
 func limits(most int) Limits {
 	return Limits{Min: 1, Max: most, Within: 0.1, Duration: 10 * time.Second, Longest: 60 * time.Second, Around: 8 * time.Second}
 }
 
-// searched is what a whole search did.
+// searched is the result of a whole search.
 type searched struct {
 	steps []Step
 	spent time.Duration
@@ -92,7 +92,7 @@ func usl(peak, serial float64) func(float64) float64 {
 	return func(n float64) float64 { return 1000 * n / (1 + serial*(n-1) + kappa*n*(n-1)) }
 }
 
-// random makes up a service of one of eight kinds.
+// random returns a service of one of eight kinds.
 func random(r *rand.Rand) service {
 	between := func(a, b float64) float64 { return a * math.Pow(b/a, r.Float64()) }
 	s := service{max: 16384, noise: between(0.003, 0.03), within: between(0.003, 0.02)}
@@ -130,7 +130,7 @@ func random(r *rand.Rand) service {
 	return s
 }
 
-// tally is how a number of searches did.
+// A tally counts the results of a number of searches.
 type tally struct {
 	lost10     int // the load that was named gives over 10% less than the best
 	held       int // the truly best of the tested loads is in the range that was named
@@ -140,7 +140,7 @@ type tally struct {
 	share      float64 // of the time allowed, most used
 }
 
-// many searches on made-up services.
+// many runs many searches on random services.
 func many(t *testing.T, curves int, seed uint64, allowed time.Duration, change func(*service, *Limits)) (n tally) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -184,10 +184,9 @@ func many(t *testing.T, curves int, seed uint64, allowed time.Duration, change f
 	return n
 }
 
-// Over 200 random curves: a load near the best is tested, it is in the range that
-// is named, and what leads gives nearly as much, in a bounded number of steps and
-// never in more time than allowed. The page that describes the method has these
-// very numbers.
+// Over 200 random curves: a load near the best is tested, it is in the range of the result, and the
+// load of the result gives nearly as much, in a bounded number of steps and never in more time than
+// allowed. The page that describes the method has the same numbers.
 func TestSearchFindsTheBest(t *testing.T) {
 	tier.Slow(t, "repeats a search many times")
 	n := many(t, 200, 5, 20*time.Minute, nil)

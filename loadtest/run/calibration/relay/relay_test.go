@@ -70,7 +70,7 @@ func streams() map[string]struct {
 	}
 }
 
-// What a client says is understood however it is cut into pieces.
+// The bytes of a client are parsed in the same way for any division into pieces.
 func TestParser(t *testing.T) {
 	for name, c := range streams() {
 		for _, piece := range []int{1, 7, 25, 1 << 20} {
