@@ -57,12 +57,13 @@ type Config struct {
 	Room     *scratch.Room   // that the copies may take; nil: no bound
 	Steps    StepSource      // nil: the plan's steps, one after the other
 	Sink     measure.Sink
-	Pacer    Pacer                 // nil: the most exact pacer of this system
-	Clock    func() time.Time      // the run's: its whole seconds end intervals, and steps begin by it; nil: this machine's
-	Number   func(i int) int       // number of client i of this engine (0 and up) within the run; nil: Plan.First and up
-	Homes    int                   // clients from this number on make their folders; 0: all have one
-	Finish   <-chan struct{}       // closed: no new operation begins, others end (nil: never)
-	Why      func() measure.Ending // the reason for which Finish was closed; nil: an interrupt
+	Pacer    Pacer            // nil: the most exact pacer of this system
+	Clock    func() time.Time // the run's: its whole seconds end intervals, and steps begin by it; nil: this machine's
+	Number   func(i int) int  // number of client i of this engine (0 and up) within the run; nil: Plan.First and up
+	// Clients from this number on each make their own folder; the others have theirs (0: all have).
+	Homes  int
+	Finish <-chan struct{}       // closed: no new operation begins, others end (nil: never)
+	Why    func() measure.Ending // the reason for which Finish was closed; nil: an interrupt
 	// Waiting is called in Prepare, at most once, if the target has not responded for two seconds;
 	// its argument describes the wait. nil: no call.
 	Waiting func(what string)

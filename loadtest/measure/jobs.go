@@ -19,7 +19,7 @@ type Jobs struct {
 	Staged     int64     `json:"staged_bytes,omitempty"`    // payload that jobs had copied to a scratch disk
 	Outputs    int64     `json:"output_files,omitempty"`    // files that jobs have written to the target
 	Output     int64     `json:"output_bytes,omitempty"`    // payload of these files
-	OutputTime float64   `json:"output_seconds,omitempty"`  // wall clock time of these writes, summed
+	OutputTime float64   `json:"output_seconds,omitempty"`  // wall clock time of these, summed
 	Compute    float64   `json:"compute_seconds,omitempty"` // time for which jobs computed, summed
 	Wall       Histogram `json:"job_seconds,omitzero"`      // of jobs that came to their end, from begin to end
 }

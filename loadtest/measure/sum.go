@@ -49,22 +49,23 @@ type Sum struct {
 	Think   float64 `json:"think_seconds,omitempty"` // planned pauses that began
 	// on one line of the interval for all kinds: time that clients spent in operations, also in
 	// operations that continue, and in pauses after failed tasks
-	OperationTime float64   `json:"operation_seconds,omitempty"`
-	Paused        float64   `json:"paused_seconds,omitempty"`
-	RetryAfter    float64   `json:"retry_after_seconds,omitempty"`  // the same: for Retry-After
-	FailedTime    float64   `json:"failed_seconds,omitempty"`       // duration of the operations that failed
-	Closing       float64   `json:"closing_seconds,omitempty"`      // time for closing sessions after tasks
-	FirstDone     time.Time `json:"first_done,omitzero"`            // end of the first operation that succeeded
-	LastDone      time.Time `json:"last_done,omitzero"`             // end of the last such operation
-	Latency       Histogram `json:"latency_seconds"`                // of operations that succeeded; from the planned start in the open model
-	FirstByte     Histogram `json:"first_byte_seconds"`             // of operations that got a byte
-	Connect       Histogram `json:"connect_seconds"`                // of sessions made, until the transport connection
-	Handshake     Histogram `json:"tls_handshake_seconds,omitzero"` // of operations with TLS handshakes: duration of the first
-	Login         Histogram `json:"login_seconds"`                  // of sessions made, until their authentication
-	Redirect      Histogram `json:"redirect_seconds,omitzero"`      // of redirected operations, from their start to the first redirect
-	Late          Histogram `json:"late_seconds"`                   // actual minus planned start of tasks: the delay of the load generator itself
-	CPU           float64   `json:"client_cpu_seconds,omitempty"`   // used by external programs that ended
-	Memory        int64     `json:"program_memory_bytes,omitempty"` // largest resident memory of an external program that ended
+	OperationTime float64 `json:"operation_seconds,omitempty"`
+	Paused        float64 `json:"paused_seconds,omitempty"`
+	// the same: time that clients paused because the service requested it (Retry-After)
+	RetryAfter float64   `json:"retry_after_seconds,omitempty"`
+	FailedTime float64   `json:"failed_seconds,omitempty"`       // duration of the operations that failed
+	Closing    float64   `json:"closing_seconds,omitempty"`      // time for closing sessions after tasks
+	FirstDone  time.Time `json:"first_done,omitzero"`            // end of the first operation that succeeded
+	LastDone   time.Time `json:"last_done,omitzero"`             // end of the last of them
+	Latency    Histogram `json:"latency_seconds"`                // of operations that succeeded; from the planned start in the open model
+	FirstByte  Histogram `json:"first_byte_seconds"`             // of operations that got a byte
+	Connect    Histogram `json:"connect_seconds"`                // of sessions made, until the transport connection
+	Handshake  Histogram `json:"tls_handshake_seconds,omitzero"` // of operations with TLS handshakes: duration of the first
+	Login      Histogram `json:"login_seconds"`                  // of sessions made, until their authentication
+	Redirect   Histogram `json:"redirect_seconds,omitzero"`      // of redirected operations, from their start to the first redirect
+	Late       Histogram `json:"late_seconds"`                   // actual minus planned start of tasks: the delay of the load generator itself
+	CPU        float64   `json:"client_cpu_seconds,omitempty"`   // used by external programs that ended
+	Memory     int64     `json:"program_memory_bytes,omitempty"` // largest resident memory of an external program that ended
 
 	Jobs
 }

@@ -35,8 +35,10 @@ type Worker struct {
 
 // Scratch describes the folder for the jobs' copies of files.
 type Scratch struct {
-	Folder     string `json:"folder"`
-	Device     string `json:"device,omitempty"`     // kernel's name: vda1; empty: no device, or unknown
+	Folder string `json:"folder"`
+	// Block device, as the kernel calls it: vda1; empty: no device, or not known.
+	Device     string `json:"device,omitempty"`
 	Filesystem string `json:"filesystem,omitempty"` // ext4, xfs, tmpfs ...
-	Free       int64  `json:"free_bytes,omitempty"` // writable before the load; 0: also if unknown
+	// Bytes that could still be written before the load began; 0: no space, or not known.
+	Free int64 `json:"free_bytes,omitempty"`
 }
