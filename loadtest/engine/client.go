@@ -53,7 +53,7 @@ type client struct {
 	session storage.Client
 	task    workload.Task
 	failed  int  // tasks that failed in a row
-	obeyed  bool // the task paused because the service asked for it
+	obeyed  bool // the task paused because the service requested it
 
 	tasks    int       // still to do; 0: until leave is called
 	computer *computer // of its jobs; nil before the first

@@ -15,7 +15,8 @@ type Answer struct {
 	Err  error
 }
 
-// Ask calls p.Next in a goroutine of its own, so that it does not delay the intervals. The caller must receive the answer.
+// Ask calls p.Next in a goroutine of its own, so that it does not delay the intervals. The caller
+// must receive the answer.
 func Ask(ctx context.Context, p StepSource) <-chan Answer {
 	c := make(chan Answer, 1)
 	go func() {

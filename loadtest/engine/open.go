@@ -44,7 +44,7 @@ func newArrivals(rec *measure.Recorder, p Pacer, kind storage.Kind, seed uint64)
 	}
 }
 
-// step goes over to the step's rate, evenly over its ramp.
+// step changes to the step's rate, evenly over its ramp.
 func (a *arrivals) step(s scenario.Step, w *clientPool) {
 	a.mu.Lock()
 	now := a.rec.Now()

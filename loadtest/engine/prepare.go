@@ -77,7 +77,7 @@ type preparer struct {
 	advance         Advance
 	done            atomic.Int64
 	repeats         atomic.Int64
-	answered, shown atomic.Bool  // the target has answered; the wait for it is shown
+	answered, shown atomic.Bool  // the target has responded; the wait for it is shown
 	fault           atomic.Value // the last error after which an operation was repeated
 	encoding        atomic.Value // the last unrequested content encoding in responses with sizes of files
 }

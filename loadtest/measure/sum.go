@@ -29,7 +29,7 @@ type Sum struct {
 	Unverifiable int64 `json:"unverifiable,omitempty"`
 	// operations of Done whose payload a check found wrong after they had ended; Failed has those found wrong at once
 	Wrong int64 `json:"wrong,omitempty"`
-	// reads of files of unknown size that were answered in a content encoding which was not requested
+	// reads of files of unknown size whose response had a content encoding that was not requested
 	Encoded    int64   `json:"encoded,omitempty"`
 	ReadBack   int64   `json:"read_back_bytes,omitempty"`   // payload that checks read back from the service, which is no load
 	Summed     int64   `json:"checksummed_bytes,omitempty"` // size of the files whose checksum checks requested from the service

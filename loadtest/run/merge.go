@@ -13,7 +13,8 @@ import (
 	"weir/monitor"
 )
 
-// Merge makes the run directory dir of runs of the same plan on several machines. version is that of this program.
+// Merge makes the run directory dir of runs of the same plan on several machines. version is the
+// version of this program.
 func Merge(dir string, runs []string, version string) error {
 	if _, _, err := monitor.RaiseOpenFiles(); err != nil { // two of each run
 		return err

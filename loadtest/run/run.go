@@ -80,7 +80,7 @@ type View interface {
 	monitor.Sink
 	Start(processes int)
 	Advance(what string, done, total int) // of preparation and clean-up, an engine.Advance
-	Waiting(what string)                  // for the first answer of the target
+	Waiting(what string)                  // for the first response of the target
 	Load()                                // the load begins
 	End()                                 // the preparation, or the load, has ended
 	Workers(summary func() string)        // the clients are on other machines

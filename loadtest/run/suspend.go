@@ -24,7 +24,7 @@ func watchSuspension(tell func(time.Duration)) (release func()) {
 		defer close(ended)
 		tick := time.NewTicker(leastSuspension / 5)
 		defer tick.Stop()
-		last, at, gap := time.Now(), time.Time{}, time.Duration(0) // the clock goes on while we are stopped
+		last, at, gap := time.Now(), time.Time{}, time.Duration(0) // the clock continues during a stop
 		for {
 			select {
 			case <-tick.C:

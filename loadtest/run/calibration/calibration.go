@@ -35,7 +35,7 @@ type Result struct {
 	Files   [2]int        `json:"files_moved"` // by weir and by the program, in all
 
 	Points  []Point     `json:"points"`
-	Relay   *Wire       `json:"relay,omitempty"`      // requests seen on their way, one client
+	Relay   *Wire       `json:"relay,omitempty"`      // requests on their way, one client
 	Servers *Wire       `json:"statistics,omitempty"` // requests that the servers counted
 	Stalls  *Stalls     `json:"stalls,omitempty"`     // of the program
 	Verdict []string    `json:"verdict"`              // sentences

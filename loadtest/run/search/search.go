@@ -53,7 +53,7 @@ type Reason string
 
 // Reasons.
 const (
-	Narrow   Reason = "narrow"  // the place of the peak is known as well as was asked for
+	Narrow   Reason = "narrow"  // the interval of the peak is as narrow as requested
 	Flat     Reason = "flat"    // the top is flat
 	Edge     Reason = "edge"    // the neighbors of the best load give less
 	Rising   Reason = "rising"  // no maximum was found up to the heaviest load
