@@ -13,7 +13,7 @@ type Jobs struct {
 	Started    int64     `json:"jobs_begun,omitempty"`      // jobs begun
 	Ended      int64     `json:"jobs_done,omitempty"`       // jobs that came to their end
 	JobsFailed int64     `json:"jobs_failed,omitempty"`     // jobs that failed, but did not crash
-	Crashed    int64     `json:"jobs_crashed,omitempty"`    // jobs with a request that had no response in time
+	Crashed    int64     `json:"jobs_crashed,omitempty"`    // jobs with a request without a response in time
 	Events     int64     `json:"events,omitempty"`          // events that jobs have finished
 	Used       int64     `json:"used_bytes,omitempty"`      // payload that jobs worked on
 	Staged     int64     `json:"staged_bytes,omitempty"`    // payload that jobs had copied to a scratch disk
