@@ -14,15 +14,16 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A frame is the head of an answer: of which request, what it is, and how many bytes follow.
+// A frame is the header of a response: the stream of its request, the status, and the number of
+// bytes that follow.
 type frame struct {
 	stream uint16
 	status uint16
 	size   int64
 }
 
-// maxFrame bounds what a server may announce: servers send files in answers of the size that was asked for, which
-// is at most 1 GiB.
+// maxFrame bounds the size that a server may announce: servers send file data in responses of the
+// requested size, which is at most 1 GiB.
 const maxFrame = 1 << 30
 
 func parseFrame(b []byte) (frame, error) {
@@ -40,7 +41,8 @@ func parseFrame(b []byte) (frame, error) {
 	return f, nil
 }
 
-// clip cuts what a server sent to what fits in a message, and takes out what would command a terminal.
+// clip shortens text from a server to the length that fits in a message, and replaces control
+// characters, which a terminal would interpret.
 func clip[T string | []byte](text T) string {
 	const most = 300
 	short := strings.TrimRight(string(text[:min(len(text), most)]), "\x00")
@@ -52,12 +54,12 @@ func clip[T string | []byte](text T) string {
 	}, short), "?")
 }
 
-// A status is what stands in an answer of kind kXR_status before its data.
+// A status is the body of a response of kind kXR_status; the data follows it.
 type status struct {
 	request uint16
 	partial bool
 	size    int64 // bytes of data that follow
-	offset  int64 // of the data in the file
+	offset  int64 // file offset of the data
 }
 
 // parseStatus reads the body of a kXR_status, its information included, and checks its own checksum.
@@ -86,19 +88,20 @@ func parseStatus(f frame, b []byte) (status, error) {
 	return s, nil
 }
 
-// A redirection says where else to ask.
+// A redirection is the server to which a redirect leads.
 type redirection struct {
 	host   string
 	port   uint16
-	opaque string // to be added to the path
+	opaque string // appended to the path
 	secure bool
 }
 
-// maxRedirect is how long a redirect may be; it goes into the next request.
+// maxRedirect is the maximum size of a redirect, in bytes; its text becomes part of the next
+// request.
 const maxRedirect = 16 << 10
 
-// parseRedirect reads where an answer sends us: a port and a host with what to tell it, or, with a negative port, a
-// URL.
+// parseRedirect reads the body of a redirect: a port and a host with opaque information for it, or,
+// with a negative port, a URL.
 func parseRedirect(b []byte) (redirection, error) {
 	if len(b) < 5 || len(b) > maxRedirect {
 		return redirection{}, wireclient.ProtocolError("a redirect of %d bytes", len(b))
@@ -121,7 +124,7 @@ func parseRedirect(b []byte) (redirection, error) {
 		return redirection{s.host, s.port, u.RawQuery, s.secure}, nil
 	}
 	host, opaque, _ := strings.Cut(text, "?")
-	opaque, _, _ = strings.Cut(opaque, "?") // what follows is for the login
+	opaque, _, _ = strings.Cut(opaque, "?") // the text after it is for the login
 	port = cmp.Or(port, defaultPort)
 	host = strings.Trim(host, "[]")
 	if err := wireclient.CheckHost(host); err != nil || port > 65535 {
@@ -130,7 +133,7 @@ func parseRedirect(b []byte) (redirection, error) {
 	return redirection{host: host, port: uint16(port), opaque: strings.Trim(opaque, "&")}, nil
 }
 
-// collect reads the answer to one question into x.data: all its parts.
+// collect reads all parts of the response to a request into x.data.
 func (x *exchange) collect(l *link, stream uint16) (frame, error) {
 	x.data = x.data[:0]
 	for empty := 0; ; {
@@ -161,10 +164,10 @@ func endless() error {
 	return wireclient.ProtocolError("more than %d parts of an answer with nothing in them", maxEmpty)
 }
 
-// maxEmpty is how many parts of an answer may have nothing in them.
+// maxEmpty is the number of parts of a response that may have no data.
 const maxEmpty = 100
 
-// strange returns the error of an answer without a request.
+// unexpectedFrame returns the error of a response without a request.
 //
 //go:noinline
 func unexpectedFrame(f frame) error {
@@ -197,8 +200,8 @@ func longAnswer(most int64) error {
 	return wireclient.ProtocolError("an answer of more than %d bytes", most)
 }
 
-// next reads the head of the next answer. Answers that were announced for later (kXR_waitresp) come as kXR_attn,
-// with their own head inside.
+// next reads the header of the next response. Responses that were announced for later
+// (kXR_waitresp) arrive as kXR_attn messages, with their own header inside.
 func (x *exchange) next(l *link) (frame, error) {
 	for {
 		if err := l.need(headSize); err != nil {
@@ -226,8 +229,8 @@ func (x *exchange) next(l *link) (frame, error) {
 	}
 }
 
-// attention reads a message that the server sends of its own accord. It returns the answer that it carries, or the
-// message itself, read and forgotten.
+// attention reads a message that the server sends without a request. It returns the response that
+// the message carries, or the message itself, read and discarded.
 func (x *exchange) attention(l *link, f frame) (frame, error) {
 	const inside = 8 + headSize
 	if f.size < 4 {
@@ -253,7 +256,7 @@ func (x *exchange) attention(l *link, f frame) (frame, error) {
 	return inner, nil
 }
 
-// skip reads and drops n bytes of a small answer.
+// skip reads and discards n bytes of a small response.
 func (x *exchange) skip(l *link, n int64) error {
 	if n > maxKept {
 		return wireclient.ProtocolError("%d bytes that were not asked for", n)
@@ -264,8 +267,8 @@ func (x *exchange) skip(l *link, n int64) error {
 	return err
 }
 
-// noData reads the rest of an answer that has no data. After the wait that the server asks for it returns nil: the request
-// has to be sent again.
+// noData reads the rest of a response that has no data. After a kXR_wait it waits as requested and
+// returns nil: the request has to be sent again.
 func (x *exchange) noData(l *link, h frame, code uint16) error {
 	x.data = x.data[:0]
 	if err := x.gather(l, h.size); err != nil {

@@ -17,24 +17,25 @@ const (
 	maxReopens   = 3
 )
 
-// An exchange is the requests of an operation and the responses to them. It opens the client's connections to servers, logs in, follows
-// redirects, obeys waits, and opens and closes files. One question at a time is in req, with its answer in data; a transfer keeps several
-// reads and writes under way.
+// An exchange sends the requests of an operation and reads the responses. It opens the client's
+// connections to servers, logs in, follows redirects, obeys waits, and opens and closes files. req
+// holds one request at a time, and data its response; a transfer keeps several reads and writes in
+// flight.
 type exchange struct {
 	call   *wireclient.Call
 	c      *client
 	at     *server // where the operation is now
-	named  *server // whom ServedBy has named last
-	req    request // the question that is under way
-	asked  bool    // it was sent
+	named  *server // last server passed to ServedBy
+	req    request // current request
+	asked  bool    // the request was sent
 	doing  uint16  // the last request that was sent, 0 while connecting
 	hail   request // of a login, sent before the request
-	out    []byte  // what is to be sent
+	out    []byte  // bytes to send
 	signed []byte  // requests with their signatures
-	data   []byte  // the answer to a question
+	data   []byte  // response to a request
 	opaque string  // opaque information of the last redirect
-	extra  string  // what the question itself adds to the path
-	tried  string  // data servers that were lost
+	extra  string  // added to the path by the request itself
+	tried  string  // data servers that failed
 }
 
 func (x *exchange) begin(c *client) {
@@ -50,7 +51,7 @@ func (x *exchange) settle() {
 	}
 }
 
-// clear forgets whatever belongs to the client.
+// clear drops all references to the client.
 func (x *exchange) clear() {
 	x.c, x.at, x.named = nil, nil, nil
 	if cap(x.data) > maxKept {
@@ -80,15 +81,15 @@ func (x *exchange) drop(l *link) {
 	_ = l.close() // the connection is gone in any case
 }
 
-// reach reports a phase, once. The session with a data server that a redirect led to is not reported: its time would
-// be that of the redirector's answer as well.
+// reach reports a phase, once. The session with a data server to which a redirect led is not
+// reported: its time would include the redirector's response time.
 func (x *exchange) reach(p storage.Phase) {
 	if p >= storage.Redirected || x.call.Phases&(1<<storage.Redirected) == 0 {
 		x.call.Phases.Reached(x.call.Progress, p)
 	}
 }
 
-// serve notes that the operation is at a server.
+// serve records the server at which the operation is.
 func (x *exchange) serve(s *server) {
 	x.at = s
 	if s == x.named {
@@ -102,8 +103,8 @@ func (x *exchange) serve(s *server) {
 	}
 }
 
-// place says what the operation was waiting for: a redirector that does not answer is not a data server that is
-// slow.
+// place describes the event for which the operation was waiting: a redirector that does not respond
+// is distinguished from a slow data server.
 func (x *exchange) place() string {
 	if x.doing == 0 {
 		return "connecting to " + x.at.name
@@ -111,8 +112,8 @@ func (x *exchange) place() string {
 	return "waiting for " + x.at.name + " to answer " + requestName(x.doing)
 }
 
-// ask sends the question x.req to the target, follows redirects, obeys waits and leaves the final answer in x.data.
-// It returns who gave it.
+// ask sends the request x.req to the target, follows redirects, obeys waits and stores the final
+// response in x.data. It returns the link to the server that sent the response.
 func (x *exchange) ask() (*link, error) { return x.askAt(x.c.s.home) }
 
 func (x *exchange) askAt(at *server) (*link, error) {
@@ -145,8 +146,8 @@ func (x *exchange) askAt(at *server) (*link, error) {
 	}
 }
 
-// circles says that redirects have no end. Errors are made apart from what clients wait in, whose stacks they would
-// enlarge for life.
+// isLoop returns the error of endless redirects. Errors are made in functions of their own:
+// otherwise they would enlarge the stacks of waiting clients for good.
 //
 //go:noinline
 func isLoop(l *link) error {
@@ -154,7 +155,7 @@ func isLoop(l *link) error {
 		l.server.name)
 }
 
-// unexpected says that an answer is none to the question.
+// unexpected returns the error of a response that does not match the request.
 //
 //go:noinline
 func (x *exchange) unexpected(l *link, f frame) error {
@@ -162,8 +163,8 @@ func (x *exchange) unexpected(l *link, f frame) error {
 	return wireclient.ProtocolError("%s in answer to %s", statusName(f.status), requestName(x.req.code))
 }
 
-// another decides where to go after err: back to the redirector, when it was the server that it had named that
-// broke down and the question may be asked again.
+// another returns the server to try after err: the redirector, if the failed server is one that it
+// had named and if the request may be sent again.
 func (x *exchange) another(l *link, err error) (*server, error) {
 	home := x.c.s.home
 	if l == nil || l.server == home || !broken(err) || !x.req.path || x.call.Result.Reopened >= maxReopens || x.call.Ctx.Err() != nil {
@@ -179,7 +180,7 @@ func (x *exchange) another(l *link, err error) (*server, error) {
 	return home, nil
 }
 
-// lost notes that a data server broke down: the redirector is informed.
+// lost records that a data server failed, so that the redirector is informed.
 func (x *exchange) lost(s *server) {
 	x.call.Result.Reopened++
 	if x.tried != "" {
@@ -197,8 +198,8 @@ func (x *exchange) redirect(l *link) (*server, error) {
 		x.drop(l)
 		return nil, err
 	}
-	// The protocol has no scheme for hosts: they are like the one that named them. A URL may lead to TLS, never
-	// away from it.
+	// The protocol has no scheme for hosts: the scheme of the redirecting server applies. A URL may
+	// lead to TLS, never away from it.
 	to := x.c.s.serverAt(r.host, r.port, r.secure || l.server.secure)
 	x.opaque = r.opaque
 	x.reach(storage.Redirected)
@@ -206,7 +207,7 @@ func (x *exchange) redirect(l *link) (*server, error) {
 	return to, nil
 }
 
-// waitAsAsked waits as the answer in x.data says.
+// waitAsAsked waits for the time in the response in x.data.
 func (x *exchange) waitAsAsked() error {
 	if len(x.data) < 4 {
 		return wireclient.ProtocolError("a wait of %d bytes", len(x.data))
@@ -214,7 +215,8 @@ func (x *exchange) waitAsAsked() error {
 	return x.pause(int32(binary.BigEndian.Uint32(x.data)), clip(x.data[4:]))
 }
 
-// roundTrip asks one server. A kept session that proves to be closed is made again, once.
+// roundTrip sends the request to one server. If a kept session turns out to be closed, it is opened
+// again, once.
 func (x *exchange) roundTrip(at *server) (*link, frame, error) {
 	l := x.c.link(x, at)
 	for {
@@ -238,7 +240,7 @@ func (x *exchange) roundTrip(at *server) (*link, frame, error) {
 	}
 }
 
-// question sends r over a link that is open and collects the answer.
+// question sends r over an open link and collects the response.
 func (x *exchange) question(l *link, r *request) (frame, error) {
 	stream := l.first + 1
 	if err := x.sendQuestion(l, r, stream); err != nil {
@@ -251,7 +253,7 @@ func (x *exchange) question(l *link, r *request) (frame, error) {
 	return f, err
 }
 
-// send sends requests over a link, signed where its server wants that.
+// send sends requests over a link, signed if the server requires it.
 func (x *exchange) send(l *link, b []byte) (err error) {
 	if len(b) == 0 {
 		return nil
@@ -285,8 +287,8 @@ func (x *exchange) sendQuestion(l *link, r *request, stream uint16) error {
 	return x.send(l, x.out)
 }
 
-// opaqueOf joins the opaque information behind the path: the target's own query, the last redirect's, and which servers
-// were tried.
+// opaqueOf joins the opaque information that follows the path: the target's own query, the last
+// redirect's, and the list of servers tried.
 func (x *exchange) opaqueOf() string {
 	if x.opaque == "" && x.tried == "" && x.extra == "" {
 		return x.c.s.opaque
@@ -303,7 +305,7 @@ func (x *exchange) opaqueOf() string {
 	return strings.Join(parts, "&")
 }
 
-// aim makes x.req a question about the operation's path.
+// aim makes x.req a request about the operation's path.
 func (x *exchange) aim(code uint16) *request {
 	x.req = request{code: code, path: true, args: x.appendPath(x.req.args[:0], x.call.Op.Path)}
 	if x.call.Op.Path == "" && x.c.s.root != "" && (code == rqOpen || code == rqStat || code == rqQuery) { // the target may be a file
@@ -318,7 +320,8 @@ func (x *exchange) appendPath(b []byte, path string) []byte {
 	return append(b, strings.TrimLeft(path, "/")...)
 }
 
-// waitLimit is how long an operation without a timeout waits when it is told to, before it calls the service busy.
+// waitLimit is the longest time that an operation without a timeout waits on request of the server
+// before it reports that the service is busy.
 const waitLimit = 10 * time.Minute
 
 // pause obeys a kXR_wait.
@@ -328,7 +331,7 @@ func (x *exchange) pause(seconds int32, text string) error {
 	if !x.call.Deadline.IsZero() {
 		left = time.Until(x.call.Deadline)
 	}
-	if seconds <= 0 { // a server that says "again at once" again and again must not keep a core busy
+	if seconds <= 0 { // a server that sends "again at once" repeatedly must not keep a core busy
 		wait = min(time.Duration(x.call.Result.Waits)*time.Millisecond, time.Second)
 	}
 	if wait > left {

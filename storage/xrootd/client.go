@@ -12,19 +12,19 @@ import (
 	"weir/storage/wireclient"
 )
 
-// How many connections to data servers and how many open files a client keeps.
+// The numbers of connections to data servers and of open files that a client keeps.
 const (
 	maxDataLinks = 8
 	maxFiles     = 8
 )
 
-// A client is one virtual client's session. What only a running operation needs lies in a call, which clients
-// share.
+// A client is one virtual client's session. State that only a running operation needs is in a call,
+// which clients share.
 type client struct {
 	s       *service
 	home    link
 	data    []*link          // the last used first
-	files   []*file          // open ones, the last used first
+	files   []*file          // open files, the last used first
 	tickets *tlsconn.Tickets // nil: no TLS session is resumed
 	partial string           // path of a write that failed: the file there is ours
 }
@@ -34,7 +34,8 @@ func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (st
 	return c.do(ctx, op, p, nil, nil)
 }
 
-// do runs op. to takes the payload of a read, from gives that of a write; both may be nil.
+// do runs op. to receives the payload of a read, from provides the payload of a write; each may be
+// nil.
 func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress, to io.Writer, from io.Reader) (res storage.Result, err error) {
 	x := c.s.calls.Get().(*call)
 	x.begin(ctx, c, op, p)
@@ -51,7 +52,7 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress, to 
 	return res, err
 }
 
-// Close ends the session; the servers close what it left open.
+// Close ends the session; the servers close its open files.
 func (c *client) Close() error {
 	c.files, c.partial = nil, ""
 	errs := []error{c.home.close()}
@@ -104,7 +105,7 @@ func (x *call) run() error {
 	return do(x)
 }
 
-// check refuses what no server needs to be asked about.
+// check validates the operation before a request is sent.
 func (x *call) check() error {
 	if err := x.Ctx.Err(); err != nil {
 		return err
@@ -122,8 +123,8 @@ func (x *call) check() error {
 	return checkPath(x.Op.Path)
 }
 
-// A call is one operation while it runs: its methods carry out the kinds of operations, by requests of its exchange. Its transfer moves
-// the payload.
+// A call is a running operation: its methods implement the kinds of operations with requests of its
+// exchange. Its transfer moves the payload.
 type call struct {
 	wireclient.Call
 	s        *service
@@ -144,7 +145,7 @@ func (x *call) begin(ctx context.Context, c *client, op *storage.Op, p storage.P
 	x.exchange.begin(c)
 }
 
-// clear forgets whatever belongs to the client.
+// clear drops all references to the client.
 func (x *call) clear() {
 	x.Clear()
 	x.exchange.clear()

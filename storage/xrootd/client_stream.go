@@ -225,7 +225,8 @@ func (b *clientStream) push(p []byte) (int, error) {
 	return b.session.wire.Write(p)
 }
 
-// grace is how long a request that has begun to be sent may take after its operation was canceled.
+// grace is the time within which a request that is partly sent may be completed after its operation
+// was canceled.
 const grace = 2 * time.Second
 
 // enter waits until no other client is sending a request.
@@ -262,7 +263,7 @@ func (b *clientStream) Send(p []byte, moved func(int)) (int, error) {
 	})
 }
 
-// Discard is not there: what has come is in memory.
+// Discard is not supported: received bytes are in memory already.
 func (*clientStream) Discard(int64, func(int)) (int64, error) { return 0, errors.ErrUnsupported }
 
 // In returns how many bytes came in for this client.
@@ -271,8 +272,8 @@ func (b *clientStream) In() int64 { return b.in }
 // Out returns how many bytes this client sent.
 func (b *clientStream) Out() int64 { return b.out }
 
-// Close closes the stream. A request that was not sent to its end is filled up with zeros: the others' requests
-// follow it. What is written so belongs to a file whose writing has failed.
+// Close closes the stream. A partly sent request is filled up with zeros, since the other clients'
+// requests follow it. The zeros end up in a file whose write has failed.
 func (b *clientStream) Close() error {
 	late := !b.deadline.IsZero() && time.Now().After(b.deadline)
 	b.ctx, b.deadline = context.Background(), time.Now().Add(grace)

@@ -14,7 +14,7 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// connect makes sure that l is open and begins the operation's part on it.
+// connect makes sure that l is open and starts the operation's use of it.
 func (x *exchange) connect(l *link) error {
 	x.at = l.server
 	if l.wire != nil {
@@ -75,7 +75,7 @@ func (x *exchange) login(l *link) error {
 		err = x.authenticateApart(l, offer)
 	}
 	if err == nil && l.flags&flagTLSSession != 0 && !l.secure {
-		err = x.secure(l) // what follows the login
+		err = x.secure(l) // the requests after the login
 	}
 	if err == nil {
 		x.reach(storage.Authenticated)
@@ -83,7 +83,7 @@ func (x *exchange) login(l *link) error {
 	return err
 }
 
-// handshake shakes hands and learns what the server is.
+// handshake sends the handshake and reads the server's protocol flags.
 func (x *exchange) handshake(l *link) error {
 	x.doing = rqProtocol
 	x.out = appendHello(x.out[:0], l.server.secure)
@@ -107,9 +107,9 @@ func (x *exchange) handshake(l *link) error {
 	if l.flags&flagTLSData == 0 || l.flags&(flagGoToTLS|flagTLSLogin) != 0 || l.server.secure {
 		return nil
 	}
-	// Data has to go over TLS, and here it goes over the connection of the login. It is asked for now: servers that
-	// demand it of data alone (xrootd.tls data) say that they begin it after the login, and do not (5.5 to 6.2;
-	// xrdcp cannot connect to them).
+	// Data has to go over TLS, and here it goes over the connection of the login. TLS is requested
+	// now: servers that require it for data alone (xrootd.tls data) announce that they begin it
+	// after the login, and do not (5.5 to 6.2; xrdcp cannot connect to them).
 	x.out = appendProtocol(x.out[:0], true)
 	if _, err := l.wire.Write(x.out); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (x *exchange) handshake(l *link) error {
 	return x.agree(l)
 }
 
-// agree takes the answer to kXR_protocol.
+// agree reads the response to kXR_protocol.
 func (x *exchange) agree(l *link) error {
 	f, err := x.collect(l, 0)
 	switch {
@@ -159,8 +159,8 @@ func (x *exchange) introduce(l *link) (string, error) {
 	return strings.TrimRight(string(x.data[sessionSize:]), "\x00 "), nil
 }
 
-// authenticateApart is authenticate in a goroutine of its own: that goes deep, and the client's would keep for life
-// the stack that it needs.
+// authenticateApart runs authenticate in a goroutine of its own: authentication needs a deep stack,
+// which the client's goroutine would keep for good.
 func (x *exchange) authenticateApart(l *link, offer string) error {
 	done := make(chan error, 1)
 	go func() { done <- x.authenticate(l, offer) }()
@@ -174,7 +174,7 @@ func (x *exchange) authenticate(l *link, offer string) error {
 		return err
 	}
 	if method == nil {
-		return nil // it asks for nothing after all
+		return nil // the server requires no authentication after all
 	}
 	ctx, cancel := x.limited()
 	defer cancel()

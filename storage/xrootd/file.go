@@ -8,7 +8,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A file is one that is open on a link.
+// A file is a file that is open on a link.
 type file struct {
 	path   string // below the target; only of files that stay open
 	link   *link
@@ -16,8 +16,8 @@ type file struct {
 	size   int64 // when it was opened
 }
 
-// pages reports whether the file is read and written with page checksums: where the server has them, but not over
-// TLS, which guards the data better. So does xrdcp.
+// pages reports whether the file is read and written with page checksums: if the server supports
+// them, but not over TLS, which protects the data better. xrdcp does the same.
 func (f *file) pages() bool { return f.link.flags&flagPages != 0 && !f.link.secure }
 
 // open opens the operation's file, wherever redirects lead.
@@ -25,7 +25,7 @@ func (x *exchange) open(f *file, options, mode uint16) error {
 	return x.openAt(x.c.s.home, f, options, mode)
 }
 
-// openAt is open that begins at a server.
+// openAt is open with a given first server.
 func (x *exchange) openAt(at *server, f *file, options, mode uint16) error {
 	r := x.aim(rqOpen)
 	binary.BigEndian.PutUint16(r.params[0:], mode)
@@ -41,7 +41,7 @@ func (x *exchange) openAt(at *server, f *file, options, mode uint16) error {
 	*f = file{link: l}
 	copy(f.handle[:], x.data)
 	x.reach(storage.Opened)
-	if len(x.data) <= handleSize+8 { // an old server: it has to be asked
+	if len(x.data) <= handleSize+8 { // an old server: it needs a request of its own
 		return x.stateOf(f)
 	}
 	if f.size, _, err = parseStat(x.data[handleSize+8:]); err != nil {
@@ -50,7 +50,7 @@ func (x *exchange) openAt(at *server, f *file, options, mode uint16) error {
 	return err
 }
 
-// stateOf asks for the size of an open file.
+// stateOf requests the size of an open file.
 func (x *exchange) stateOf(f *file) error {
 	x.req = request{code: rqStat, args: x.req.args[:0]}
 	copy(x.req.params[12:], f.handle[:])
@@ -64,7 +64,7 @@ func (x *exchange) stateOf(f *file) error {
 	return err
 }
 
-// followUp asks something about what the link has open, where it is.
+// followUp sends a request about an object that is open on the link, without following redirects.
 func (x *exchange) followUp(l *link) error {
 	for {
 		f, err := x.question(l, &x.req)
@@ -108,7 +108,8 @@ func (c *client) kept(path string) *file {
 	return nil
 }
 
-// keep leaves f open for later reads, and closes the one that was not read for the longest time.
+// keep leaves f open for later reads, and closes the least recently read file if there are too
+// many.
 func (x *exchange) keep(f *file) error {
 	c := x.c
 	f.path = x.call.Op.Path
@@ -123,7 +124,7 @@ func (x *exchange) keep(f *file) error {
 		return err
 	}
 	if err := x.close(last); err != nil && x.call.Ctx.Err() == nil {
-		x.drop(last.link) // what has become of another file is not this operation's fault
+		x.drop(last.link) // a failure of another file is not this operation's fault
 	}
 	return nil
 }
@@ -141,7 +142,7 @@ func (c *client) forget(l *link) {
 	c.files = slices.DeleteFunc(c.files, func(f *file) bool { return f.link == l })
 }
 
-// checkSize compares the file's size with what was expected.
+// checkSize compares the file's size with the expected size.
 func (x *call) checkSize(f *file) error {
 	x.Result.Size = f.size
 	return storage.CheckSize(x.Op.Size, f.size)

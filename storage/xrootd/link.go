@@ -18,7 +18,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A wire is what a link stands on: a plain connection, TLS on one, or one that many clients use.
+// A wire is the transport of a link: a plain connection, TLS on a connection, or a connection that
+// many clients share.
 type wire interface {
 	Begin(ctx context.Context, deadline time.Time) error
 	ReadLate(l tcp.Lender) (int, error)
@@ -34,17 +35,17 @@ type wire interface {
 
 // A link is a client's session with one server. Without a wire it is closed.
 type link struct {
-	wireclient.Buffer // answers
+	wireclient.Buffer // responses
 	s                 *service
 	server            *server
 	wire              wire
-	flags             uint32 // what the server says of itself
+	flags             uint32 // flags that the server announced
 	demands           demands
 	signs             *signer // nil: nothing is signed
 	secure            bool    // it is TLS
-	opaque            bool    // payload cannot be dropped in the kernel: others' is between it
-	counted           int64   // bytes that are already in results
-	first             uint16  // stream before those that this client may use
+	opaque            bool    // payload cannot be dropped in the kernel: data of other clients is between it
+	counted           int64   // bytes that results include already
+	first             uint16  // stream before the first that this client may use
 }
 
 // link returns a link to a server, not open yet.
@@ -63,7 +64,8 @@ func (l *link) close() error {
 	return err
 }
 
-// need waits until n bytes of an answer's head lie in the buffer; n is at most half of bufferSize.
+// need waits until n bytes of a response's header are in the buffer; n is at most half of
+// bufferSize.
 func (l *link) need(n int) error {
 	for l.End-l.Pos < n {
 		if l.Pos > 0 && len(l.Data)-l.Pos < n {
@@ -80,7 +82,7 @@ func (l *link) need(n int) error {
 	return nil
 }
 
-// ended says what an error means in the place of an answer.
+// ended returns the error of a connection that ended in the place of a response.
 //
 //go:noinline
 func (l *link) ended(err error) error {
@@ -100,7 +102,7 @@ func (l *link) take(n int) []byte {
 	return b
 }
 
-// read reads payload: what lies in the buffer first.
+// read reads payload, first from the buffer.
 func (l *link) read(p []byte) (int, error) {
 	if l.Pos < l.End {
 		n := copy(p, l.Data[l.Pos:l.End])
@@ -181,10 +183,10 @@ type sealed struct {
 
 var _ wire = sealed{}
 
-// ReadLate reads what was encrypted.
+// ReadLate reads and decrypts.
 func (c sealed) ReadLate(l tcp.Lender) (int, error) { return c.tls.ReadLate(l) }
 
-// Read reads what was encrypted.
+// Read reads and decrypts.
 func (c sealed) Read(p []byte) (int, error) { return c.tls.Read(p) }
 
 // Write encrypts and sends.
@@ -193,7 +195,7 @@ func (c sealed) Write(p []byte) (int, error) { return c.tls.Write(p) }
 // WriteMore encrypts and sends.
 func (c sealed) WriteMore(p []byte) (int, error) { return c.tls.WriteMore(p) }
 
-// Discard drops payload. dropped counts all of it; pass tells what was decrypted from what was not.
+// Discard drops payload. dropped counts all of it, whether it was decrypted or not.
 func (c sealed) Discard(n int64, dropped func(int)) (int64, error) {
 	return c.tls.Discard(n, dropped, dropped)
 }
@@ -201,7 +203,7 @@ func (c sealed) Discard(n int64, dropped func(int)) (int64, error) {
 // Send encrypts and sends in slices.
 func (c sealed) Send(p []byte, moved func(int)) (int, error) { return inSlices(p, moved, c.tls.Write) }
 
-// Close says goodbye and closes the connection.
+// Close sends close_notify and closes the connection.
 func (c sealed) Close() error {
 	_ = c.tls.CloseWrite() // there is no answer to wait for
 	return c.tls.Close()
@@ -215,13 +217,13 @@ type secured struct {
 
 var _ wire = secured{}
 
-// slice is how many bytes go through TLS between two reports.
+// slice is the number of bytes that are sent over TLS between two reports.
 const slice = 64 << 10
 
 // ReadLate waits with a buffer: the buffer of TLS cannot be inspected.
 func (c secured) ReadLate(l tcp.Lender) (int, error) { return c.tls.Read(l.Lend()) }
 
-// Read reads what was encrypted.
+// Read reads and decrypts.
 func (c secured) Read(p []byte) (int, error) { return c.tls.Read(p) }
 
 // Write encrypts and sends.
@@ -251,7 +253,7 @@ func inSlices(p []byte, moved func(int), write func([]byte) (int, error)) (int, 
 	return done, nil
 }
 
-// Close says goodbye and closes the connection.
+// Close sends close_notify and closes the connection.
 func (c secured) Close() error {
 	_ = c.tls.CloseWrite() // there is no answer to wait for
 	return c.wire.Close()

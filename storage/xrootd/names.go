@@ -12,7 +12,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// stat asks for a file's size.
+// stat requests a file's size.
 func (x *call) stat() error {
 	x.exchange.aim(rqStat)
 	if _, err := x.exchange.ask(); err != nil {
@@ -28,13 +28,13 @@ func (x *call) stat() error {
 	return nil
 }
 
-// list reads a folder. If the target is a redirector it reads that of each data server.
+// list reads a folder. If the target is a redirector, it reads the folder of each data server.
 func (x *call) list() error {
 	seen := map[string]bool{}
 	var found wireclient.Listing
 	err := x.everywhere(locatePrefName, func(at *server, of int) error {
 		entries, err := x.listAt(at)
-		if err != nil { // a listing that lacks those of a server is none
+		if err != nil { // a listing without the entries of a server is incomplete
 			return err
 		}
 		for _, e := range entries {
@@ -58,9 +58,10 @@ func (x *call) list() error {
 	return err
 }
 
-// everywhere asks the target or, if that is a redirector, each of its data servers for something about the
-// operation's path, and fails with fs.ErrNotExist if none of them has it. The star makes the redirector name all
-// servers: it knows of a folder only where it ordered to make it, not where it came with a file.
+// everywhere sends a request about the operation's path to the target or, if the target is a
+// redirector, to each of its data servers. It fails with fs.ErrNotExist if no server has the path.
+// The star makes the redirector name all servers: its records of a folder include the servers on
+// which it had the folder made, but not servers on which the folder was made for a file.
 func (x *call) everywhere(options uint16, ask func(at *server, of int) error) error {
 	l, err := x.exchange.session(x.s.home)
 	if err != nil {
@@ -105,7 +106,8 @@ func (x *exchange) session(at *server) (*link, error) {
 	return l, x.connect(l)
 }
 
-// locations asks which data servers have a path. Redirectors below the target are asked as well.
+// locations requests the data servers that have a path. The request goes to redirectors below the
+// target as well.
 func (x *call) locations(path []byte, options uint16) ([]string, error) {
 	e := &x.exchange
 	var found []string
@@ -137,15 +139,15 @@ func (x *call) locations(path []byte, options uint16) ([]string, error) {
 	return slices.Compact(found), nil
 }
 
-// locate asks who has a file.
+// locate requests the servers that have a file.
 func (x *call) locate() error {
 	var err error
 	x.Result.Servers, err = x.locations(x.exchange.appendPath(nil, x.Op.Path), 0)
 	return err
 }
 
-// mkdir makes a folder, with those above it: a redirector names a data server for it that need not be the one that
-// has them.
+// mkdir makes a folder and its parents: the data server that a redirector names for it may lack the
+// parents.
 func (x *call) mkdir() error {
 	r := x.exchange.aim(rqMkdir)
 	r.params[0] = mkdirPath
@@ -154,8 +156,8 @@ func (x *call) mkdir() error {
 	return err
 }
 
-// remove removes a file or an empty folder. The server is asked to remove a file first; when it says that it is a
-// folder, to remove that.
+// remove removes a file or an empty folder. The first request removes a file; if the server reports
+// that the path is a folder, a second request removes that.
 func (x *call) remove() error {
 	if x.Op.Folder {
 		return x.removeFolder()
@@ -171,7 +173,8 @@ func (x *call) remove() error {
 	return err
 }
 
-// removeFolder removes an empty folder, behind a redirector that of each data server.
+// removeFolder removes an empty folder; behind a redirector it removes the folder of each data
+// server.
 func (x *call) removeFolder() error {
 	return x.everywhere(0, func(at *server, _ int) error {
 		x.exchange.aim(rqRmdir)
@@ -190,7 +193,7 @@ func (x *call) move() error {
 	}
 	e := &x.exchange
 	e.req = request{code: rqMv, args: e.appendPath(e.req.args[:0], x.Op.Source), path: true}
-	if x.s.opaque != "" { // sendQuestion adds it to the other path
+	if x.s.opaque != "" { // sendQuestion appends it to the other path
 		e.req.args = append(append(e.req.args, '?'), x.s.opaque...)
 	}
 	binary.BigEndian.PutUint16(e.req.params[14:], uint16(len(e.req.args)))
@@ -200,7 +203,7 @@ func (x *call) move() error {
 	return err
 }
 
-// checksum asks for a file's checksum.
+// checksum requests a file's checksum.
 func (x *call) checksum() error {
 	if x.Op.Sum == "" || strings.ContainsAny(x.Op.Sum, "?&= \n\x00") {
 		return fmt.Errorf("checksum %q: use one that the server knows, such as adler32: %w", x.Op.Sum, fs.ErrInvalid)
@@ -218,7 +221,7 @@ func (x *call) checksum() error {
 		if x.Result.Sum, err = parseChecksum(e.data, x.Op.Sum); err == nil || tries == mostSumTries || !otherSum(e.data, x.Op.Sum) {
 			return err
 		}
-		if paused := e.pause(0, ""); errors.Is(paused, storage.ErrBusy) { // no time for another try
+		if paused := e.pause(0, ""); errors.Is(paused, storage.ErrBusy) { // no time to try again
 			return err
 		} else if paused != nil {
 			return paused
@@ -226,11 +229,12 @@ func (x *call) checksum() error {
 	}
 }
 
-// mostSumTries is how often a checksum is asked for while the answer is one of another kind: a server that computes a checksum of a
-// file has all who ask for one meanwhile wait for the same, and answers them with that (XrdXrootdJob::Schedule).
+// mostSumTries is the number of requests for a checksum while the response has a checksum of
+// another kind: while a server computes a checksum of a file, it lets all other requests for one of
+// the same file wait for it, and sends the same result to all of them (XrdXrootdJob::Schedule).
 const mostSumTries = 20
 
-// ping logs in, or asks whether the server is there if that was done before.
+// ping logs in, or sends a ping if that was done before.
 func (x *call) ping() error {
 	e, home := &x.exchange, x.s.home
 	if l := e.c.link(e, home); l.wire == nil && x.Op.Kind == storage.Login {

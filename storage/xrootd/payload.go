@@ -12,16 +12,17 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A transfer moves the payload of an operation: it keeps reads and writes of an open file under way, verifies pages, passes payload to the
-// checksum and the destination, and opens the file again if a server breaks down.
+// A transfer moves the payload of an operation: it keeps reads and writes of an open file in
+// flight, verifies pages, passes payload to the checksum and the destination, and opens the file
+// again if a server fails.
 type transfer struct {
 	call     *wireclient.Call
 	exchange *exchange
 	window   window    // reads and writes under way
-	slot     *slot     // the one that is being answered
+	slot     *slot     // slot of the current response
 	parts    []slot    // of a vector read
-	to       io.Writer // takes the payload of a read; nil: none does
-	from     io.Reader // gives the payload of a write; nil: it is made
+	to       io.Writer // receives the payload of a read; nil: unused
+	from     io.Reader // provides the payload of a write; nil: the payload is generated
 	sum      sum
 	pages    pageCount
 }
@@ -37,7 +38,7 @@ func (t *transfer) init(call *wireclient.Call, x *exchange) {
 	t.pages.init(t)
 }
 
-// clear forgets whatever belongs to the operation.
+// clear drops all references to the operation.
 func (t *transfer) clear() {
 	if cap(t.parts) > maxVectorItems {
 		t.parts = nil
@@ -47,7 +48,7 @@ func (t *transfer) clear() {
 	t.to, t.from = nil, nil
 }
 
-// wanted reports whether somebody wants to see the payload.
+// wanted reports whether the payload is needed: for a checksum or a destination.
 func (t *transfer) wanted() bool { return t.sum.wanted() || t.call.Dest != nil }
 
 func (t *transfer) reportMoved(n int) {
@@ -74,7 +75,7 @@ func (t *transfer) payload(l *link, n int64, last bool) error {
 	return t.partDone(last)
 }
 
-// partDone ends a slot after its last answer.
+// partDone frees a slot after its last response.
 func (t *transfer) partDone(last bool) error {
 	s := t.slot
 	if !last {
@@ -87,8 +88,8 @@ func (t *transfer) partDone(last bool) error {
 	return nil
 }
 
-// bytes moves the next n bytes of payload: past us, if they are not needed, else through the sum and to where
-// they are to go.
+// bytes moves the next n bytes of payload: it drops them if they are not needed, and otherwise
+// passes them through the sum to their destination.
 func (t *transfer) bytes(l *link, n int64) error {
 	if t.wanted() || l.opaque {
 		return t.inMemory(l, n, false)
@@ -96,8 +97,8 @@ func (t *transfer) bytes(l *link, n int64) error {
 	return t.pass(l, n, t.got, t.call.Discard)
 }
 
-// pass drops n bytes and counts them: with got those that have been received, with dropped those that the kernel
-// drops.
+// pass drops n bytes and counts them: the bytes that were received with got, the bytes that the
+// kernel drops with dropped.
 func (t *transfer) pass(l *link, n int64, got, dropped func(int)) error {
 	if here := min(n, int64(l.End-l.Pos)); here > 0 {
 		l.take(int(here))
@@ -117,7 +118,8 @@ func (t *transfer) pass(l *link, n int64, got, dropped func(int)) error {
 	return cut(err)
 }
 
-// inMemory moves bytes through a buffer: pages that are not wanted, or payload, which goes through the sum.
+// inMemory moves bytes through a buffer: pages whose payload is not needed, or payload, which goes
+// through the sum.
 //
 //go:noinline
 func (t *transfer) inMemory(l *link, n int64, pages bool) error {
@@ -143,14 +145,14 @@ func (t *transfer) inMemory(l *link, n int64, pages bool) error {
 	return nil
 }
 
-// got counts n bytes of the slot that is being answered.
+// got counts n bytes of the slot of the current response.
 func (t *transfer) got(n int) {
 	t.slot.offset += int64(n)
 	t.slot.left -= int64(n)
 	t.reportMoved(n)
 }
 
-// cut says what the end of a connection means in the middle of payload.
+// cut adds to an error of a connection that it occurred in the middle of payload.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: the server closed the connection in the middle of the data: %w", storage.ErrShort, io.ErrUnexpectedEOF)
@@ -163,8 +165,8 @@ func cut(err error) error {
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) } // the package keeps the table
 
-// pagePayload returns how many bytes of payload are among the first raw bytes of pages, each behind its checksum of
-// four bytes, of which the first has room for first bytes.
+// pagePayload returns the number of bytes of payload in the first raw bytes of pages. A checksum of
+// four bytes precedes each page. The first page has room for first bytes.
 func pagePayload(raw, first int64) int64 {
 	if raw <= 4+first {
 		return max(raw-4, 0)
@@ -173,7 +175,7 @@ func pagePayload(raw, first int64) int64 {
 	return first + raw/pageUnit*pageSize + max(raw%pageUnit-4, 0)
 }
 
-// pageRaw is the inverse: how many bytes pages take that hold payload.
+// pageRaw is the inverse: it returns the number of bytes of pages with the given payload.
 func pageRaw(payload, first int64) int64 {
 	if payload == 0 {
 		return 0
@@ -185,14 +187,14 @@ func pageRaw(payload, first int64) int64 {
 	return first + 4 + payload + 4*((payload+pageSize-1)/pageSize)
 }
 
-// firstPage returns how many bytes there are from offset to the next page.
+// firstPage returns the number of bytes from offset to the next page.
 func firstPage(offset int64) int64 { return pageSize - offset%pageSize }
 
 // A pageCount turns the bytes of pages on the wire into bytes of payload while they move.
 type pageCount struct {
 	t        *transfer
 	first    int64 // payload of the first page
-	raw      int64 // bytes seen, checksums included
+	raw      int64 // bytes received, checksums included
 	reported int64 // bytes of payload among them
 	discard  func(int)
 }
@@ -202,7 +204,7 @@ func (p *pageCount) init(t *transfer) {
 	p.discard = func(n int) { t.call.Result.Discarded += p.add(n) }
 }
 
-// add counts n bytes of the wire and returns how many of them were payload.
+// add counts n bytes of the wire and returns the number of payload bytes among them.
 func (p *pageCount) add(n int) int64 {
 	p.raw += int64(n)
 	now := pagePayload(p.raw, p.first)
@@ -212,7 +214,7 @@ func (p *pageCount) add(n int) int64 {
 	return d
 }
 
-// pagesPayload reads an answer, or a part of one, to a page read.
+// pagesPayload reads a response, or a part of a response, to a page read.
 func (t *transfer) pagesPayload(l *link, h frame) error {
 	if h.size > bufferSize/2 {
 		return wireclient.ProtocolError("a status of %d bytes", h.size)
@@ -227,7 +229,7 @@ func (t *transfer) pagesPayload(l *link, h frame) error {
 	if err = t.checkPages(&st); err != nil {
 		return err
 	}
-	if st.size > 0 && st.offset != t.slot.offset { // servers that read asynchronously answer as they can
+	if st.size > 0 && st.offset != t.slot.offset { // servers that read asynchronously respond in any order
 		t.slot.offset, t.slot.holes = st.offset, true
 	}
 	first := firstPage(st.offset)
@@ -242,7 +244,7 @@ func (t *transfer) pagesPayload(l *link, h frame) error {
 	return t.partDone(!st.partial)
 }
 
-// checkPages looks whether a status announces what was asked for.
+// checkPages compares the data that a status announces with the request.
 //
 //go:noinline
 func (t *transfer) checkPages(st *status) error {
@@ -261,7 +263,7 @@ func (t *transfer) checkPages(st *status) error {
 	return nil
 }
 
-// passPages moves pages whose payload is not wanted.
+// passPages drops pages whose payload is not needed.
 func (t *transfer) passPages(l *link, n, first int64) error {
 	p := &t.pages
 	p.first, p.raw, p.reported = first, 0, 0

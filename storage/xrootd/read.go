@@ -9,26 +9,27 @@ import (
 	"weir/storage/wireclient"
 )
 
-// How much is asked for at once where the operation does not say: what xrdcp does (XRD_CPCHUNKSIZE,
+// The default size and number of requests in flight, those of xrdcp (XRD_CPCHUNKSIZE,
 // XRD_CPPARALLELCHUNKS of XRootD 5).
 const (
 	defaultChunk = 8 << 20
 	defaultAhead = 4
 	maxAhead     = 256
-	maxChunk     = 512 << 20 // what fits in one answer, checksums included
+	maxChunk     = 512 << 20 // fits in one response, checksums included
 )
 
-// A slot is one request for a part of a file that is under way.
+// A slot is a request in flight for a part of a file.
 type slot struct {
-	offset int64 // in the file, of the first byte that is still to come
+	offset int64 // file offset of the first byte that is still to come
 	left   int64 // bytes that are still to come
 	busy   bool
 
 	from, to int64 // the part
-	holes    bool  // pages have come in another order: what is missing is not all that follows offset
+	holes    bool  // pages arrived out of order: the missing bytes are not all of the bytes that follow offset
 }
 
-// A window is what is under way of one file. The slots' numbers are the requests' streams.
+// A window is the set of requests in flight for one file. The slots' numbers are the requests'
+// streams.
 type window struct {
 	slots []slot
 	busy  int
@@ -37,7 +38,7 @@ type window struct {
 
 func (w *window) clear() { w.slots, w.busy = w.slots[:0], 0 }
 
-// open makes room for what op wants to have under way.
+// open makes room for the requests that op may have in flight.
 func (w *window) open(op *storage.Op) {
 	ahead := op.Ahead
 	if ahead <= 0 {
@@ -54,7 +55,7 @@ func (w *window) open(op *storage.Op) {
 	}
 }
 
-// take takes a free slot, of which there must be one, and returns its number.
+// take takes a free slot, which must exist, and returns its number.
 func (w *window) take(offset, length int64) int {
 	i := 0
 	for w.slots[i].busy {
@@ -65,7 +66,7 @@ func (w *window) take(offset, length int64) int {
 	return i
 }
 
-// free marks a slot as answered.
+// free marks a slot as complete.
 func (w *window) free(s *slot) {
 	s.busy = false
 	w.busy--
@@ -76,7 +77,8 @@ func (w *window) holes() bool {
 	return slices.ContainsFunc(w.slots, func(s slot) bool { return s.busy && s.holes })
 }
 
-// answered reads the head of an answer to one of the requests under way, whose slot becomes t.slot.
+// answered reads the header of a response to one of the requests in flight, whose slot becomes
+// t.slot.
 func (t *transfer) answered(l *link) (frame, error) {
 	h, err := t.exchange.next(l)
 	if err != nil {
@@ -114,7 +116,7 @@ func (x *call) readFile() error {
 	return x.finish(f, err)
 }
 
-// openToRead returns the operation's file, open.
+// openToRead opens the operation's file, or returns the file that the client has kept open.
 func (x *call) openToRead() (*file, error) {
 	if f := x.exchange.c.kept(x.Op.Path); f != nil {
 		err := x.exchange.connect(f.link)
@@ -146,7 +148,7 @@ func (x *call) finish(f *file, err error) error {
 	case f.path != "":
 		x.exchange.c.release(f)
 	}
-	if x.transfer.window.busy > 0 { // answers are still to come
+	if x.transfer.window.busy > 0 { // responses are still to come
 		x.exchange.drop(f.link)
 		return err
 	}
@@ -170,7 +172,7 @@ func (x *call) readParts(f *file) error {
 	return x.transfer.readVectors(f)
 }
 
-// checkRanges refuses ranges that are not in the file.
+// checkRanges returns an error if a range is outside the file.
 //
 //go:noinline
 func (x *call) checkRanges(f *file) error {
@@ -185,7 +187,8 @@ func (x *call) checkRanges(f *file) error {
 	return nil
 }
 
-// readSpan reads a file from an offset to another, with as many requests under way as the operation wants.
+// readSpan reads a file from an offset to another, with as many requests in flight as the operation
+// allows.
 func (t *transfer) readSpan(f *file, from, to int64) error {
 	w := &t.window
 	w.open(t.call.Op)
@@ -217,12 +220,13 @@ func (t *transfer) readSpan(f *file, from, to int64) error {
 	return nil
 }
 
-// tooEarly reports whether what lies at an offset would have to be held for long, because bytes before it are still to come.
+// tooEarly reports whether data at an offset would have to be held for long, because bytes before
+// it are still to come.
 func (t *transfer) tooEarly(offset int64) bool {
 	return t.to != nil && offset-t.sum.at >= t.window.chunk*int64(len(t.window.slots))
 }
 
-// appendRead appends the request for what slot i wants.
+// appendRead appends the request for the missing bytes of slot i.
 func (t *transfer) appendRead(f *file, i int) {
 	s := &t.window.slots[i]
 	t.exchange.doing = t.readCode(f)
@@ -230,7 +234,7 @@ func (t *transfer) appendRead(f *file, i int) {
 	t.exchange.out = appendRequest(t.exchange.out, f.link.first+1+uint16(i), t.exchange.doing, &params, 0)
 }
 
-// readCode is the request with which the file is read.
+// readCode returns the code of the request with which the file is read.
 func (t *transfer) readCode(f *file) uint16 {
 	if t.call.Op.Plain || !f.pages() {
 		return rqRead
@@ -238,8 +242,9 @@ func (t *transfer) readCode(f *file) uint16 {
 	return rqPgread
 }
 
-// resume opens the file again after the server that we read from broke down, and asks again for what is still to
-// come: at another data server, or where the file had stayed open on a connection that was closed meanwhile.
+// resume opens the file again after the server of the read failed, and requests the bytes that are
+// still to come: at another data server, or at the same server if the file had stayed open on a
+// connection that was closed meanwhile.
 func (t *transfer) resume(f *file, err error) error {
 	if refused(err) == 0 {
 		t.exchange.drop(f.link)
@@ -259,9 +264,9 @@ func (t *transfer) resume(f *file, err error) error {
 			return err
 		}
 		if err = t.exchange.open(f, openRead, 0); err != nil {
-			t.exchange.drop(f.link) // it may have been made again, but the file is not open there
+			t.exchange.drop(f.link) // the link may have been opened again, but the file is not open there
 			if t.exchange.at == t.exchange.c.s.home {
-				return err // there is no other server to ask
+				return err // there is no other server
 			}
 			continue
 		}
@@ -275,7 +280,7 @@ func (t *transfer) resume(f *file, err error) error {
 	}
 }
 
-// sendAgain asks for what is still to come.
+// sendAgain requests the bytes that are still to come.
 func (t *transfer) sendAgain(f *file) error {
 	t.exchange.out = t.exchange.out[:0]
 	for i := range t.window.slots {
@@ -286,7 +291,7 @@ func (t *transfer) sendAgain(f *file) error {
 	return t.exchange.send(f.link, t.exchange.out)
 }
 
-// receivePart reads one answer, or a part of one, to what is under way.
+// receivePart reads one response, or a part of one response, to the requests in flight.
 func (t *transfer) receivePart(f *file) error {
 	l := f.link
 	h, err := t.answered(l)
@@ -303,7 +308,7 @@ func (t *transfer) receivePart(f *file) error {
 	return t.partRefused(f, h, code)
 }
 
-// partRefused handles an answer to a read that is not data.
+// partRefused handles a response to a read that has no data.
 //
 //go:noinline
 func (t *transfer) partRefused(f *file, h frame, code uint16) error {

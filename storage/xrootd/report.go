@@ -9,7 +9,8 @@ import (
 	"weir/storage"
 )
 
-// A reporter asks servers about themselves, each over a session of its own that is no client's.
+// A reporter requests reports from servers about themselves, each over a session of its own that no
+// client uses.
 type reporter struct {
 	mu     sync.Mutex
 	askers map[string]*asker
@@ -38,7 +39,7 @@ func (s *service) Servers(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// Report returns what a server reports on itself: the XML of kXR_query stats.
+// Report returns a server's report on itself: the XML of kXR_query stats.
 func (s *service) Report(ctx context.Context, server string) ([]byte, error) {
 	var text []byte
 	err := s.asking(ctx, server, func(x *call) error {
@@ -52,7 +53,7 @@ func (s *service) Report(ctx context.Context, server string) ([]byte, error) {
 	return text, err
 }
 
-// asking runs a question on the session with a server.
+// asking runs a request on the session with a server.
 func (s *service) asking(ctx context.Context, server string, ask func(*call) error) error {
 	a, err := s.askerOf(server)
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *service) asking(ctx context.Context, server string, ask func(*call) err
 	return nil
 }
 
-// askerOf returns the session with a server: a client whose target it is.
+// askerOf returns the session with a server: a client with that server as its target.
 func (s *service) askerOf(name string) (*asker, error) {
 	s.ask.mu.Lock()
 	defer s.ask.mu.Unlock()

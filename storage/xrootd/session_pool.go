@@ -67,8 +67,8 @@ func (h *sessionPool) attach(x *exchange, l *link) error {
 	return b.Begin(x.call.Ctx, x.call.Deadline)
 }
 
-// room returns a stream of a session that has a free one; fresh says that the session is new, and that the caller has
-// to connect it.
+// room returns a stream of a session that has a free stream. fresh is true if the session is new,
+// so that the caller has to connect it.
 func (h *sessionPool) room(to *server) (t *sharedSession, b *clientStream, fresh bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -152,7 +152,7 @@ func dialLoose(x *exchange) (*loose, error) {
 	return w, w.Begin(x.call.Ctx, x.call.Deadline)
 }
 
-// Begin sets until when calls may last.
+// Begin sets the deadline of calls and the context that ends them.
 func (c *loose) Begin(ctx context.Context, deadline time.Time) error {
 	if c.stop != nil {
 		c.stop()

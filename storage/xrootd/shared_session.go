@@ -20,7 +20,7 @@ type sharedSession struct {
 	pool    *sessionPool
 	server  *server
 	ready   chan struct{} // closed when the session is established or has failed
-	conn    *loose        // valid after ready, as are those below
+	conn    *loose        // valid after ready, as are the fields below
 	wire    wire          // conn, or TLS on it
 	flags   uint32
 	secure  bool
@@ -59,8 +59,9 @@ func (t *sharedSession) newStream() *clientStream {
 	return b
 }
 
-// release counts a closed stream. silent says that its operation timed out without any response to any client: other
-// clients then get a new connection, and this one is closed with its last stream.
+// release counts a closed stream. silent is true if its operation timed out without any response to
+// any client: other clients then get a new connection, and this connection is closed with its last
+// stream.
 func (t *sharedSession) release(silent bool) {
 	t.mu.Lock()
 	t.open--

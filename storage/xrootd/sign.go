@@ -11,32 +11,33 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// Servers may demand that requests are signed (sec.level): each goes behind a kXR_sigver then, which has the
-// SHA-256 of a number that grows, the request's head and its arguments, encrypted with the key that the login
-// agreed upon. Which requests these are follows from a level, as in XrdSec/XrdSecProtect.cc.
+// Servers may require that requests are signed (sec.level): each request then follows a kXR_sigver,
+// which has the SHA-256 of an increasing number, the request's header and its arguments, encrypted
+// with the key that the login agreed on. The level determines the requests that are signed, as in
+// XrdSec/XrdSecProtect.cc.
 
-// demands are what a server wants signed.
+// demands are the requests that a server requires to be signed.
 type demands struct {
-	forced bool // also where the login has agreed on no key
-	level  byte // 0 is nothing
+	forced bool // also if the login agreed on no key
+	level  byte // 0: nothing is signed
 	other  map[uint16]byte
 }
 
 const (
 	levels = 4 // compatible, standard, intense, pedantic
-	likely = 1 // signed if it changes something; 0 is never
+	likely = 1 // signed if the request changes something; 0 is never
 	always = 2
 )
 
-// readDemands takes what stands behind the letter S in the answer to kXR_protocol: a byte that is not used,
-// version, options, level, and pairs of a request and whether it is signed, counted.
+// readDemands parses the text after the letter S in the response to kXR_protocol: a byte that is
+// not used, version, options, level, a count, and that many pairs of a request and its requirement.
 func readDemands(b []byte) (d demands, err error) {
 	if len(b) < 6 || b[0] != 'S' {
 		return demands{}, nil
 	}
 	const data, force = 0x01, 0x02
 	d.forced, d.level = b[3]&force != 0, min(b[4], levels)
-	if b[3]&data != 0 { // there is no configuration of XRootD that makes it say so
+	if b[3]&data != 0 { // no configuration of XRootD sets this
 		return demands{}, fmt.Errorf("the server wants data of writes to be signed, which weir does not do: %w", errors.ErrUnsupported)
 	}
 	pairs := b[6:]
@@ -52,8 +53,8 @@ func readDemands(b []byte) (d demands, err error) {
 	return d, nil
 }
 
-// usual says from which level on a request is signed, and, where it is likely, from which on if it changes
-// something.
+// usual returns the level from which a request is signed, and the level from which it is signed if
+// it changes something.
 func usual(code uint16) (from, ifChanging byte) {
 	switch code {
 	case rqMv, rqRm, rqRmdir:
@@ -85,7 +86,7 @@ func (d *demands) signed(head []byte) bool {
 		}
 	}
 	if need != likely || code != rqOpen {
-		return need == always // weir's questions change nothing
+		return need == always // weir's queries change nothing
 	}
 	const changing = openDelete | openNew | openUpdate
 	return binary.BigEndian.Uint16(head[6:])&changing != 0
@@ -94,14 +95,14 @@ func (d *demands) signed(head []byte) bool {
 // A signer signs the requests of one connection, in the order in which they are sent.
 type signer struct {
 	demands
-	seal func(b, data []byte) ([]byte, error) // nil: the login has agreed on no key
-	last uint64                               // how many were signed
+	seal func(b, data []byte) ([]byte, error) // nil: the login agreed on no key
+	last uint64                               // number of signed requests
 	hash hash.Hash
 	sum  [sha256.Size]byte
 }
 
-// newSigner returns what signs after a login, nil if nothing is to be signed: a server lets clients pass that have
-// no key unless it insists.
+// newSigner returns the signer of requests after a login, nil if nothing is to be signed: a server
+// accepts requests of clients without a key unless it forces signatures.
 func newSigner(d demands, e security.Exchange) *signer {
 	s := &signer{demands: d, hash: sha256.New()}
 	if with, ok := e.(security.Sealer); ok {
@@ -126,7 +127,8 @@ func (s *signer) append(b, requests []byte) ([]byte, error) {
 	return b, nil
 }
 
-// sign appends the signature of a request with its arguments, if it needs one; nil are data that is not signed.
+// sign appends the signature of a request with its arguments, if it needs one. If args is nil, data
+// follows that is not signed.
 func (s *signer) sign(b, head, args []byte) ([]byte, error) {
 	if !s.signed(head) {
 		return b, nil
@@ -134,7 +136,7 @@ func (s *signer) sign(b, head, args []byte) ([]byte, error) {
 	s.last++
 	start := len(b)
 	var p [16]byte
-	copy(p[0:], head[2:4]) // which request follows
+	copy(p[0:], head[2:4]) // code of the request that follows
 	if args == nil {
 		p[3] = 0x01 // kXR_nodata
 	}
@@ -158,7 +160,7 @@ func (s *signer) sign(b, head, args []byte) ([]byte, error) {
 	return b, nil
 }
 
-// sendHead sends the head of a write, whose data follows and is not signed.
+// sendHead sends the header of a write, whose data follows and is not signed.
 func (x *exchange) sendHead(l *link, head []byte) (err error) {
 	if l.signs != nil {
 		before := l.signs.last
@@ -173,7 +175,7 @@ func (x *exchange) sendHead(l *link, head []byte) (err error) {
 	return err
 }
 
-// unsigned adds to a refusal for want of a signature why there was none.
+// unsigned adds to a refusal of an unsigned request the reason for the missing signature.
 func unsigned(l *link, err error) error {
 	if refused(err) != erSigVer || l.signs != nil || l.demands.level == 0 && l.demands.other == nil {
 		return err

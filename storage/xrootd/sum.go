@@ -10,15 +10,16 @@ import (
 	"weir/internal/content"
 )
 
-// A sum is the checksum of what an operation reads, in the order of the file, although answers may come in another.
+// A sum is the checksum of the bytes that an operation reads, in the order of the file, although
+// responses may arrive in another order.
 type sum struct {
 	alg   string
-	hash  hash.Hash        // nil for crc32c, and if no sum is wanted
-	crc   uint32           // of crc32c
-	at    int64            // offset in the file of what is to be added next
-	early map[int64][]byte // what came before its turn
-	to    io.Writer        // gets the bytes as well; nil: unused
-	err   error            // of to
+	hash  hash.Hash        // nil for crc32c, and if no sum is needed
+	crc   uint32           // the crc32c so far
+	at    int64            // file offset of the next bytes to be added
+	early map[int64][]byte // bytes that arrived before their turn
+	to    io.Writer        // receives the bytes as well; nil: unused
+	err   error            // error of to
 }
 
 func (s *sum) start(alg string) error {
@@ -94,15 +95,15 @@ func (s *sum) catchUp() {
 	}
 }
 
-// afterPage returns what a CRC32C becomes when a page of zeros follows, apart from that page's own: a CRC is
-// linear, so CRC(a+b) = shift(CRC(a)) ^ CRC(b) (M. Adler, crc32_combine of zlib). The shift of 32 bits by one page
-// is the sum of that of four bytes.
+// afterPage returns the CRC32C after a page of zeros, without the page's own CRC: a CRC is linear,
+// so CRC(a+b) = shift(CRC(a)) ^ CRC(b) (M. Adler, crc32_combine of zlib). The shift of 32 bits by
+// one page is the sum of the shifts of four bytes.
 func afterPage(crc uint32) uint32 {
 	t := pageShift()
 	return t[0][crc&0xff] ^ t[1][crc>>8&0xff] ^ t[2][crc>>16&0xff] ^ t[3][crc>>24]
 }
 
-// pageShift is how each byte of a CRC32C changes when pageSize bytes follow.
+// pageShift returns, for each byte of a CRC32C, its change when pageSize bytes follow.
 //
 //nolint:gochecknoglobals // a table, made when it is first needed
 var pageShift = sync.OnceValue(func() *[4][256]uint32 {
@@ -110,7 +111,7 @@ var pageShift = sync.OnceValue(func() *[4][256]uint32 {
 	zeros := make([]byte, pageSize)
 	tab := castagnoli()
 	none := crc32.Update(0, tab, zeros)
-	for i := range bits { // a CRC's own inversions cancel out
+	for i := range bits { // the inversions of the CRC cancel out
 		bits[i] = crc32.Update(1<<i, tab, zeros) ^ none
 	}
 	var t [4][256]uint32

@@ -29,7 +29,7 @@ func parseStat(b []byte) (size int64, flags int64, err error) {
 	return size, flags, nil
 }
 
-// word returns the first word of b and what follows it.
+// word returns the first word of b and the rest of b.
 func word(b []byte) (first, rest []byte) {
 	i := 0
 	for i < len(b) && isSpace(b[i]) {
@@ -42,10 +42,11 @@ func word(b []byte) (first, rest []byte) {
 	return b[i:end], b[end:]
 }
 
-// isSpace tells what separates words: a zero ends them all.
+// isSpace reports whether c separates words; a zero byte ends the last word.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == 0 }
 
-// parseLocate reads "Sr[::127.0.0.1]:1094 Mw[...]:1094": data servers and managers, and what they let us do.
+// parseLocate reads "Sr[::127.0.0.1]:1094 Mw[...]:1094": data servers and managers, each with the
+// permitted access.
 func parseLocate(b []byte) (servers, managers []string, err error) {
 	for rest := b; ; {
 		var w []byte
@@ -74,7 +75,7 @@ func parseLocate(b []byte) (servers, managers []string, err error) {
 	}
 }
 
-// maxLocations is how many servers may have a file.
+// maxLocations is the maximum number of servers in a response to kXR_locate.
 const maxLocations = 1 << 14
 
 // normalAddress turns [::ffff:127.0.0.1]:1094 or [::127.0.0.1]:1094 into 127.0.0.1:1094.
@@ -143,8 +144,8 @@ const (
 	maxDigits = 128  // digits of a checksum
 )
 
-// checkName refuses names that would lead out of the folder when they are used; . and .. are the folder's own and
-// left out later.
+// checkName refuses names that would lead out of the folder when they are used; . and .. denote the
+// folder itself and its parent, and are omitted later.
 func checkName(name string, before int) error {
 	if name == "" || len(name) > maxName || strings.ContainsAny(name, "/\x00") {
 		return wireclient.ProtocolError("an entry named %q in a listing", clip(name))
@@ -155,7 +156,7 @@ func checkName(name string, before int) error {
 	return nil
 }
 
-// otherSum reports whether an answer is a checksum of another kind.
+// otherSum reports whether a response is a checksum of another kind.
 func otherSum(b []byte, alg string) bool {
 	name, rest := word(b)
 	_, err := parseChecksum(b, string(name))
@@ -180,7 +181,7 @@ func parseChecksum(b []byte, alg string) (string, error) {
 	return alg + ":" + sum, nil
 }
 
-// Error codes that are more to us than a text.
+// Error codes that are handled separately.
 const (
 	erIsDirectory = 3016
 	erNotFile     = 3015
@@ -190,7 +191,7 @@ const (
 	erFileNotOpen = 3004
 )
 
-// A refusal is an answer kXR_error.
+// A refusal is a response of kind kXR_error.
 type refusal struct {
 	code int32
 	text string
@@ -233,7 +234,8 @@ func meaning(code int32) (string, error) {
 	return fmt.Sprintf("kXR error %d", code), syscall.EIO
 }
 
-// broken reports whether err is what a connection gives that the other side has closed or that never came about.
+// broken reports whether err means that the other side closed the connection or that no connection
+// was established.
 func broken(err error) bool {
 	return refused(err) == 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH))

@@ -13,14 +13,16 @@ import (
 	"weir/storage"
 )
 
-// ErrNoThirdParty is in errors of Copy if the servers cannot copy from each other, or would only with delegated credentials. Nothing was
-// copied.
+// ErrNoThirdParty is wrapped by errors of Copy if the servers cannot copy from each other, or only
+// with delegated credentials. Nothing was copied.
 var ErrNoThirdParty = errors.New("no third-party copy")
 
-// Copy has the server of dest fetch a file from the server of source, as xrdcp --tpc only does: the client opens the file at both with
-// the same random key, and the source's server gives it to a server that names the key. It replaces a file that is there. If it fails,
-// a part of the file may be there. Both are clients of this package, and from and to are paths below their targets. dest's server needs
-// no credentials at source's server but the key; Copy delegates none. See XrdCl::ThirdPartyCopyJob and XrdOfsTPC of XRootD.
+// Copy lets the server of dest fetch a file from the server of source, like xrdcp --tpc only: the
+// client opens the file at both servers with the same random key, and the source's server sends it
+// to a server that presents the key. It replaces an existing file. If it fails, a part of the file
+// may exist. source and dest are clients of this package, and from and to are paths below their
+// targets. dest's server needs no credentials at source's server except the key; Copy does not
+// delegate any. See XrdCl::ThirdPartyCopyJob and XrdOfsTPC of XRootD.
 func Copy(ctx context.Context, source, dest storage.Client, from, to string) error {
 	s, err := ownClient(source)
 	if err != nil {
@@ -106,13 +108,14 @@ func (t thirdParty) run() error {
 	return nil
 }
 
-// sync sends kXR_sync: the first one arms the copy, the second one makes it and is answered when it has ended.
+// sync sends kXR_sync: the first kXR_sync prepares the copy, the second starts it, and its response
+// arrives when the copy has ended.
 func (x *call) sync() error {
 	x.exchange.req = request{code: rqSync, args: x.exchange.req.args[:0], params: fileAt(x.file.handle, 0, 0)}
 	return x.exchange.followUp(x.file.link)
 }
 
-// copies returns an error if a server makes no third-party copies.
+// copies returns an error if a server does not support third-party copies.
 func (x *call) copies(l *link) error {
 	x.exchange.req = request{code: rqQuery, args: append(x.exchange.req.args[:0], "tpc"...)}
 	binary.BigEndian.PutUint16(x.exchange.req.params[0:], queryConfig)
@@ -126,7 +129,7 @@ func (x *call) copies(l *link) error {
 	return nil
 }
 
-// unsupported marks refusals before the copy.
+// unsupported marks errors that occurred before the copy.
 func unsupported(err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok && strings.Contains(r.text, "tpc") || errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("%w: %w", ErrNoThirdParty, err)
@@ -134,7 +137,8 @@ func unsupported(err error) error {
 	return err
 }
 
-// canonical returns the name that other servers find for a server's address, as XRootD compares them.
+// canonical returns the name that other servers obtain for a server's address, as XRootD compares
+// names.
 func canonical(ctx context.Context, l *link) string {
 	host := l.server.host
 	addresses := []string{host}

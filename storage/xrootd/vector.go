@@ -29,8 +29,8 @@ func (t *transfer) readVectors(f *file) error {
 	return nil
 }
 
-// readVector is one kXR_readv. It starts again from the part that it was in, when the server that it read from
-// breaks down.
+// readVector sends one kXR_readv and reads the response. If the server fails, it starts again from
+// the part that was in progress.
 func (t *transfer) readVector(f *file, parts []slot) error {
 	t.window.clear()
 	for {
@@ -60,7 +60,7 @@ func (t *transfer) sendVector(f *file, parts []slot) error {
 	return t.exchange.send(f.link, t.exchange.out)
 }
 
-// receiveVector reads the answers: each part behind a head of its own.
+// receiveVector reads the responses: each part follows a header of its own.
 func (t *transfer) receiveVector(f *file, parts *[]slot) error {
 	l := f.link
 	inside := int64(0) // of the part that is being read
@@ -111,7 +111,7 @@ func (t *transfer) receiveVector(f *file, parts *[]slot) error {
 	}
 }
 
-// vectorHead reads the head of the next part and returns its length.
+// vectorHead reads the header of the next part and returns its length.
 func (t *transfer) vectorHead(f *file, parts []slot, left int64) (int64, error) {
 	if left < vectorItem || len(parts) == 0 {
 		return 0, wireclient.ProtocolError("%d bytes more than asked for in answer to a vector read", left)

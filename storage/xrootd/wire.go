@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// The numbers of the XRootD protocol, version 5.1. Source: "XRootD Client/ Server Protocol Reference" and
-// XProtocol.hh of XRootD 5.5.3.
+// The numbers of the XRootD protocol, version 5.1. Source: "XRootD Client/ Server Protocol
+// Reference" and XProtocol.hh of XRootD 5.5.3.
 const (
 	handshakeSize = 20
-	requestSize   = 24 // every request begins with so many bytes
-	headSize      = 8  // every answer begins with so many bytes
-	sessionSize   = 16 // a session's identity, in the answer to a login
-	handleSize    = 4  // an open file's
+	requestSize   = 24 // bytes at the beginning of every request
+	headSize      = 8  // bytes at the beginning of every response
+	sessionSize   = 16 // bytes of a session's identity, in the response to a login
+	handleSize    = 4  // bytes of the handle of an open file
 
 	protocolVersion = 0x511
 	magic           = 2012
@@ -43,7 +43,7 @@ const (
 	rqPgread   = 3030
 )
 
-// Status of an answer.
+// Statuses of responses.
 const (
 	stOK       = 0
 	stOKSoFar  = 4000
@@ -56,7 +56,7 @@ const (
 	stStatus   = 4007
 )
 
-// Flags in the answer to rqProtocol.
+// Flags in the response to rqProtocol.
 const (
 	flagServer     = 0x00000001
 	flagManager    = 0x00000002
@@ -70,7 +70,7 @@ const (
 
 // Options of requests.
 const (
-	protocolSecurity = 0x01 // tell what has to be signed
+	protocolSecurity = 0x01 // requests the list of requests to be signed
 	protocolAbleTLS  = 0x02
 	protocolWantTLS  = 0x04
 	expectLogin      = 0x03
@@ -79,12 +79,12 @@ const (
 	loginReadRedir  = 0x04
 	loginIPv64      = 0x08
 	loginVersion    = 5
-	loginAsync      = 0x80 // answers may come later, as kXR_attn
+	loginAsync      = 0x80 // responses may come later, as kXR_attn
 	openDelete      = 0x0002
 	openNew         = 0x0008
 	openRead        = 0x0010
 	openUpdate      = 0x0020
-	openAsync       = 0x0040 // the server may read and write asynchronously, if it is configured to
+	openAsync       = 0x0040 // the server may read and write asynchronously, if configured to
 	openMakePath    = 0x0100
 	openStat        = 0x0400
 	modeFile        = 0x1a4 // rw-r--r--
@@ -99,7 +99,7 @@ const (
 	statIsDir       = 2
 	pageSize        = 4096
 	pageUnit        = pageSize + 4 // a page behind its CRC32C
-	statusSize      = 16           // of kXR_status, without what follows
+	statusSize      = 16           // of kXR_status, without the bytes that follow
 	partialStatus   = 1
 	vectorItem      = 16
 	maxVectorItems  = 1024
@@ -107,15 +107,15 @@ const (
 	firstRequest    = 3000
 )
 
-// A request is one question as it goes over the wire: a code, 16 bytes of parameters, and arguments.
+// A request is a request on the wire: a code, 16 bytes of parameters, and arguments.
 type request struct {
 	code   uint16
 	params [16]byte
 	args   []byte
-	path   bool // args are a path: what a redirect says is to be added to it
+	path   bool // args are a path, to which the opaque information of a redirect is appended
 }
 
-// appendRequest appends the head of a request with size bytes to follow.
+// appendRequest appends the header of a request with size bytes to follow.
 func appendRequest(b []byte, stream, code uint16, params *[16]byte, size int) []byte {
 	b = binary.BigEndian.AppendUint16(b, stream)
 	b = binary.BigEndian.AppendUint16(b, code)
@@ -123,7 +123,7 @@ func appendRequest(b []byte, stream, code uint16, params *[16]byte, size int) []
 	return binary.BigEndian.AppendUint32(b, uint32(size))
 }
 
-// appendHello appends the handshake and the question which protocol the server speaks, which belong into one
+// appendHello appends the handshake and a kXR_protocol request, which have to be sent in one
 // packet.
 func appendHello(b []byte, tls bool) []byte {
 	var hs [handshakeSize]byte
@@ -132,7 +132,7 @@ func appendHello(b []byte, tls bool) []byte {
 	return appendProtocol(append(b, hs[:]...), tls)
 }
 
-// appendProtocol appends that question; tls has the server begin TLS.
+// appendProtocol appends a kXR_protocol request; with tls it requests that the server begins TLS.
 func appendProtocol(b []byte, tls bool) []byte {
 	var p [16]byte
 	binary.BigEndian.PutUint32(p[0:], protocolVersion)
@@ -152,7 +152,7 @@ func fileAt(handle [handleSize]byte, offset int64, count uint32) (p [16]byte) {
 	return p
 }
 
-// requestName is a request's name in the protocol, for errors.
+// requestName returns a request's name in the protocol, for errors.
 func requestName(code uint16) string {
 	names := [...]string{
 		"kXR_auth", "kXR_query", "kXR_chmod", "kXR_close", "kXR_dirlist", "kXR_gpfile", "kXR_protocol", "kXR_login",
@@ -166,7 +166,7 @@ func requestName(code uint16) string {
 	return fmt.Sprintf("request %d", code)
 }
 
-// statusName is the name of an answer's status in the protocol, for errors.
+// statusName returns the name of a response's status in the protocol, for errors.
 func statusName(status uint16) string {
 	names := [...]string{
 		"kXR_oksofar", "kXR_attn", "kXR_authmore", "kXR_error", "kXR_redirect", "kXR_wait", "kXR_waitresp", "kXR_status",

@@ -15,8 +15,9 @@ import (
 	"weir/storage/wireclient"
 )
 
-// writeFile creates a file of made content. A file that is there already is not touched, unless this client's last
-// write left it unfinished. A file of other content (WriteFrom) replaces what is there.
+// writeFile creates a file of generated content. An existing file is not changed, unless this
+// client's last write left it unfinished. A file of other content (WriteFrom) replaces an existing
+// file.
 func (x *call) writeFile() error {
 	if x.Op.Size < 0 || x.Op.Chunk < 0 || x.Op.Ahead < 0 {
 		return fmt.Errorf("a file of %d bytes, chunks of %d, %d in flight: %w", x.Op.Size, x.Op.Chunk, x.Op.Ahead, fs.ErrInvalid)
@@ -26,7 +27,7 @@ func (x *call) writeFile() error {
 		options = openUpdate | openMakePath | openDelete
 	}
 	f := &x.file
-	x.exchange.extra = "oss.asize=" + strconv.FormatInt(x.Op.Size, 10) // servers choose where they have room
+	x.exchange.extra = "oss.asize=" + strconv.FormatInt(x.Op.Size, 10) // servers choose a disk with enough space
 	err := x.exchange.open(f, options, modeFile)
 	if x.exchange.extra = ""; err != nil {
 		return err
@@ -95,10 +96,10 @@ func (t *transfer) writePart(f *file, i int, n int64) error {
 	return t.writePages(f, offset, n)
 }
 
-// writeBytes sends what the cursor has.
+// writeBytes sends the bytes of the cursor.
 func (t *transfer) writeBytes(f *file) error {
 	for piece := t.call.Cursor.Next(); piece != nil; piece = t.call.Cursor.Next() {
-		if len(piece) <= content.HeadSize && t.call.Cursor.Left() > 0 { // a head waits for what follows it
+		if len(piece) <= content.HeadSize && t.call.Cursor.Left() > 0 { // a header is sent together with the following bytes
 			if _, err := f.link.wire.WriteMore(piece); err != nil {
 				return err
 			}
@@ -112,7 +113,7 @@ func (t *transfer) writeBytes(f *file) error {
 	return nil
 }
 
-// writeGiven sends the next n bytes that are given.
+// writeGiven sends the next n bytes of the reader.
 func (t *transfer) writeGiven(f *file, n int64) error {
 	held := t.exchange.c.s.large.Get().(*[]byte)
 	defer t.exchange.c.s.large.Put(held)
@@ -158,7 +159,8 @@ func (t *transfer) writePages(f *file, offset, n int64) error {
 	return nil
 }
 
-// sendBulk sends a piece of a request, and reads the answers to earlier ones that come meanwhile.
+// sendBulk sends a piece of a request, and reads the responses to earlier requests that arrive
+// meanwhile.
 func (t *transfer) sendBulk(f *file, piece []byte, moved func(int)) error {
 	for {
 		n, err := f.link.wire.Send(piece, moved)
@@ -172,7 +174,7 @@ func (t *transfer) sendBulk(f *file, piece []byte, moved func(int)) error {
 	}
 }
 
-// receiveWritten reads the answer to one of the writes under way.
+// receiveWritten reads the response to one of the writes in flight.
 func (t *transfer) receiveWritten(f *file) error {
 	l := f.link
 	h, err := t.answered(l)
@@ -191,7 +193,7 @@ func (t *transfer) receiveWritten(f *file) error {
 		}
 	case stError:
 		return unsigned(l, parseError(t.exchange.data))
-	case stWait: // the data would have to be sent again; no server is known to ask for that
+	case stWait: // the data would have to be sent again; no server is known to request that
 		return fmt.Errorf("%w: it asks to wait in the middle of a write", storage.ErrBusy)
 	default:
 		return wireclient.ProtocolError("%s in answer to kXR_write or kXR_pgwrite", statusName(h.status))
@@ -200,7 +202,7 @@ func (t *transfer) receiveWritten(f *file) error {
 	return nil
 }
 
-// written checks the answer to a page write at an offset.
+// written checks the response to a page write at an offset.
 func written(h frame, b []byte, offset int64) error {
 	st, err := parseStatus(h, b)
 	switch {

@@ -1,43 +1,47 @@
-// Package xrootd is the driver for the XRootD protocol: XRootD, EOS, dCache, DPM and their redirectors.
+// Package xrootd is the driver for the XRootD protocol: XRootD, EOS, dCache, DPM and their
+// redirectors.
 //
-// It is built for many clients: an idle session is a socket and a few hundred bytes, a request on a kept session
-// allocates nothing, and payload that is not checked is discarded in the kernel.
+// It is built for many clients: an idle session is a socket and a few hundred bytes, a request on a
+// kept session allocates nothing, and payload that is not checked is discarded in the kernel.
 //
 // # Operations
 //
-// A Read opens the file, reads it in requests of Op.Chunk bytes (default 8 MiB), Op.Ahead of them in flight
-// (default 4), and closes it. The defaults are those of xrdcp. Several Op.Ranges are one or more vector reads
-// (kXR_readv). With Op.Keep the file stays open for the client's next read of it.
+// A Read opens the file, reads it in requests of Op.Chunk bytes (default 8 MiB), Op.Ahead of them
+// in flight (default 4), and closes it. The defaults are the same as in xrdcp. Several Op.Ranges
+// are one or more vector reads (kXR_readv). With Op.Keep the file stays open for the client's next
+// read of it.
 //
-// Reads and writes are page reads and page writes (kXR_pgread, kXR_pgwrite) where the server supports them, as in
-// xrdcp since version 5: the server computes a CRC32C for each page of 4 KiB, which costs it more than the
-// transfer. A read with Op.Sum verifies each of them. With Op.Plain, in vector reads and over TLS there are no page
-// checksums; xrdcp does the same.
+// Reads and writes are page reads and page writes (kXR_pgread, kXR_pgwrite) where the server
+// supports them, as in xrdcp since version 5: the server computes a CRC32C for each page of 4 KiB,
+// which costs it more than the transfer. A read with Op.Sum verifies each of them. With Op.Plain,
+// in vector reads and over TLS there are no page checksums; xrdcp does the same.
 //
-// A Write creates the file and fails if it exists. List asks all data servers that a redirector names. Login
-// connects and authenticates, or pings if that has been done.
+// A Write creates the file and fails if it exists. List sends its request to all data servers that
+// a redirector names. Login connects and authenticates, or sends a ping if that has been done.
 //
 // # Redirectors
 //
-// Up to 16 redirects are followed, with what they add to the path. kXR_wait and kXR_waitresp are obeyed and
-// counted, up to the operation's timeout. If a data server fails during a read, the client returns to the
-// redirector, names the server that it tried, opens the file again and continues where it was, up to three times
-// (Result.Reopened). A write is never repeated.
+// Up to 16 redirects are followed, with the opaque information that they add to the path. kXR_wait
+// and kXR_waitresp are obeyed and counted, up to the operation's timeout. If a data server fails
+// during a read, the client returns to the redirector, names the server that it tried, opens the
+// file again and continues from the same offset, up to three times (Result.Reopened). A write is
+// never repeated.
 //
 // # Sessions
 //
-// A client keeps one connection to the target and up to eight to data servers. A kept connection that the server
-// has closed is replaced once if no byte of an answer was read. With Target.Shared all clients share one connection
-// to each server, as the threads of one program do.
+// A client keeps one connection to the target and up to eight to data servers. A kept connection
+// that the server has closed is replaced once if no byte of an answer was read. With Target.Shared
+// all clients share one connection to each server, as the threads of one program do.
 //
 // # Credentials
 //
-// Package security has unix, krb5 and ztn, package gsi X.509 proxies. They are presented to every server that the
-// redirector names, tokens only over TLS. A redirect from roots:// to a server without TLS is refused. TLS begins
-// where the server requires it: before the login, after it, or for data. Requests are signed (kXR_sigver) as the
-// server requires, with the key that a GSI login has agreed on. The other methods agree on no key; servers accept
-// their requests unless signatures are forced (sec.level force). Result.Signed counts them. TLS sessions are resumed as
-// Target.Resume says; XRootD's own client resumes none.
+// Package security has unix, krb5 and ztn, package gsi X.509 proxies. They are presented to every
+// server that the redirector names, tokens only over TLS. A redirect from roots:// to a server
+// without TLS is refused. TLS begins where the server requires it: before the login, after it, or
+// for data. Requests are signed (kXR_sigver) as the server requires, with the key that a GSI login
+// has agreed on. The other methods agree on no key; servers accept their requests unless signatures
+// are forced (sec.level force). Result.Signed counts them. TLS sessions are resumed according to
+// Target.Resume; XRootD's own client does not resume TLS sessions.
 package xrootd
 
 import (
@@ -78,7 +82,7 @@ const (
 	payloadSize = 256 << 10
 )
 
-// A service is what all clients of one target share.
+// A service is the state that all clients of one target share.
 type service struct {
 	home    *server
 	root    string // path of the target, without a slash at its end
@@ -140,7 +144,7 @@ func (s *service) renewals() (n int) {
 	return n
 }
 
-// methodsOf returns the ways in which the clients can prove who they are, and the name under which they log in.
+// methodsOf returns the authentication methods of the clients, and the user name of their login.
 func methodsOf(t storage.Target) ([]security.Method, string, error) {
 	cred := t.Cred
 	if cred.User == "" && t.URL.User != nil {
@@ -168,7 +172,7 @@ func methodsOf(t storage.Target) ([]security.Method, string, error) {
 	return methods, user, nil
 }
 
-// shown is the target's URL without credentials and query, for errors.
+// shown returns the target's URL without credentials and query, for errors.
 func (s *service) shown() string {
 	return s.home.scheme() + "://" + s.home.name + "/" + s.root
 }
@@ -185,7 +189,7 @@ func (s *service) Client() storage.Client {
 	return &client{s: s, home: s.link(s.home), tickets: wireclient.Tickets(s.resume, &s.tickets)}
 }
 
-// Close frees what the service holds; its clients are closed before.
+// Close releases the service's resources; its clients must be closed before.
 func (s *service) Close() error {
 	err := s.ask.close()
 	if s.shared != nil {
@@ -194,10 +198,10 @@ func (s *service) Close() error {
 	return errors.Join(err, s.dialer.Close())
 }
 
-// maxPath is how long paths may be: no server takes longer ones.
+// maxPath is the maximum length of a path: no server accepts longer paths.
 const maxPath = 8 << 10
 
-// checkPath refuses paths that would leave the target or that the protocol cannot say.
+// checkPath refuses paths that would leave the target or that the protocol cannot express.
 func checkPath(path string) error {
 	dotted, odd := false, false
 	for i := range len(path) {
@@ -214,7 +218,7 @@ func checkPath(path string) error {
 	return nil
 }
 
-// checkOdd looks closer at a path that may be none.
+// checkOdd checks a path that may be invalid.
 //
 //go:noinline
 func checkOdd(path string, odd bool) error {
