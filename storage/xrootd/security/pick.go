@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// limits on what a server may say: the reference has at most 31 protocols, and cuts the whole offer at 4 KiB.
+// Limits of a server's offer: the reference has at most 31 protocols, and cuts the whole offer at 4
+// KiB.
 const (
 	maxOffer     = 4096
 	maxProtocols = 32
@@ -19,14 +20,15 @@ type offered struct {
 	name, parameters string
 }
 
-// Pick chooses from a server's offer (the security token that ends its answer to the login, such as
-// "&P=krb5,xrootd/host@REALM&P=unix") the first protocol for which there is a method, and returns the method and
-// what the server says of it (Server.Parameters). secure says that the connection is TLS; methods that need it are
-// passed over without.
+// Pick chooses from a server's offer (the security token that ends its response to the login, such
+// as "&P=krb5,xrootd/host@REALM&P=unix") the first protocol for which there is a method, and
+// returns the method and its parameters in the offer (Server.Parameters). secure is true if the
+// connection is TLS; otherwise methods that need TLS are skipped.
 //
-// It does not go on to another protocol when one fails: a load test measures the one that it names. An empty offer
-// returns no method and no error: the server asks for no proof. When nothing fits the error wraps fs.ErrPermission
-// and says what would.
+// If the login with a protocol fails, Pick is not used to choose another protocol: a load test
+// measures the protocol that it names. For an empty offer it returns no method and no error: the
+// server requires no authentication. If no protocol fits, the error wraps fs.ErrPermission and
+// describes a remedy.
 func Pick(offer string, secure bool, methods []Method) (Method, string, error) {
 	all := parseOffer(offer)
 	if len(all) == 0 {
@@ -48,14 +50,14 @@ func Pick(offer string, secure bool, methods []Method) (Method, string, error) {
 	return nil, "", mismatch(all, methods, plain)
 }
 
-// needsTLS tells methods whose proof must not be sent in the clear.
+// needsTLS reports whether a method's proof must not be sent in the clear.
 func needsTLS(m Method) bool {
 	n, ok := m.(interface{ NeedsTLS() bool })
 	return ok && n.NeedsTLS()
 }
 
-// parseOffer takes an offer apart as the reference does: whatever does not begin with &P= is passed over, an entry
-// ends at the next &.
+// parseOffer parses an offer like the reference: any text that does not begin with &P= is skipped,
+// an entry ends at the next &.
 func parseOffer(s string) []offered {
 	s, _, _ = strings.Cut(s, "\x00")
 	if len(s) > maxOffer {
@@ -76,7 +78,7 @@ func parseOffer(s string) []offered {
 	return all
 }
 
-// mismatch says what the server takes and what would be right.
+// mismatch returns an error with the protocols that the server accepts and a remedy.
 func mismatch(all []offered, methods []Method, plain bool) error {
 	var take, have, set []string
 	for _, o := range all {
@@ -107,7 +109,7 @@ func advice(set []string) string {
 	return "set " + strings.Join(set, " or ")
 }
 
-// setting is what a scenario must say to have a protocol.
+// setting returns the setting in a scenario that enables a protocol.
 func setting(protocol string) string {
 	switch protocol {
 	case "unix":
@@ -129,7 +131,7 @@ func appendNew(to []string, s string) []string {
 	return append(to, s)
 }
 
-// printable makes a server's text safe to show.
+// printable makes a server's text safe to print.
 func printable(s string) string {
 	if len(s) > 40 {
 		s = s[:40] + "..."

@@ -35,26 +35,27 @@ type Method interface {
 type Server struct {
 	Host       string // as the client addresses it, without the port
 	Address    string // IP address that the connection goes to; "" if unknown
-	Parameters string // what the server says after the protocol's name: for "&P=krb5,a/b@C" it is "a/b@C"
+	Parameters string // the text after the protocol's name: for "&P=krb5,a/b@C" it is "a/b@C"
 	Secure     bool   // the connection is TLS
 }
 
-// An Exchange is the proof towards one server while it goes on. It belongs to one goroutine.
+// An Exchange is a proof towards one server in progress. It belongs to one goroutine.
 type Exchange interface {
-	// Next returns what to send: first for a nil challenge, then for each answer that asks for more. What it
-	// returns begins with the protocol's name and a zero byte, as kXR_auth carries it.
+	// Next returns the next message: first for a nil challenge, then for each response that
+	// requires another message. The message begins with the protocol's name and a zero byte, as in
+	// kXR_auth.
 	Next(challenge []byte) ([]byte, error)
 }
 
 // A Sealer is an Exchange that has agreed on a key with the server.
 type Sealer interface {
-	// Seal appends data to b, encrypted for the server with that key, after the login. It does not allocate where b has
-	// room.
+	// Seal appends data to b, encrypted for the server with that key, after the login. It does not
+	// allocate if b has room.
 	Seal(b, data []byte) ([]byte, error)
 }
 
-// Hint returns what might explain that the server refused e's proof, such as "the token expired at
-// 2026-01-02T15:04:05Z", or "" if nothing is known.
+// Hint returns a possible reason for the server's refusal of e's proof, such as "the token expired
+// at 2026-01-02T15:04:05Z", or "" if nothing is known.
 func Hint(e Exchange) string {
 	if h, ok := e.(interface{ Hint() string }); ok {
 		return h.Hint()
@@ -68,8 +69,9 @@ func Stale(e Exchange) bool {
 	return ok && s.stale != nil && s.stale()
 }
 
-// New returns the methods that credentials allow, without gsi, which package gsi has. Files are read now, so that
-// mistakes show before a run begins; their errors say what is missing. The network is not touched.
+// New returns the methods that credentials allow, without gsi, which package gsi provides. Files
+// are read now, so that mistakes are detected before a run begins; the errors name the missing
+// files or settings. The network is not touched.
 func New(c storage.Credentials) ([]Method, error) {
 	var all []Method
 	add := func(m Method, err error) error {
@@ -103,7 +105,7 @@ func New(c storage.Credentials) ([]Method, error) {
 	return all, nil
 }
 
-// nameable says what is wrong with a user's name for unix.
+// nameable checks a user's name for unix.
 func nameable(user string) error {
 	if len(user) > 255 || strings.ContainsFunc(user, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return fmt.Errorf("auth: user %s: want a name of at most 255 bytes without spaces", printable(user))
@@ -111,11 +113,11 @@ func nameable(user string) error {
 	return nil
 }
 
-// A said exchange is one of a single message.
+// A said exchange is an exchange of a single message.
 type said struct {
 	message []byte
 	hint    func() string
-	stale   func() bool // nil: the credentials stay as they are
+	stale   func() bool // nil: the credentials do not change
 }
 
 // Next returns the message once.
@@ -128,7 +130,7 @@ func (s *said) Next(challenge []byte) ([]byte, error) {
 	return m, nil
 }
 
-// Hint returns what might explain a refusal.
+// Hint returns a possible reason for a refusal.
 func (s *said) Hint() string {
 	if s.hint == nil {
 		return ""
@@ -136,13 +138,13 @@ func (s *said) Hint() string {
 	return s.hint()
 }
 
-// Unix names the user to the server, which believes it. "" means the user and group that weir runs as; another name
-// goes without a group.
+// Unix sends the user's name to the server, which does not verify it. "" means the user and group
+// that weir runs as; another name is sent without a group.
 func Unix(name string) Method {
 	if name != "" {
 		return unixMethod(name)
 	}
-	name = "*" // what the reference says of a user without a name
+	name = "*" // the reference's text for a user without a name
 	if u, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil {
 		name = u.Username
 	} else if said := id("-un"); said != "" {
@@ -156,8 +158,8 @@ func Unix(name string) Method {
 	return unixMethod(name)
 }
 
-// id asks the program of that name, which knows users and groups that are not in the files of this machine but in a
-// directory of the site; "" if they have no name.
+// id runs the program of that name, which finds users and groups that are not in the files of this
+// machine but in a directory of the site; it returns "" if they have no name.
 func id(what string) string {
 	said, err := exec.Command("id", what).Output()
 	name := strings.TrimSpace(string(said))
@@ -167,7 +169,7 @@ func id(what string) string {
 	return name
 }
 
-// unixMethod is the name, perhaps with a space and the group.
+// unixMethod is the user name, followed by a space and the group if there is a group.
 type unixMethod string
 
 func (unixMethod) Name() string { return "unix" }
@@ -177,8 +179,8 @@ func (u unixMethod) Begin(context.Context, Server) (Exchange, error) {
 	return &said{message: append(message, 0)}, nil
 }
 
-// Kerberos authenticates with a keytab or a ticket cache, which it reads now. All clients share one ticket for a server,
-// got once and renewed before it ends.
+// Kerberos authenticates with a keytab or a ticket cache, which it reads now. All clients share one
+// ticket for a server, obtained once and renewed before it expires.
 func Kerberos(c krb5.Config) (Method, error) {
 	k, err := krb5.Open(c)
 	if err != nil {
@@ -191,7 +193,7 @@ type kerberos struct{ client *krb5.Client }
 
 func (*kerberos) Name() string { return "krb5" }
 
-// Begin makes a request for the service that the server says it is.
+// Begin makes a request for the service that the server names.
 func (k *kerberos) Begin(ctx context.Context, s Server) (Exchange, error) {
 	service, more, _ := strings.Cut(strings.TrimLeft(s.Parameters, " "), ",")
 	if service == "" {

@@ -14,9 +14,10 @@ import (
 	"weir/storage"
 )
 
-const maxToken = 65534 // bytes; the message has 16 bits for them and a zero
+const maxToken = 65534 // bytes; the message has 16 bits for the length of the token and a zero byte
 
-// Token proves with a bearer token (ztn), over TLS only. A token from a file is read again when the file changes: long runs outlive tokens.
+// Token authenticates with a bearer token (ztn), over TLS only. A token from a file is read again
+// when the file changes: long runs outlive tokens.
 func Token(c storage.Credentials) (Method, error) {
 	if c.Token == "" {
 		return nil, errors.New("no token: set auth.token_file or auth.token_variable")
@@ -33,15 +34,15 @@ func Token(c storage.Credentials) (Method, error) {
 // bearer is the method ztn.
 type bearer struct{ token *storage.Renewable[string] }
 
-// Renewals returns how often the token was renewed since the last call.
+// Renewals returns the number of renewals of the token since the last call.
 func (b *bearer) Renewals() int { return b.token.Renewals() }
 
 func (*bearer) Name() string { return "ztn" }
 
-// NeedsTLS tells Pick that a token must not be sent in the clear.
+// NeedsTLS returns true: a token must not be sent in the clear.
 func (*bearer) NeedsTLS() bool { return true }
 
-// Begin sends the token unless the server says that it is too long for it.
+// Begin sends the token unless it is longer than the server's limit.
 func (b *bearer) Begin(_ context.Context, s Server) (Exchange, error) {
 	if !s.Secure {
 		return nil, fmt.Errorf("a token is sent over TLS only: use roots:// instead of root://: %w", fs.ErrPermission)
@@ -62,8 +63,8 @@ func (b *bearer) Begin(_ context.Context, s Server) (Exchange, error) {
 	}, nil
 }
 
-// ztnParameters reads "<options and version>:<longest token>:" and returns the latter, which counts the token's
-// final zero.
+// ztnParameters reads "<options and version>:<longest token>:" and returns the longest token's
+// length, which includes the final zero.
 func ztnParameters(s string) (int, error) {
 	options, rest, ok := strings.Cut(strings.TrimPrefix(s, "TLS:"), ":")
 	size, _, ended := strings.Cut(rest, ":")
@@ -75,8 +76,8 @@ func ztnParameters(s string) (int, error) {
 	return int(most), nil
 }
 
-// ztnMessage is the token as XrdSecztn sends it: id, version 0, 'T', two spare bytes, length with a final zero,
-// token, zero.
+// ztnMessage returns the token in the format of XrdSecztn: id, version 0, 'T', two spare bytes,
+// length with a final zero, token, zero.
 func ztnMessage(token string) []byte {
 	m := make([]byte, 0, 8+2+len(token)+2)
 	m = append(m, 'z', 't', 'n', 0, 0, 'T', 0, 0)
@@ -85,8 +86,8 @@ func ztnMessage(token string) []byte {
 	return append(m, 0)
 }
 
-// expiry tells when a token expired or is not valid yet, if it is a JWT that says so. It judges nothing: servers
-// do.
+// expiry describes an expired token or a token that is not valid yet, if it is a JWT with these
+// times. It does not reject a token: servers do.
 func expiry(raw string, now time.Time) string {
 	from, until := token.Times(raw)
 	switch {

@@ -13,21 +13,23 @@ import (
 	"weir/storage/gridcert"
 )
 
-// Limits of what servers may ask of us. XRootD up to 5.5 makes a prime of 512 bits at each start of a server, later
-// ones share one of 3072; what checking costs grows with the third power.
+// Limits of the parameters that servers may request. XRootD up to 5.5 generates a prime of 512 bits
+// at each start of a server, later versions share a prime of 3072 bits; the cost of the check grows
+// with the third power.
 const (
 	leastPrime = 512
 	mostPrime  = 4096
-	mostGroups = 4096 // more than a site has servers
+	mostGroups = 4096 // more than the number of servers of a site
 )
 
-// halfLife is how long our half of an agreement is used. The halves of servers differ from login to login, so the
-// secrets do. What is encrypted with them is no secret either: public certificates and a signature.
+// halfLife is the time for which our half of an agreement is used. The halves of servers differ
+// from login to login, so the secrets do. Nothing confidential is encrypted with them: public
+// certificates and a signature.
 const halfLife = 10 * time.Minute
 
 // A group is a prime and a generator as a server states them, and our half of agreements in it.
 type group struct {
-	text []byte // PEM as we write it: what we sign is not chosen by the server
+	text []byte // PEM as we write it: the server must not choose the bytes that we sign
 	p, g *big.Int
 
 	check sync.Once
@@ -42,12 +44,12 @@ type half struct {
 	id      *gridcert.Identity
 	created time.Time
 	x       *big.Int
-	public  []byte // as the reference writes it
+	public  []byte // in the reference's format
 	signed  []byte // the same, signed with the key of id
 }
 
-// groups are those that servers have stated. That a prime is one is found out once: it takes longer than all the
-// rest of a login.
+// groups are the groups that servers have stated. Each prime is tested for primality once: the test
+// takes longer than the rest of a login.
 type groups struct {
 	mutex sync.Mutex
 	known map[string]*group
@@ -55,7 +57,7 @@ type groups struct {
 
 func newGroups() *groups { return &groups{known: map[string]*group{}} }
 
-// find returns the group that text states, checked.
+// find returns the group stated in text, after verifying it.
 func (gs *groups) find(text []byte) (*group, error) {
 	gs.mutex.Lock()
 	g := gs.known[string(text)]
@@ -66,7 +68,7 @@ func (gs *groups) find(text []byte) (*group, error) {
 			return nil, err
 		}
 		if len(gs.known) >= mostGroups {
-			clear(gs.known) // a server that invents groups costs itself the time
+			clear(gs.known) // a server that makes up groups wastes its own time
 		}
 		gs.known[string(text)] = g
 	}
@@ -94,15 +96,15 @@ func parseGroup(text []byte) (*group, error) {
 	return &group{text: pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}), p: stated.P, g: stated.G}, nil
 }
 
-// verify checks that the prime is one, and a safe one, so that there are no small subgroups a bad server could push
-// us into.
+// verify checks that the number is a prime, and a safe prime, so that there are no small subgroups
+// into which a malicious server could force us.
 func (g *group) verify() error {
 	one := big.NewInt(1)
 	last := new(big.Int).Sub(g.p, one)
 	if g.g.Cmp(one) <= 0 || g.g.Cmp(last) >= 0 {
 		return malformed("the server's generator is out of range")
 	}
-	const rounds = 4 // beside the Baillie-PSW test
+	const rounds = 4 // in addition to the Baillie-PSW test
 	if g.p.Bit(0) == 0 || !new(big.Int).Rsh(last, 1).ProbablyPrime(rounds) || !g.p.ProbablyPrime(rounds) {
 		return malformed("the server wants to agree with a number of %d bits that is no safe prime", g.p.BitLen())
 	}
@@ -131,8 +133,8 @@ func (g *group) half(id *gridcert.Identity, now time.Time) (*half, error) {
 	return h, nil
 }
 
-// exponent returns how many bits our exponent has: twice the strength that RFC 7919, section 5.2, gives the prime,
-// and some more.
+// exponent returns the number of bits of our exponent: twice the strength of the prime according to
+// RFC 7919, section 5.2, and some more.
 func (g *group) exponent() int {
 	switch n := g.p.BitLen(); {
 	case n <= 2048:
@@ -143,8 +145,8 @@ func (g *group) exponent() int {
 	return 352
 }
 
-// secret returns what h agrees on with the server's y. Padded, it has the length of the prime; otherwise no leading
-// zeros.
+// secret returns the secret that h and the server's y agree on. If padded, it has the length of the
+// prime; otherwise it has no leading zeros.
 func (g *group) secret(h *half, y *big.Int, padded bool) ([]byte, error) {
 	last := new(big.Int).Sub(g.p, big.NewInt(1))
 	if y.Cmp(big.NewInt(1)) <= 0 || y.Cmp(last) >= 0 {
@@ -157,7 +159,7 @@ func (g *group) secret(h *half, y *big.Int, padded bool) ([]byte, error) {
 	return s.FillBytes(make([]byte, (g.p.BitLen()+7)/8)), nil
 }
 
-// splitHalf takes a server's half apart: the group in PEM, and the number between its marks.
+// splitHalf splits a server's half: the group in PEM, and the number between its marks.
 func splitHalf(data []byte) (text []byte, y *big.Int, err error) {
 	text, rest, begun := bytes.Cut(data, []byte("---BPUB---"))
 	digits, _, ended := bytes.Cut(rest, []byte("---EPUB---"))

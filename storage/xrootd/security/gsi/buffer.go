@@ -21,12 +21,12 @@ import (
 const (
 	bucketEnd          = 0
 	bucketModule       = 3000 // name of the crypto module
-	bucketMain         = 3001 // a buffer inside
+	bucketMain         = 3001 // a buffer within the buffer
 	bucketPublic       = 3004 // public key, or agreement that is not signed
 	bucketAgreement    = 3005 // signed public half of the agreement
 	bucketTag          = 3006 // random tag
 	bucketSignedTag    = 3007 // random tag, signed
-	bucketUser         = 3008 // name wanted at the server
+	bucketUser         = 3008 // user name requested at the server
 	bucketMessage      = 3011 // text
 	bucketVersion      = 3014 // version of the protocol
 	bucketOptions      = 3019 // options of the client
@@ -37,20 +37,20 @@ const (
 	bucketDigests      = 3026 // names of digests
 )
 
-// Steps say what a buffer is for, from XrdSecProtocolgsi.hh.
+// Steps are the purposes of a buffer, from XrdSecProtocolgsi.hh.
 const (
-	stepHello       = 1000 // client: who are you?
-	stepProof       = 1001 // client: this is who we are
+	stepHello       = 1000 // client: request for the server's credentials
+	stepProof       = 1001 // client: its credentials
 	stepDelegated   = 1002 // client: the proxy
-	stepCertificate = 2001 // server: this is who I am
-	stepDelegate    = 2002 // server: sign a proxy for me
+	stepCertificate = 2001 // server: its credentials
+	stepDelegate    = 2002 // server: request to sign a proxy
 )
 
-// maxBuckets is more than any known message has.
+// maxBuckets is more than the number of buckets of any known message.
 const maxBuckets = 32
 
-// A buffer is a message, or a part of one: the protocol's name, a step and buckets up to an end mark, all numbers
-// big-endian with four bytes.
+// A buffer is a message, or a part of a message: the protocol's name, a step and buckets up to an
+// end mark, all numbers big-endian with four bytes.
 type buffer struct {
 	step    uint32
 	buckets []bucket
@@ -119,10 +119,10 @@ func encode(step uint32, buckets ...bucket) []byte {
 
 func number(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// vectorSize is the length of initialization vectors, whatever the cipher.
+// vectorSize is the length of initialization vectors, for all ciphers.
 const vectorSize = 16
 
-// A suite is a cipher in CBC mode, by the name that servers use.
+// A suite is a cipher in CBC mode, with the name that servers use.
 type suite struct {
 	name string
 	key  int // bytes
@@ -138,7 +138,7 @@ func suites() []suite {
 	}
 }
 
-// chooseSuite returns the first cipher of a server's list that this package has.
+// chooseSuite returns the first cipher of a server's list that this package supports.
 func chooseSuite(list string) (suite, error) {
 	known := suites()
 	for name := range strings.SplitSeq(list, ":") {
@@ -150,8 +150,8 @@ func chooseSuite(list string) (suite, error) {
 		list, errors.ErrUnsupported)
 }
 
-// chooseDigest returns the first digest of a server's list that is a usual one. Nothing is digested with it during
-// the login, but the server insists.
+// chooseDigest returns the first digest of a server's list that is a common digest. The login uses
+// no digest, but the server requires a choice.
 func chooseDigest(list string) (string, error) {
 	for name := range strings.SplitSeq(list, ":") {
 		switch name {
@@ -163,14 +163,14 @@ func chooseDigest(list string) (string, error) {
 		errors.ErrUnsupported)
 }
 
-// A sealer encrypts with the secret that a login agreed upon. It belongs to one goroutine.
+// A sealer encrypts with the secret of a login. It belongs to one goroutine.
 type sealer struct {
 	block  cipher.Block
-	vector bool             // the ciphertext begins with a random vector; otherwise the vector is zero, as old servers want it
-	cbc    cipher.BlockMode // kept, since making it costs as much as encrypting a hash
+	vector bool             // the ciphertext begins with a random vector; otherwise the vector is zero, as old servers require
+	cbc    cipher.BlockMode // kept, since creating it costs as much as encrypting a hash
 }
 
-// sealer returns what encrypts with the secret that was agreed upon.
+// sealer returns a sealer that uses the agreed secret.
 func (s suite) sealer(secret []byte, vector bool) (*sealer, error) {
 	if len(secret) < s.key {
 		return nil, malformed("an agreed secret of %d bytes is too short for %s", len(secret), s.name)
@@ -179,7 +179,7 @@ func (s suite) sealer(secret []byte, vector bool) (*sealer, error) {
 	return &sealer{block: block, vector: vector}, err
 }
 
-// seal appends data to b, encrypted.
+// seal encrypts data and appends the ciphertext to b.
 func (s *sealer) seal(b, data []byte) []byte {
 	size, start := s.block.BlockSize(), len(b)
 	b = append(b, make([]byte, vectorSize)...)
@@ -199,7 +199,7 @@ func (s *sealer) seal(b, data []byte) []byte {
 	return b
 }
 
-// unseal decrypts what the server has encrypted, which begins with its vector.
+// unseal decrypts data of the server, which begins with its vector.
 func (s *sealer) unseal(data []byte) ([]byte, error) {
 	size := s.block.BlockSize()
 	if len(data) <= vectorSize || (len(data)-vectorSize)%size != 0 {
@@ -214,7 +214,7 @@ func (s *sealer) unseal(data []byte) ([]byte, error) {
 	return out[:len(out)-pad], nil
 }
 
-// reset begins a message with a vector.
+// reset starts a message with an initialization vector.
 func (s *sealer) reset(iv []byte) {
 	if again, ok := s.cbc.(interface{ SetIV([]byte) }); ok {
 		again.SetIV(iv)
@@ -223,10 +223,10 @@ func (s *sealer) reset(iv []byte) {
 	s.cbc = cipher.NewCBCEncrypter(s.block, iv)
 }
 
-// signBlocks signs data itself, not its digest, in as many blocks as it takes: what the protocol calls encryption
-// with the private key.
+// signBlocks signs data itself, not its digest, in as many blocks as required: the protocol calls
+// this encryption with the private key.
 func signBlocks(key *rsa.PrivateKey, data []byte) ([]byte, error) {
-	most := key.Size() - 11 // what PKCS #1 leaves of a block
+	most := key.Size() - 11 // bytes of a block without the PKCS #1 padding
 	var out []byte
 	for len(data) > 0 {
 		n := min(most, len(data))
@@ -239,11 +239,12 @@ func signBlocks(key *rsa.PrivateKey, data []byte) ([]byte, error) {
 	return out, nil
 }
 
-// maxBlocks is more than a signed agreement about 8192 bits needs.
+// maxBlocks is more than the number of blocks of a signed agreement of 8192 bits.
 const maxBlocks = 32
 
-// recoverBlocks returns what was signed with the key whose public half is given, and an error when anything else
-// signed it. The standard library verifies signatures of known data only, while here the data is in them.
+// recoverBlocks returns the data that was signed with the private key of the given public key, and
+// an error if any other key signed it. The standard library only verifies signatures of known data;
+// here the data is contained in the signature.
 func recoverBlocks(key *rsa.PublicKey, signed []byte) ([]byte, error) {
 	size := key.Size()
 	if len(signed) == 0 || len(signed)%size != 0 || len(signed) > maxBlocks*size {

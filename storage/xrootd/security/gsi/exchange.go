@@ -14,20 +14,21 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// An exchange is one login: hello, the server's certificate, proof, and the proxy if the server wants one.
+// An exchange is one login: hello, the server's certificate, proof, and the proxy if the server
+// requests it.
 type exchange struct {
 	method  *Method
 	server  security.Server
 	id      *gridcert.Identity
 	offer   offer
-	version int // the lower one of the server's and ours
+	version int // the lower of the server's version and ours
 	round   int
-	named   bool    // the certificate has the server's name, whatever the DNS says; looked at if proxies are delegated
-	tag     []byte  // what the server has to sign
-	sealer  *sealer // with the secret that was agreed upon
+	named   bool    // the certificate has the server's name, without use of the DNS; checked if proxies are delegated
+	tag     []byte  // to be signed by the server
+	sealer  *sealer // with the agreed secret
 }
 
-// Seal appends data to b, encrypted with the secret that the login agreed upon.
+// Seal encrypts data with the agreed secret of the login and appends it to b.
 func (e *exchange) Seal(b, data []byte) ([]byte, error) {
 	if e.sealer == nil {
 		return b, malformed("the login ended before a key was agreed upon")
@@ -35,8 +36,8 @@ func (e *exchange) Seal(b, data []byte) ([]byte, error) {
 	return e.sealer.seal(b, data), nil
 }
 
-// Next returns the first message for a nil challenge, the second for the server's answer to it, and a proxy if the server asks for one
-// after that.
+// Next returns the first message for a nil challenge, the second for the server's response to it,
+// and a proxy if the server requests a proxy after that.
 func (e *exchange) Next(challenge []byte) ([]byte, error) {
 	e.round++
 	switch e.round {
@@ -52,10 +53,11 @@ func (e *exchange) Next(challenge []byte) ([]byte, error) {
 	return nil, malformed("the server asks for a message after the last one")
 }
 
-// delegates reports whether the server may ask for a proxy.
+// delegates reports whether the server may request a proxy.
 func (e *exchange) delegates() bool { return e.method.delegates && e.version >= signsAgreement }
 
-// delegate returns the message with a proxy for the key that the server has made, or with the reason why it gets none.
+// delegate returns the message with a proxy for the key that the server has generated, or with the
+// reason for the lack of a proxy.
 func (e *exchange) delegate(msg buffer) ([]byte, error) {
 	if !e.delegates() || e.sealer == nil {
 		return nil, unexpected(msg)
@@ -98,9 +100,9 @@ func (e *exchange) Hint() string {
 
 // Options of clients.
 const (
-	offersProxy = 0x01 // the server shall ask for a proxy
-	signsProxy  = 0x04 // a server that asks for a proxy gets one
-	hasProxy    = 0x80 // all clients of proxies send it
+	offersProxy = 0x01 // the server shall request a proxy
+	signsProxy  = 0x04 // we sign a proxy if the server requests it
+	hasProxy    = 0x80 // sent by all clients of proxies
 )
 
 func (e *exchange) hello() []byte {
@@ -122,22 +124,23 @@ func (e *exchange) hello() []byte {
 	)
 }
 
-// newTag returns eight random letters: 48 bits that a server has to sign before it knows who asks.
+// newTag returns eight random letters: 48 bits that a server has to sign before it receives the
+// client's identity.
 func newTag() []byte {
 	var raw [6]byte
 	_, _ = rand.Read(raw[:]) // never fails
 	tag := base64.StdEncoding.AppendEncode(nil, raw[:])
-	return bytes.ReplaceAll(tag, []byte("+"), []byte(".")) // the letters of crypt(3), as the reference has them
+	return bytes.ReplaceAll(tag, []byte("+"), []byte(".")) // the alphabet of crypt(3), as in the reference
 }
 
-// An answer is what the server's message holds.
+// An answer is the contents of the server's message.
 type answer struct {
 	certificates []byte
-	agreement    []byte // signed, if the version signs it
+	agreement    []byte // signed, if the version requires it
 	ciphers      string
 	digests      string
 	signedTag    []byte // our tag
-	tag          []byte // its own
+	tag          []byte // the server's tag
 }
 
 func (e *exchange) parseAnswer(challenge []byte) (a answer, err error) {
@@ -232,8 +235,8 @@ func (e *exchange) prove(challenge []byte) ([]byte, error) {
 	return e.proof(a, s.name, digest, own)
 }
 
-// verifyServer verifies the server's certificate, that it has the certificate's key and that its answer is fresh, and returns
-// its half of the agreement.
+// verifyServer verifies the server's certificate, its possession of the certificate's key and the
+// freshness of its response, and returns its half of the agreement.
 func (e *exchange) verifyServer(a answer) ([]byte, error) {
 	m := e.method
 	cert, key, err := parseShown(a.certificates)
@@ -262,7 +265,7 @@ func (e *exchange) verifyServer(a answer) ([]byte, error) {
 	return recoverBlocks(key, a.agreement)
 }
 
-// parseShown reads the one certificate that the server shows.
+// parseShown reads the certificate that the server presents; there must be exactly one.
 func parseShown(text []byte) (*x509.Certificate, *rsa.PublicKey, error) {
 	all, err := gridcert.ParseCertificates(text)
 	if err != nil {
@@ -279,11 +282,12 @@ func parseShown(text []byte) (*x509.Certificate, *rsa.PublicKey, error) {
 	return all[0], key, nil
 }
 
-// longestTag is more than any server's tag has. The client signs the tag itself and no digest of it, so a longer one
-// could be the digest of a certificate that gives our identity to others; the shortest of those have 34 bytes.
+// longestTag is more than the length of any server's tag. The client signs the tag itself and not a
+// digest of it, so a longer tag could be the digest of a certificate that gives our identity to
+// others; the shortest such digests have 34 bytes.
 const longestTag = 32
 
-// sign signs a tag of the server's.
+// sign signs a tag of the server.
 func (e *exchange) sign(tag []byte) ([]byte, error) {
 	if len(tag) == 0 || len(tag) > longestTag {
 		return nil, malformed("the server's tag has %d bytes", len(tag))

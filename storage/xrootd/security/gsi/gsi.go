@@ -1,17 +1,18 @@
-// Package gsi is the client side of XRootD's GSI authentication, with an X.509 proxy certificate. The client
-// verifies the server before it authenticates.
+// Package gsi is the client side of XRootD's GSI authentication, with an X.509 proxy certificate.
+// The client verifies the server before it authenticates.
 //
-// The client sends a random tag. The server answers with its certificate, the tag signed with its key, a tag of its
-// own and its signed public value of a Diffie-Hellman key agreement. The client checks the certificate's authority,
-// dates and host name, the signature and the parameters of the key agreement. It then sends its own signed public
-// value and, encrypted with the agreed key, the server's tag signed with the proxy's key and the certificate chain.
-// None of this protects the data that follows; TLS does.
+// The client sends a random tag. The server's response has its certificate, the tag signed with its
+// key, a tag of its own and its signed public value of a Diffie-Hellman key agreement. The client
+// checks the certificate's authority, dates and host name, the signature and the parameters of the
+// key agreement. It then sends its own signed public value and, encrypted with the agreed key, the
+// server's tag signed with the proxy's key and the certificate chain. This does not protect the
+// data that follows; TLS does.
 //
-// The reference is XRootD's XrdSecgsi, versions 10300 to 10600 (XRootD 4 to 6). Servers before 10400 do not sign
-// their public value; they are accepted, as the reference does.
+// The reference is XRootD's XrdSecgsi, versions 10300 to 10600 (XRootD 4 to 6). Servers before
+// 10400 do not sign their public value; they are accepted, as the reference does.
 //
-// With Auth.Delegate servers get a limited proxy of the client's, if they are of version 10400 or later and their certificate has the name
-// that was asked for, whatever the DNS says.
+// With Auth.Delegate servers get a limited proxy of the client's, if they are of version 10400 or
+// later and their certificate has the requested name, without use of the DNS.
 package gsi
 
 import (
@@ -26,12 +27,12 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// ourVersion is the version of the protocol that this package speaks.
+// ourVersion is the protocol version of this package.
 const ourVersion = 10600
 
-// A Method authenticates with one proxy. It holds what logins have in common: the proxy and its key,
-// authorities, certificates of servers that were verified, parameters of agreements that were checked. It is safe
-// for concurrent use.
+// A Method authenticates with one proxy. It holds the common state of logins: the proxy and its
+// key, authorities, verified certificates of servers, and checked parameters of agreements. It is
+// safe for concurrent use.
 type Method struct {
 	source    *gridcert.Source
 	trust     *gridcert.Trust
@@ -43,15 +44,16 @@ type Method struct {
 	clock     func() time.Time
 }
 
-// New reads the proxy (see gridcert.NewSource) and returns its method; gridcert.NewTrust says where authorities are. The
-// files may change while the method is in use: the proxy is looked at once a second, authorities every ten minutes.
-// With cred.From.Insecure servers are not checked. Credentials that name no files and have a certificate in TLS use that,
-// and its authorities.
+// New reads the proxy (see gridcert.NewSource) and returns its method; gridcert.NewTrust documents
+// the location of authorities. The files may change while the method is in use: the proxy file is
+// checked once a second, the authorities every ten minutes. With cred.From.Insecure servers are not
+// verified. Credentials without file names that have a certificate in TLS use that certificate and
+// its authorities.
 //
-// $XrdSecGSISRVNAMES allows more names of servers and $XrdSecGSITRUSTDNS=0 forbids asking the DNS for a server's
-// name, as for XRootD's own clients.
+// $XrdSecGSISRVNAMES allows more names of servers and $XrdSecGSITRUSTDNS=0 forbids DNS lookups of a
+// server's name, as in XRootD's own clients.
 //
-// What makes a login impossible is an error that wraps fs.ErrPermission.
+// Errors that make a login impossible wrap fs.ErrPermission.
 func New(cred storage.Credentials) (*Method, error) {
 	m := &Method{
 		source: gridcert.NewSource(cred.From),
@@ -68,14 +70,15 @@ func New(cred storage.Credentials) (*Method, error) {
 	return m, nil
 }
 
-// Renewals returns how often the proxy was renewed since the last call.
+// Renewals returns the number of renewals of the proxy since the last call.
 func (m *Method) Renewals() int { return m.source.Renewals() }
 
 // Name returns "gsi".
 func (m *Method) Name() string { return "gsi" }
 
-// Begin starts a login at a server. It fails with an error that wraps fs.ErrPermission when the proxy has expired
-// or none of the authorities that the server names is known. It does not use the network, so ctx does not matter.
+// Begin starts a login at a server. It fails with an error that wraps fs.ErrPermission if the proxy
+// has expired or all authorities that the server names are unknown. It does not use the network, so
+// ctx is ignored.
 func (m *Method) Begin(_ context.Context, s security.Server) (security.Exchange, error) {
 	offer, err := parseOffer(s.Parameters)
 	if err != nil {
@@ -94,16 +97,17 @@ func (m *Method) Begin(_ context.Context, s security.Server) (security.Exchange,
 	return &exchange{method: m, server: s, id: id, offer: offer, version: version}, nil
 }
 
-// An offer is what the server says of itself before the first message: "v:10600,c:ssl,ca:0123abcd.0|89efcdab.0".
+// An offer is the server's description of itself, before the first message:
+// "v:10600,c:ssl,ca:0123abcd.0|89efcdab.0".
 type offer struct {
 	version     int
 	module      string   // "ssl"
-	padded      bool     // the agreed secret has the length of the prime, if both know signed agreements
-	authorities []string // hashes of who signed the server's certificate, without ".0"
+	padded      bool     // the agreed secret has the length of the prime, if both sides support signed agreements
+	authorities []string // hashes of the signers of the server's certificate, without ".0"
 }
 
-// signsAgreement is the first version whose agreements are signed, and whose ciphertexts begin with their
-// initialization vector.
+// signsAgreement is the first version with signed agreements, and with ciphertexts that begin with
+// their initialization vector.
 const signsAgreement = 10400
 
 func parseOffer(parameters string) (offer, error) {

@@ -19,11 +19,11 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// maxHops is how many realms may refer us to each other. The library's requests name the client's realm wrongly
-// from the third on.
+// maxHops is the maximum number of realms that may refer us to each other. From the third realm on,
+// the library's requests have a wrong name for the client's realm.
 const maxHops = 3
 
-// logIn gets a ticket for tickets with the keytab (RFC 4120, 3.1).
+// logIn obtains a ticket-granting ticket with the keytab (RFC 4120, 3.1).
 func (k *Client) logIn(ctx context.Context) (*ticket, error) {
 	req, err := messages.NewASReqForTGT(k.user.realm, k.settings.lib, k.user.name)
 	if err != nil {
@@ -51,7 +51,7 @@ func (k *Client) logIn(ctx context.Context) (*ticket, error) {
 	return t, nil
 }
 
-// openLogin reads the answer to a login.
+// openLogin reads the response to a login.
 func (k *Client) openLogin(req messages.ASReq, reply []byte) (t *ticket, err error) {
 	var rep messages.ASRep
 	err = guard("answer of the KDC", func() error {
@@ -75,7 +75,8 @@ func (k *Client) sendLogin(ctx context.Context, req messages.ASReq) ([]byte, err
 	return k.settings.ask(ctx, k.user.realm, b)
 }
 
-// prove adds an encrypted time stamp, in the first of the KDC's encryption types that the keytab has.
+// prove adds an encrypted time stamp, in the first of the KDC's encryption types for which the
+// keytab has a key.
 func (k *Client) prove(req *messages.ASReq, hints []byte) error {
 	var offers []int32
 	err := guard("answer of the KDC", func() error {
@@ -100,7 +101,7 @@ func (k *Client) prove(req *messages.ASReq, hints []byte) error {
 	if err != nil {
 		return err
 	}
-	offers = append(offers, req.ReqBody.EType...) // a KDC that does not say takes what we asked for
+	offers = append(offers, req.ReqBody.EType...) // a KDC without hints accepts the requested types
 	i := slices.IndexFunc(offers, func(id int32) bool { return slices.Contains(req.ReqBody.EType, id) })
 	key, version, err := k.login.Keytab().GetEncryptionKey(k.user.name, k.user.realm, 0, offers[i])
 	if err != nil {
@@ -119,7 +120,8 @@ func (k *Client) prove(req *messages.ASReq, hints []byte) error {
 	return err
 }
 
-// grant gets a ticket for a service with a ticket for tickets (RFC 4120, 3.3), across realms if need be.
+// grant obtains a ticket for a service with a ticket-granting ticket (RFC 4120, 3.3), across realms
+// if necessary.
 func (k *Client) grant(ctx context.Context, granter *ticket, s principal) (*ticket, error) {
 	realm := granter.client.realm
 	for range maxHops {
@@ -136,7 +138,7 @@ func (k *Client) grant(ctx context.Context, granter *ticket, s principal) (*tick
 			return t, nil
 		}
 		if s.realm == realm {
-			s.realm = names[1] // the KDC knows better where the service is
+			s.realm = names[1] // the KDC has the authoritative realm of the service
 		}
 		realm, granter = names[1], t
 	}
@@ -167,7 +169,7 @@ func (k *Client) askGranter(ctx context.Context, realm string, granter *ticket, 
 	return t, nil
 }
 
-// openGrant reads the answer to a request that granter proved.
+// openGrant reads the response to a request that was authenticated with granter.
 func (k *Client) openGrant(granter *ticket, req messages.TGSReq, reply []byte) (t *ticket, err error) {
 	var rep messages.TGSRep
 	err = guard("answer of the KDC", func() error {
@@ -186,7 +188,7 @@ func (k *Client) openGrant(granter *ticket, req messages.TGSReq, reply []byte) (
 	return t, err
 }
 
-// accept makes a ticket of a KDC's answer.
+// accept makes a ticket from a KDC's response.
 func (k *Client) accept(rep messages.KDCRepFields) (*ticket, error) {
 	if len(rep.Ticket.SName.NameString) == 0 {
 		return nil, errors.New("a ticket without a service name")
@@ -202,7 +204,7 @@ func (k *Client) accept(rep messages.KDCRepFields) (*ticket, error) {
 	return t, nil
 }
 
-// explain says what a KDC's refusal means and what would help.
+// explain adds to a KDC's refusal its meaning and a remedy.
 func (k *Client) explain(err error, s principal) error {
 	var r messages.KRBError
 	if !errors.As(err, &r) {
@@ -228,13 +230,14 @@ func (k *Client) explain(err error, s principal) error {
 }
 
 const (
-	patience = 10 * time.Second // for a ticket, all in all
-	perKDC   = 3 * time.Second  // for one answer of one KDC
-	maxReply = 1 << 20          // bytes of one
-	errorTag = 0x7e             // what a KRB-ERROR begins with: APPLICATION 30
+	patience = 10 * time.Second // for a ticket, in total
+	perKDC   = 3 * time.Second  // for one response of one KDC
+	maxReply = 1 << 20          // bytes of a response
+	errorTag = 0x7e             // first byte of a KRB-ERROR: APPLICATION 30
 )
 
-// ask sends a request to the realm's KDCs, one after the other until one answers. A refusal is a messages.KRBError.
+// ask sends a request to the realm's KDCs, one after the other until one of them responds. A
+// refusal is a messages.KRBError.
 func (s *settings) ask(ctx context.Context, realm string, request []byte) ([]byte, error) {
 	servers, err := s.servers(ctx, realm)
 	if err != nil {
@@ -254,7 +257,7 @@ func (s *settings) ask(ctx context.Context, realm string, request []byte) ([]byt
 	return nil, errors.Join(failures...)
 }
 
-// refusal returns the error that a KDC's reply is, or nil.
+// refusal returns a KDC's reply as an error if it is a KRB-ERROR, and nil otherwise.
 func refusal(reply []byte) error {
 	if len(reply) == 0 || reply[0] != errorTag {
 		return nil
@@ -266,7 +269,8 @@ func refusal(reply []byte) error {
 	return k
 }
 
-// roundTrip sends one request over TCP: every KDC of today takes it, and answers of any size fit.
+// roundTrip sends one request over TCP: all current KDCs support it, and it does not limit the size
+// of responses.
 func roundTrip(ctx context.Context, server string, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, perKDC)
 	defer cancel()
@@ -284,7 +288,7 @@ func roundTrip(ctx context.Context, server string, request []byte) ([]byte, erro
 	return reply, err
 }
 
-// frames exchanges messages as RFC 4120, 7.2.2, frames them.
+// frames exchanges messages with the framing of RFC 4120, 7.2.2.
 func frames(conn io.ReadWriter, request []byte) ([]byte, error) {
 	framed := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(request)), uint32(len(request)))
 	if _, err := conn.Write(append(framed, request...)); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// maxCache is the most that a ticket cache may hold, in bytes; even those with hundreds of large tickets stay far
-// below.
+// maxCache is the maximum size of a ticket cache, in bytes; even caches with hundreds of large
+// tickets are much smaller.
 const maxCache = 16 << 20
 
 // A principal is a name in a realm.
@@ -32,8 +32,9 @@ func (p principal) String() string { return p.name.PrincipalNameString() + "@" +
 
 func (p principal) is(o principal) bool { return p.realm == o.realm && p.name.Equal(o.name) }
 
-// cacheFile is the file of a ticket cache: given, or from KRB5CCNAME, or the usual one in /tmp if it is there, or
-// what krb5.conf says. It is the order of XRootD's own client.
+// cacheFile returns the file of a ticket cache: the given file, or that of KRB5CCNAME, or the usual
+// file in /tmp if it exists, or the file named in krb5.conf. XRootD's own client uses the same
+// order.
 func cacheFile(given, standard string) (string, error) {
 	name, whence := given, "auth.ticket_file"
 	if name == "" {
@@ -59,7 +60,8 @@ func cacheFile(given, standard string) (string, error) {
 		"or use auth.keytab_file", whence, clip(name))
 }
 
-// readCache reads all tickets of a cache file and whose they are. Those whose form is unknown to us are left out.
+// readCache reads all tickets of a cache file and their owner. Tickets of an unknown form are left
+// out.
 func readCache(file string) (principal, []*ticket, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -108,7 +110,7 @@ func parseCache(b []byte) (principal, []*ticket, error) {
 	return owner, tickets, nil
 }
 
-// A cursor takes a file apart; short says that it wanted more than there is.
+// A cursor parses a file; short is set after a read beyond the end.
 type cursor struct {
 	rest  []byte
 	short bool
@@ -147,12 +149,12 @@ func (r *cursor) principal() principal {
 	return p
 }
 
-// credential reads one entry; nil if it is no ticket that we can use.
+// credential reads one entry; it returns nil if the entry is not a ticket that we can use.
 func (r *cursor) credential(version int) *ticket {
 	t := &ticket{client: r.principal(), service: r.principal()}
 	t.key.KeyType = int32(r.integer(2))
 	if version == 0x0503 {
-		r.integer(2) // the key's type once more
+		r.integer(2) // the key's type again
 	}
 	t.key.KeyValue = r.data()
 	authenticated := r.time()
@@ -185,8 +187,8 @@ func (r *cursor) credential(version int) *ticket {
 	return t
 }
 
-// guard turns a panic of f into an error: the Kerberos library indexes into what it reads without looking whether
-// it is there.
+// guard turns a panic of f into an error: the Kerberos library indexes into its input without
+// checking the length.
 func guard(what string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -212,7 +214,7 @@ func readKeytab(file string) (*keytab.Keytab, error) {
 	return kt, nil
 }
 
-// parsePrincipal reads name[/instance][@REALM]; realm is taken when none is there.
+// parsePrincipal reads name[/instance][@REALM]; realm is the default.
 func parsePrincipal(s, realm string) (principal, error) {
 	name, own, has := strings.Cut(s, "@")
 	if has {
@@ -229,7 +231,8 @@ func parsePrincipal(s, realm string) (principal, error) {
 	return p, nil
 }
 
-// holder is the principal of a keytab that user names, or its first, and the encryption types of its keys.
+// holder returns the principal of a keytab that user names, or its first principal, and the
+// encryption types of its keys.
 func holder(kt *keytab.Keytab, user, realm string) (principal, []int32, error) {
 	first := principal{types.NewPrincipalName(nametype.KRB_NT_PRINCIPAL, strings.Join(kt.Entries[0].Principal.Components, "/")),
 		kt.Entries[0].Principal.Realm}
@@ -256,8 +259,9 @@ func holder(kt *keytab.Keytab, user, realm string) (principal, []int32, error) {
 	return p, keys, nil
 }
 
-// newestOf is a keytab with the newest keys of p alone, one for each encryption type: KDCs do not always say which
-// version they used, and the library would go by the second in which a key was written.
+// newestOf returns a keytab with only the newest keys of p, one for each encryption type: KDCs do
+// not always name the version that they used, and the library would choose by the time, in seconds,
+// at which a key was written.
 func newestOf(kt *keytab.Keytab, p principal) *keytab.Keytab {
 	index := map[int32]int{} // by encryption type
 	kept := keytab.New()

@@ -18,7 +18,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/credentials"
 )
 
-// A Config says whose tickets to use. Empty fields mean what the usual Kerberos programs take.
+// A Config selects the tickets to use. Empty fields select the defaults of the usual Kerberos
+// programs.
 type Config struct {
 	User       string // principal; "" means the first in the keytab, or the ticket cache's
 	KeytabFile string // "" means that the tickets come from a cache
@@ -37,15 +38,16 @@ type Client struct {
 	cache    string                   // ticket cache, "" with a keytab
 
 	last atomic.Int64  // time of the latest authenticator, in us since 1970
-	gate chan struct{} // holds one: who asks the KDC
+	gate chan struct{} // holds one value: the goroutine that sends requests to the KDC
 
 	mu      sync.RWMutex
-	tickets map[string]*ticket // by service as asked for
-	granter *ticket            // the ticket for tickets, with a keytab
+	tickets map[string]*ticket // by the requested service
+	granter *ticket            // the ticket-granting ticket, with a keytab
 	failure failure            // the latest
 }
 
-// Open reads the files that c names, without touching the network. Its errors say what is missing.
+// Open reads the files that c names, without touching the network. Its errors name the missing
+// files or entries.
 func Open(c Config) (*Client, error) {
 	s, err := readSettings(c.Krb5File)
 	if err != nil {
@@ -97,7 +99,8 @@ func (k *Client) useCache(c Config) error {
 	return nil
 }
 
-// Ends returns when the last ticket to get others with ends, and names the ticket cache. The time is zero with a keytab.
+// Ends returns the time at which the last ticket-granting ticket expires, and the name of the
+// ticket cache. The time is zero with a keytab.
 func (k *Client) Ends() (what string, at time.Time, err error) {
 	if k.cache == "" {
 		return k.where, at, nil
@@ -112,11 +115,12 @@ func (k *Client) Ends() (what string, at time.Time, err error) {
 	return k.where, at, err
 }
 
-// User returns the principal that the requests are of, name@REALM.
+// User returns the principal of the requests, name@REALM.
 func (k *Client) User() string { return k.user.String() }
 
-// Request returns an AP-REQ for a service, service/host@REALM. It asks a KDC if there is no ticket for it yet,
-// which ends when ctx does and within ten seconds; that KDCs refuse is an error around fs.ErrPermission.
+// Request returns an AP-REQ for a service, service/host@REALM. It requests a ticket from a KDC if
+// there is no ticket for the service yet; this ends with ctx and within ten seconds. A KDC's
+// refusal is an error that wraps fs.ErrPermission.
 func (k *Client) Request(ctx context.Context, service string) ([]byte, error) {
 	t, err := k.ticket(ctx, service)
 	if err != nil {
@@ -129,7 +133,7 @@ func (k *Client) Request(ctx context.Context, service string) ([]byte, error) {
 	return b, nil
 }
 
-// Until returns when the ticket for a service expires, zero if there is none.
+// Until returns the time at which the ticket for a service expires, zero without a ticket.
 func (k *Client) Until(service string) time.Time {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -139,8 +143,8 @@ func (k *Client) Until(service string) time.Time {
 	return time.Time{}
 }
 
-// now returns the time in whole microseconds, another one at every call. When the machine's clock was set back, it
-// follows.
+// now returns the time in whole microseconds, a different time at every call. If the machine's
+// clock was set back, it follows.
 func (k *Client) now() time.Time {
 	for {
 		last, now := k.last.Load(), time.Now().UnixMicro()
@@ -153,8 +157,8 @@ func (k *Client) now() time.Time {
 	}
 }
 
-// parseService reads what a server says of itself. Without a realm it is in the one that the configuration has for
-// the host, or else in the user's.
+// parseService parses the service name that a server announces. If it has no realm, the realm is
+// that of the host in the configuration, or else the user's realm.
 func (k *Client) parseService(s string) (principal, error) {
 	name, _, _ := strings.Cut(s, "@")
 	_, host, _ := strings.Cut(name, "/")

@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// maxInclude bounds include lines that lead to each other.
+// maxInclude limits the depth of include lines, which could include each other.
 const maxInclude = 10
 
-// A profile is what krb5.conf(5) says: values by their path in lower case for section and last key, such as
-// "realms/EXAMPLE.ORG/kdc".
+// A profile is the contents of a krb5.conf(5): values by their path in lower case for section and
+// last key, such as "realms/EXAMPLE.ORG/kdc".
 type profile map[string][]string
 
-// add appends the values of a configuration text. include reads another file or folder that it names.
+// add appends the values of a configuration text. include reads another file or folder that the
+// text names.
 func (p profile) add(text string, include func(directive, name string) error) error {
 	var path []string // section and the blocks that are open
 	scan := bufio.NewScanner(strings.NewReader(text))
@@ -61,8 +62,8 @@ func (p profile) add(text string, include func(directive, name string) error) er
 	return nil
 }
 
-// readProfile reads a krb5.conf and what it includes. Like KRB5_CONFIG, files may name several, separated by
-// colons; those that do not exist are passed over as long as one does.
+// readProfile reads a krb5.conf and the files that it includes. Like KRB5_CONFIG, files may name
+// several files, separated by colons; missing files are skipped as long as one file exists.
 func readProfile(files string) (profile, error) {
 	p, read := profile{}, 0
 	var missing error
@@ -106,11 +107,11 @@ func (p profile) file(name string, depth int) error {
 	return nil
 }
 
-// folder reads the files that includedir takes: names of letters, digits, - and _, or ending in .conf.
+// folder reads the files of an includedir: names of letters, digits, - and _, or ending in .conf.
 func (p profile) folder(name string, depth int) error {
 	entries, err := os.ReadDir(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // distributions name folders that only exist once something is in them
+		return nil // distributions name folders that only exist if they are not empty
 	}
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (p profile) first(path, otherwise string) string {
 	return otherwise
 }
 
-// on says whether a path is true, as the C library reads it.
+// on reports whether the value of a path is true, by the rules of the C library.
 func (p profile) on(path string, otherwise bool) bool {
 	v := p.first(path, "")
 	if v == "" {
@@ -182,7 +183,7 @@ func parseDuration(v string) (time.Duration, bool) {
 	return total + d, err == nil && d >= 0
 }
 
-// clip keeps foreign text in errors short.
+// clip shortens text from elsewhere for errors.
 func clip(s string) string {
 	if len(s) > 80 {
 		return s[:80] + "..."

@@ -26,8 +26,8 @@ const (
 	derContext       = 0xa0 // constructed
 )
 
-// A form is what all requests with one ticket have in common. Reflection over every one of them took two thirds of
-// a request's time.
+// A form is the common part of all requests with one ticket. Encoding every request by reflection
+// took two thirds of a request's time.
 type form struct {
 	front []byte // version, type, options and ticket of the request
 	who   []byte // version, realm and name of the authenticator
@@ -62,7 +62,7 @@ func newForm(t *ticket) (*form, error) {
 	return f, nil
 }
 
-// request makes an AP-REQ (RFC 4120, 5.5.1) of the time now.
+// request makes an AP-REQ (RFC 4120, 5.5.1) with the time now.
 func (f *form) request(now time.Time) ([]byte, error) {
 	body := make([]byte, 0, len(f.who)+64)
 	body = append(body, f.who...)
@@ -100,10 +100,10 @@ func der(identifier byte, contents []byte) []byte {
 	return append(b, contents...)
 }
 
-// field is a member of a SEQUENCE.
+// field encodes a member of a SEQUENCE.
 func field(n byte, contents []byte) []byte { return der(derContext|n, contents) }
 
-// derNumber is an INTEGER of at most 32 bits in its shortest form.
+// derNumber encodes an INTEGER of at most 32 bits in its shortest form.
 func derNumber(n int) []byte {
 	size := 1
 	for size < 4 && (n < -1<<(8*size-1) || n >= 1<<(8*size-1)) {
@@ -116,8 +116,9 @@ func derNumber(n int) []byte {
 	return der(derInteger, b)
 }
 
-// newSeal returns what encrypts authenticators with a session key. For the usual encryption types the two keys that
-// RFC 3961 derives from it are derived once instead of at every request, where they took half the time.
+// newSeal returns a function that encrypts authenticators with a session key. For the common
+// encryption types the two keys that RFC 3961 derives from it are derived once instead of for every
+// request, where they took half the time.
 func newSeal(key types.EncryptionKey) (func([]byte) ([]byte, error), error) {
 	e, err := crypto.GetEtype(key.KeyType)
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 )
 
-// settings are what a krb5.conf means to us.
+// settings are the settings of a krb5.conf that this package uses.
 type settings struct {
 	lib     *config.Config      // for the messages
 	kdcs    map[string][]string // host:port by realm
-	dns     bool                // look for other realms' KDCs there
+	dns     bool                // look up other realms' KDCs in the DNS
 	domains map[string]string   // realms by host name or .domain
 	cache   string              // default_ccache_name
 }
 
-// readSettings reads files, or what KRB5_CONFIG names, or /etc/krb5.conf.
+// readSettings reads files, or the files in KRB5_CONFIG, or /etc/krb5.conf.
 func readSettings(files string) (*settings, error) {
 	files = cmp.Or(files, os.Getenv("KRB5_CONFIG"), "/etc/krb5.conf")
 	p, err := readProfile(files)
@@ -66,7 +66,7 @@ func (p profile) settings() (*settings, error) {
 		if realm, ok := strings.CutPrefix(path, "realms/"); ok && strings.HasSuffix(realm, "/kdc") {
 			realm = strings.TrimSuffix(realm, "/kdc")
 			for _, v := range values {
-				if !strings.Contains(realm, "/") { // else of a block within the realm's
+				if !strings.Contains(realm, "/") { // otherwise it is of a block within the realm's block
 					s.kdcs[realm] = append(s.kdcs[realm], address(v))
 				}
 			}
@@ -78,7 +78,7 @@ func (p profile) settings() (*settings, error) {
 	return s, nil
 }
 
-// address makes host:port of what a kdc line says.
+// address returns host:port of the value of a kdc line.
 func address(v string) string {
 	v = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(v, "*"), "tcp/"), "udp/")
 	if _, _, err := net.SplitHostPort(v); err == nil {
@@ -87,8 +87,8 @@ func address(v string) string {
 	return net.JoinHostPort(strings.Trim(v, "[]"), "88")
 }
 
-// encryptions are the types that a list in krb5.conf names and that we know, in its order; for an empty list or
-// DEFAULT those of the C library.
+// encryptions returns the types of a list in krb5.conf that this package supports, in the order of
+// the list; for an empty list or DEFAULT it returns the C library's types.
 func encryptions(list string) ([]int32, error) {
 	standard := []int32{
 		etypeID.AES256_CTS_HMAC_SHA1_96, etypeID.AES128_CTS_HMAC_SHA1_96,
@@ -117,7 +117,7 @@ func encryptions(list string) ([]int32, error) {
 	return ids, nil
 }
 
-// realmOf is the realm of a host by the configuration, or ours.
+// realmOf returns the realm of a host in the configuration, or ours.
 func (s *settings) realmOf(host, ours string) string {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if r, ok := s.domains[host]; ok {

@@ -10,31 +10,31 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// maxTickets bounds what servers can make us remember.
+// maxTickets limits the number of tickets that servers can make us store.
 const maxTickets = 10_000
 
-// A ticket proves client to service. It does not change once others see it, except for refresh, which Client.mu
-// guards.
+// A ticket proves client to service. It does not change once other goroutines can access it, except
+// for refresh, which Client.mu guards.
 type ticket struct {
 	client, service principal
 	ticket          messages.Ticket
 	key             types.EncryptionKey
 	start, end      time.Time
-	refresh         time.Time // when to look for a better one
-	form            *form     // of the requests with it; nil in tickets for tickets
+	refresh         time.Time // time from which a renewed ticket is requested
+	form            *form     // form of the requests; nil in ticket-granting tickets
 }
 
-// A failure is the answer to all callers that waited for a request that failed.
+// A failure is the result for all callers that waited for a request that failed.
 type failure struct {
 	service string
 	at      time.Time
 	err     error
 }
 
-// valid says whether a server would take t now.
+// valid reports whether a server would accept t now.
 func (t *ticket) valid(now time.Time) bool { return t != nil && now.Before(t.end) }
 
-// prepare makes the form and tries it: a cache may hold keys that are none.
+// prepare makes the form and tries it: a cache may hold invalid keys.
 func (t *ticket) prepare() error {
 	return guard("ticket", func() error {
 		f, err := newForm(t)
@@ -47,7 +47,7 @@ func (t *ticket) prepare() error {
 	})
 }
 
-// ticket returns one for a service: the one there is, or a new one.
+// ticket returns a ticket for a service: the known ticket, or a new ticket.
 func (k *Client) ticket(ctx context.Context, service string) (*ticket, error) {
 	began := time.Now()
 	t, due := k.known(service, began)
@@ -56,7 +56,7 @@ func (k *Client) ticket(ctx context.Context, service string) (*ticket, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if t != nil { // good for a while: only one of us looks for a better one
+	if t != nil { // valid for a while: only one goroutine requests a new ticket
 		select {
 		case k.gate <- struct{}{}:
 		default:
@@ -73,7 +73,8 @@ func (k *Client) ticket(ctx context.Context, service string) (*ticket, error) {
 	return k.renew(ctx, service, began)
 }
 
-// known returns the valid ticket for a service, or nil, and whether it is time to look for a better one.
+// known returns the valid ticket for a service, or nil, and whether it is time to request a new
+// ticket.
 func (k *Client) known(service string, now time.Time) (*ticket, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -84,8 +85,8 @@ func (k *Client) known(service string, now time.Time) (*ticket, bool) {
 	return t, now.After(t.refresh)
 }
 
-// renew gets a ticket. One goroutine at a time is here. Those that had to wait since began take what the one before
-// them got.
+// renew obtains a ticket. One goroutine at a time runs it. Goroutines that have been waiting since
+// began use the result of the previous goroutine.
 func (k *Client) renew(ctx context.Context, service string, began time.Time) (*ticket, error) {
 	old, due := k.known(service, time.Now())
 	if old != nil && !due {
@@ -106,7 +107,7 @@ func (k *Client) renew(ctx context.Context, service string, began time.Time) (*t
 		return old, nil
 	}
 	if err != nil {
-		if ctx.Err() == nil { // the service's fault, not that of the one who asked
+		if ctx.Err() == nil { // the service's failure, not that of the caller's context
 			k.failure = failure{service, now, err}
 		}
 		return nil, err
@@ -121,8 +122,9 @@ func (k *Client) renew(ctx context.Context, service string, began time.Time) (*t
 	return t, nil
 }
 
-// later is when three quarters of what is left have passed, at least a second from now: a ticket that cannot be
-// bettered is not asked for anew at every login of its last minutes.
+// later returns the time at which three quarters of the remaining time have passed, at least a
+// second from now: if a ticket cannot be renewed, a new ticket is not requested at every login of
+// its last minutes.
 func later(now, end time.Time) time.Time {
 	return now.Add(max(end.Sub(now)*3/4, time.Second))
 }
@@ -151,7 +153,7 @@ func (k *Client) obtain(ctx context.Context, service string) (*ticket, error) {
 	return t, k.explain(err, s)
 }
 
-// fromCache reads the cache file anew: whoever runs kinit beside a long run need not tell us.
+// fromCache reads the cache file again, so that kinit during a long run takes effect.
 func (k *Client) fromCache(ctx context.Context, s principal) (*ticket, error) {
 	owner, all, err := readCache(k.cache)
 	if err != nil {
@@ -186,12 +188,13 @@ func (k *Client) fromCache(ctx context.Context, s principal) (*ticket, error) {
 	return t, k.explain(err, s)
 }
 
-// denied makes an error around fs.ErrPermission.
+// denied returns an error that wraps fs.ErrPermission.
 func denied(format string, args ...any) error {
 	return &refused{fmt.Errorf(format, args...)}
 }
 
-// refused is a reason that is also an fs.ErrPermission; those words would only lengthen it.
+// refused is a reason that is also an fs.ErrPermission, without the text of fs.ErrPermission, which
+// would only lengthen it.
 type refused struct{ reason error }
 
 func (r *refused) Error() string        { return r.reason.Error() }
