@@ -22,8 +22,8 @@ var update = flag.Bool("update", false, "rewrite the recorded conversations in t
 
 const captured = 5000 // bytes of the file
 
-// captures are the operations whose answers by a real server are kept in
-// testdata, by file name.
+// captures returns the operations whose responses from a real server are stored in testdata, by
+// file name.
 func captures() map[string]storage.Op {
 	ops := reads(captured)
 	for name, k := range map[string]storage.Kind{
@@ -58,7 +58,7 @@ func captures() map[string]storage.Op {
 	return ops
 }
 
-// A recorder passes connections on to a server and keeps what it answers.
+// A recorder forwards connections to a server and stores the server's responses.
 type recorder struct {
 	url string
 	mu  sync.Mutex
@@ -102,8 +102,8 @@ func captureFile(name string) string {
 	return filepath.Join("testdata", "captures", strings.NewReplacer(", ", "-", " ", "-").Replace(name)+".bin")
 }
 
-// TestCaptures rewrites, if told so, what a real server says in conversations
-// of one operation each; and hears it from a server that says just this.
+// TestCaptures runs one operation per conversation with a server that sends the stored bytes. With
+// -update it first records the responses of a real server again.
 func TestCaptures(t *testing.T) {
 	if *update {
 		recordAll(t)
@@ -150,7 +150,7 @@ func recordAll(t *testing.T) {
 	}
 }
 
-// parrot says the same bytes to everyone, whatever is asked, and ends.
+// parrot sends the same bytes on every connection, whatever the request, and closes.
 func parrot(t testing.TB, said func() []byte) string {
 	t.Helper()
 	var conf net.ListenConfig
@@ -165,7 +165,7 @@ func parrot(t testing.TB, said func() []byte) string {
 			}
 			all.Go(func() {
 				defer c.Close()
-				_, _ = c.Write(said())            // whoever does not listen gets what he deserves
+				_, _ = c.Write(said())            // a write error of a connection that the client has closed is expected
 				_ = c.(*net.TCPConn).CloseWrite() // likewise
 				_, _ = io.Copy(io.Discard, c)     // until the client closes
 			})

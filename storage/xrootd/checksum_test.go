@@ -16,8 +16,9 @@ import (
 	"weir/storage/storagetest"
 )
 
-// TestChecksumsOfSeveralKindsAtOnce: a server that computes a checksum of a file answers those who ask for another kind meanwhile
-// with the one that it computes. They get their own.
+// TestChecksumsOfSeveralKindsAtOnce requests checksums of several kinds at the same time: while a
+// server computes a checksum of a file, it responds to requests for another kind with the checksum
+// that it computes. Each client must get the kind that it requested.
 func TestChecksumsOfSeveralKindsAtOnce(t *testing.T) {
 	kinds := []string{"adler32", "crc32c", "md5"}
 	for name, version := range versions() {
@@ -29,7 +30,7 @@ func TestChecksumsOfSeveralKindsAtOnce(t *testing.T) {
 				path := fmt.Sprintf("f%d", i)
 				require.NoError(t, os.WriteFile(filepath.Join(xr.Data, path), make([]byte, 8<<20), 0o644))
 				var all sync.WaitGroup
-				for j := range 2 * len(kinds) { // it has those wait for half a minute that are more than eight
+				for j := range 2 * len(kinds) { // it delays all requests beyond eight for half a minute
 					kind, client := kinds[j%len(kinds)], storagetest.Client(t, Driver(), target)
 					all.Go(func() {
 						op := storage.Op{Kind: storage.Checksum, Path: path, Sum: kind, Timeout: time.Minute}

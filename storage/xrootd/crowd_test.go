@@ -11,7 +11,7 @@ import (
 	"weir/storage/storagetest"
 )
 
-// TestCrowd looks at what a thousand clients with a session each hold while they sleep.
+// TestCrowd checks the resources of a thousand idle clients with a session each.
 func TestCrowd(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has shadow memory")

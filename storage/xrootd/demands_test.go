@@ -14,7 +14,7 @@ import (
 	"weir/storage/storagetest"
 )
 
-// versions are the tested XRootDs, by their names: this system's ("") is "system".
+// versions returns the tested XRootDs, by their names: this system's ("") is "system".
 func versions() map[string]string {
 	all := map[string]string{}
 	for _, v := range labtest.XRootDs() {
@@ -23,9 +23,9 @@ func versions() map[string]string {
 	return all
 }
 
-// TestTLSThatServersDemand has servers that demand TLS before the login, after it, or of
-// data, of clients that come by root://; data servers behind a redirector as well. xrdcp
-// cannot connect to those that demand it of data alone.
+// TestTLSThatServersDemand runs servers that require TLS before the login, after it, or for data,
+// with clients that use root://; data servers behind a redirector as well. xrdcp cannot connect to
+// servers that require TLS for data alone.
 func TestTLSThatServersDemand(t *testing.T) {
 	for name, version := range versions() {
 		for _, c := range []struct {
@@ -67,8 +67,8 @@ func brings(t *testing.T, target storage.Target) *events {
 	return &e
 }
 
-// TestRequestsThatServersWantSigned has servers that demand signatures, of each level, and
-// also where the login agrees on no key.
+// TestRequestsThatServersWantSigned runs servers that require signatures, of each level, also with
+// logins that agree on no key.
 func TestRequestsThatServersWantSigned(t *testing.T) {
 	for name, version := range versions() {
 		for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestRequestsThatServersWantSigned(t *testing.T) {
 	}
 }
 
-// TestSignedSuite has all kinds of requests signed.
+// TestSignedSuite runs the suite with signatures on all kinds of requests.
 func TestSignedSuite(t *testing.T) {
 	for name, version := range versions() {
 		t.Run(name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func faultsOfLogin() map[string]fault {
 	}
 }
 
-// hear reads until the client has gone.
+// hear reads until the client has closed the connection.
 func (c *talk) hear() bool {
 	for {
 		if _, err := c.Read(make([]byte, 4096)); err != nil {
@@ -69,13 +69,13 @@ func (c *talk) hear() bool {
 	}
 }
 
-// offers lets the client in if it proves who it is.
+// offers responds to the login and requires authentication.
 func (c *talk) offers() bool {
 	q, err := c.ask()
 	return err == nil && c.say(q, stOK, "0123456789abcdef&P=unix")
 }
 
-// proof answers what the client says of itself.
+// proof responds to the client's credentials.
 func proof(status uint16, text string) func(*talk) bool {
 	return func(c *talk) bool {
 		if !c.hello() || !c.offers() {
@@ -326,7 +326,7 @@ func faultsOfPages() map[string]fault {
 			return false
 		}), class: storage.Short, err: storage.ErrShort},
 	}
-	for name, f := range faults { // and with every page looked at
+	for name, f := range faults { // and with every page verified
 		f.change = summed
 		faults[name+", summed"] = f
 	}

@@ -17,8 +17,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// recorded returns what real servers said, and the bodies of their answers of
-// one status (any for 0).
+// recorded returns the recorded conversations of real servers, and the bodies of their responses
+// with a given status (any for 0).
 func recorded(f *testing.F, status uint16) (all, bodies [][]byte) {
 	f.Helper()
 	files, err := filepath.Glob(captureFile("*"))
@@ -61,7 +61,7 @@ func seed(f *testing.F, status uint16, more ...string) {
 	}
 }
 
-// protocolOnly checks that garbage is called that, and nothing else.
+// protocolOnly checks that the only error for garbage is ErrProtocol.
 func protocolOnly(t *testing.T, err error) {
 	t.Helper()
 	if err != nil && !errors.Is(err, storage.ErrProtocol) || len(errText(err)) > 2000 {
@@ -146,7 +146,7 @@ func FuzzLocate(f *testing.F) {
 	})
 }
 
-// A locator asks a service whom a location names.
+// A locator looks up the server that a location names.
 type locator struct{}
 
 func (locator) named(name string) (*server, error) {
@@ -195,9 +195,9 @@ func FuzzError(f *testing.F) {
 	})
 }
 
-// FuzzConversation has a server say anything at all to each operation, twice.
-// Redirects are left out: they would lead out of this machine. (Run it in a
-// network of its own, such as "unshare -n", which has only the loopback.)
+// FuzzConversation runs a server that sends arbitrary bytes to each operation, twice. Redirects are
+// left out: they would lead out of this machine. (Run it in a network of its own, such as "unshare
+// -n", which has only the loopback.)
 func FuzzConversation(f *testing.F) {
 	ops := captures()
 	names := make([]string, 0, len(ops))

@@ -14,7 +14,7 @@ import (
 	"weir/storage"
 )
 
-// say answers one kind of request wrongly and all others well.
+// say responds wrongly to one kind of request and correctly to all others.
 func say(code uint16, how func(c *talk, q query) bool) func(*talk, query) bool {
 	return func(c *talk, q query) bool {
 		if q.code == code {
@@ -24,12 +24,12 @@ func say(code uint16, how func(c *talk, q query) bool) func(*talk, query) bool {
 	}
 }
 
-// body is an answer that is always the same.
+// body returns a response that is always the same.
 func body(code, status uint16, text string) func(*talk, query) bool {
 	return say(code, func(c *talk, q query) bool { return c.say(q, status, text) })
 }
 
-// silence is no answer at all.
+// silence sends no response.
 func silence(*talk, query) bool { return true }
 
 func reset(c *talk, _ query) bool {
@@ -37,16 +37,16 @@ func reset(c *talk, _ query) bool {
 	return false
 }
 
-// speech is a greeting of the same bytes whatever the client says.
+// speech is a greeting of the same bytes, without regard to the client's bytes.
 func speech(text string) func(*talk) bool {
 	return func(c *talk) bool {
-		_ = c.raw(text) // whoever does not listen gets what he deserves
+		_ = c.raw(text) // a write error of a connection that the client has closed is expected
 		_ = c.tcp.CloseWrite()
 		return c.hear()
 	}
 }
 
-// after shakes hands and then answers the login with the same bytes.
+// after completes the handshake and then responds to the login with the same bytes.
 func after(text string) func(*talk) bool {
 	return func(c *talk) bool {
 		if !c.hello() {
@@ -59,7 +59,7 @@ func after(text string) func(*talk) bool {
 	}
 }
 
-// entry logs in with an answer of any kind.
+// entry responds to the login with any status.
 func entry(status uint16, text string) func(*talk) bool {
 	return func(c *talk) bool {
 		if !c.hello() {
@@ -70,7 +70,7 @@ func entry(status uint16, text string) func(*talk) bool {
 	}
 }
 
-// A fault is what a peer does and what a client should make of it.
+// A fault is the behavior of a peer and the expected result of the client.
 type fault struct {
 	kind   storage.Kind
 	change func(*storage.Op)
@@ -78,7 +78,7 @@ type fault struct {
 	answer func(*talk, query) bool
 	flags  uint32
 	offer  string
-	class  storage.Class // None: Other, with ErrProtocol
+	class  storage.Class // the zero Class: Other, with ErrProtocol
 	err    error
 	words  string // in the error's text
 }
@@ -91,11 +91,11 @@ func ranged(op *storage.Op) {
 
 const fileSize = 10_000
 
-// TestFaults has one client meet a server's fault twice, and then the same
-// server when it is well again.
+// TestFaults runs one client against a server's fault twice, and then against the same server
+// without the fault.
 func TestFaults(t *testing.T) { meetAll(t, false) }
 
-// TestFaultsOfSharedSessions is the same with a connection that clients share.
+// TestFaultsOfSharedSessions is TestFaults with a connection that clients share.
 func TestFaultsOfSharedSessions(t *testing.T) { meetAll(t, true) }
 
 func meetAll(t *testing.T, shared bool) {
@@ -117,9 +117,9 @@ func meetAll(t *testing.T, shared bool) {
 	nothingLeft(t, before)
 }
 
-// ownOnly tells faults that differ where clients share a connection: what
-// nobody asked for may concern another client; a connection that is never
-// silent is kept; all that circle on one connection lose it together.
+// ownOnly reports whether a fault has another result if clients share a connection: an unrequested
+// response may concern another client; a connection that is never silent is kept; all clients in a
+// redirect loop on one connection lose it together.
 func ownOnly(name string) bool {
 	return slices.Contains([]string{"a stray after login", "attn after login", "redirect and hang up", "waitresp without end"}, name) ||
 		strings.Contains(name, "for ever")
@@ -150,9 +150,9 @@ func (f fault) meet(t *testing.T, shared bool) {
 		}
 	}
 	if shared && op.Timeout > time.Second {
-		op.Timeout = 600 * time.Millisecond // an answer may go to another client than it was meant for
+		op.Timeout = 600 * time.Millisecond // a response may go to another client than intended
 	}
-	for range 2 { // the second time from whatever state the first left
+	for range 2 { // the second time from the state after the first
 		begin := time.Now()
 		res, err := c.Do(t.Context(), &op, &events{})
 		got := storage.Classify(err)
@@ -180,7 +180,7 @@ func (f fault) meet(t *testing.T, shared bool) {
 	wellAgain(t, c)
 }
 
-// wellAgain checks that a client reads right from a server that is well.
+// wellAgain checks that a client reads correctly from a server without faults.
 func wellAgain(t *testing.T, c storage.Client) {
 	t.Helper()
 	want, err := content.Sum("crc32c", 7, 0, fileSize)
@@ -193,7 +193,7 @@ func wellAgain(t *testing.T, c storage.Client) {
 	}
 }
 
-// A count of what a process holds.
+// A count of the files and goroutines of a process.
 type holdings struct{ files, goroutines int }
 
 func descriptors(t testing.TB) holdings {
@@ -205,8 +205,8 @@ func descriptors(t testing.TB) holdings {
 	return holdings{len(names), runtime.NumGoroutine()}
 }
 
-// nothingLeft checks that no socket and no goroutine is there that was not
-// there before. Goroutines that have done everything need a moment to go.
+// nothingLeft checks that there are no more sockets and goroutines than before. Goroutines that
+// have finished need a moment to end.
 func nothingLeft(t *testing.T, before holdings) {
 	t.Helper()
 	var now holdings

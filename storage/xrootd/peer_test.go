@@ -20,27 +20,27 @@ import (
 	"weir/storage/storagetest"
 )
 
-// A peer is a server written for one test. It shakes hands and lets clients
-// in properly, unless told otherwise, and answers requests as it likes.
+// A peer is a server for one test. By default it completes the handshake and the login correctly;
+// answer responds to requests.
 type peer struct {
 	url, host string
 	port      uint16
-	file      []byte                      // what it serves to those who ask nicely
-	flags     uint32                      // what it says of itself
-	offer     string                      // authentication that it wants
-	demand    string                      // what it says of signatures
+	file      []byte                      // served to valid requests
+	flags     uint32                      // flags that it announces
+	offer     string                      // authentication that it requires
+	demand    string                      // its requirements for signatures
 	greet     func(c *talk) bool          // replaces the whole login
 	answer    func(c *talk, q query) bool // false ends the connection; nil is good
-	budget    atomic.Int64                // one more than a connection may send before it breaks; 0: as much as it likes
-	cert      *tls.Certificate            // of a server that goes on with TLS
-	mend      atomic.Bool                 // from now on it is good
+	budget    atomic.Int64                // one more than the number of bytes that a connection may send before it breaks; 0: no limit
+	cert      *tls.Certificate            // of a server that continues with TLS
+	mend      atomic.Bool                 // from now on there are no faults
 	mu        sync.Mutex
 	seen      []query
 	talks     int
 	sent      atomic.Int64
 }
 
-// A query is a request that has arrived.
+// A query is a received request.
 type query struct {
 	stream, code uint16
 	params       [16]byte
@@ -58,11 +58,11 @@ type talk struct {
 	peer  *peer
 	nth   int
 	left  int
-	reads int    // for the test's own use
-	late  string // what follows the answer to kXR_protocol
+	reads int    // for use by the test
+	late  string // sent after the response to kXR_protocol
 }
 
-// Write sends bytes, as many as the peer may send.
+// Write sends bytes, up to the peer's budget.
 func (c *talk) Write(b []byte) (int, error) {
 	if c.left >= len(b) {
 		c.left -= len(b)
@@ -76,7 +76,7 @@ func (c *talk) Write(b []byte) (int, error) {
 
 var errBudget = errors.New("nothing more may be sent")
 
-// start makes the peer listen; it ends with the test.
+// start makes the peer listen; it is stopped at the end of the test.
 func (p *peer) start(t testing.TB) *peer {
 	t.Helper()
 	var conf net.ListenConfig
@@ -155,7 +155,7 @@ func (p *peer) serve(conn *net.TCPConn) {
 	}
 }
 
-// welcome is a good login.
+// welcome is a correct login.
 func (c *talk) welcome() bool {
 	if !c.hello() {
 		return false
@@ -174,7 +174,7 @@ func (c *talk) welcome() bool {
 	return err == nil && q.code == rqAuth && c.say(q, stOK, "")
 }
 
-// hello answers handshake and kXR_protocol.
+// hello responds to the handshake and kXR_protocol.
 func (c *talk) hello() bool {
 	b := make([]byte, handshakeSize)
 	if _, err := io.ReadFull(c, b); err != nil {
@@ -210,7 +210,7 @@ func (c *talk) ask() (query, error) {
 	return q, err
 }
 
-// queries returns what has been asked with a code, of any with 0.
+// queries returns the requests received with a code, with any code for 0.
 func (p *peer) queries(code uint16) []query {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -227,7 +227,7 @@ func number[T uint32 | int32 | int](n T) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(n)))
 }
 
-// answerOf is an answer as it goes over the wire.
+// answerOf returns a response in its form on the wire.
 func answerOf(stream, status uint16, body string) string {
 	b := binary.BigEndian.AppendUint16(nil, stream)
 	b = binary.BigEndian.AppendUint16(b, status)
@@ -244,24 +244,24 @@ func (c *talk) say(q query, status uint16, body string) bool {
 	return c.raw(answerOf(q.stream, status, body))
 }
 
-// send sends q to another server.
+// send redirects q to another server.
 func (c *talk) send(q query, to *peer, opaque string) bool {
 	return c.say(q, stRedirect, number(int(to.port))+to.host+opaque)
 }
 
-// later is an answer in a kXR_attn.
+// later returns a response inside a kXR_attn.
 func later(stream, status uint16, body string) string {
 	return answerOf(0, stAttn, number(attnResponse)+number(0)+answerOf(stream, status, body))
 }
 
-// A sheet is a kXR_status before its checksum is made, and what follows it.
+// A sheet is a kXR_status before its checksum is computed, and the data that follows it.
 type sheet struct {
 	stream  uint16
 	request byte
 	kind    byte
 	size    int64
 	offset  int64
-	wrong   uint32 // is added to the checksum
+	wrong   uint32 // added to the checksum
 	data    string
 }
 
@@ -274,7 +274,7 @@ func (s sheet) text() string {
 	return answerOf(s.stream, stStatus, string(binary.BigEndian.AppendUint32(nil, sum))+string(b)) + s.data
 }
 
-// pagesOf puts a file's bytes into pages.
+// pagesOf returns a file's bytes as pages.
 func pagesOf(b []byte, offset int64) string {
 	var out []byte
 	for len(b) > 0 {
@@ -286,7 +286,7 @@ func pagesOf(b []byte, offset int64) string {
 	return string(out)
 }
 
-// pagesAt is a good answer to a page read, or a part of one.
+// pagesAt returns a correct response to a page read, or a part of a response.
 func pagesAt(stream uint16, b []byte, offset int64, partial bool) sheet {
 	data := pagesOf(b, offset)
 	s := sheet{stream: stream, request: rqPgread - firstRequest, size: int64(len(data)), offset: offset, data: data}
@@ -296,7 +296,7 @@ func pagesAt(stream uint16, b []byte, offset int64, partial bool) sheet {
 	return s
 }
 
-// part is what q wants of the file, as far as it is there.
+// part returns the existing part of the range that q requests.
 func (p *peer) part(q query) []byte {
 	from := min(q.offset(), int64(len(p.file)))
 	return p.file[from:min(from+q.count(), int64(len(p.file)))]
@@ -304,7 +304,7 @@ func (p *peer) part(q query) []byte {
 
 func (p *peer) state() string { return fmt.Sprintf("1 %d 16 1700000000\x00", len(p.file)) }
 
-// good answers as a server should.
+// good responds correctly.
 func (c *talk) good(q query) bool {
 	p := c.peer
 	switch q.code {
@@ -342,14 +342,14 @@ func (p *peer) vector(q query) string {
 	return out.String()
 }
 
-// made is a file's content.
+// made returns a file's content.
 func made(n int) []byte {
 	b := make([]byte, n)
 	content.Fill(b, 7, 0)
 	return b
 }
 
-// events is a Progress that remembers.
+// events is a Progress that records its calls.
 type events struct {
 	phases []storage.Phase
 	moved  int64
@@ -367,8 +367,8 @@ func serviceAt(t testing.TB, url string, cred storage.Credentials) storage.Servi
 	return storagetest.Open(t, Driver(), storagetest.TargetOf(t, url, cred))
 }
 
-// clientOf is a client without credentials, of a service whose clients share
-// their connections or not.
+// clientOf returns a client without credentials, of a service whose clients share their connections
+// or not.
 func clientOf(t testing.TB, url string, shared bool) storage.Client {
 	t.Helper()
 	target := storagetest.TargetOf(t, url, storage.Credentials{})
@@ -376,7 +376,7 @@ func clientOf(t testing.TB, url string, shared bool) storage.Client {
 	return storagetest.Client(t, Driver(), target)
 }
 
-// clientAt is a client that is closed with the test.
+// clientAt returns a client that is closed at the end of the test.
 func clientAt(t testing.TB, url string, cred storage.Credentials) storage.Client {
 	t.Helper()
 	return storagetest.Client(t, Driver(), storagetest.TargetOf(t, url, cred))

@@ -17,7 +17,7 @@ import (
 	"weir/storage"
 )
 
-// killer kills a server as soon as the first bytes of a file have come.
+// killer kills a server as soon as the first bytes of a file have arrived.
 type killer struct {
 	events
 	kill func()
@@ -66,8 +66,8 @@ func TestServerIsKilled(t *testing.T) {
 	}
 }
 
-// TestServerStartsAgainBetweenReads has a kept session and a file that stays
-// open outlive their server.
+// TestServerStartsAgainBetweenReads restarts a server during the lifetime of a kept session and of
+// a file that stays open.
 func TestServerStartsAgainBetweenReads(t *testing.T) {
 	xr := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, xr.WriteFile("x", made(fileSize)))
@@ -84,7 +84,7 @@ func TestServerStartsAgainBetweenReads(t *testing.T) {
 	}
 }
 
-// TestServerIsStopped has a server that is there and does nothing.
+// TestServerIsStopped stops a server's process, so that its connections remain but do nothing.
 func TestServerIsStopped(t *testing.T) {
 	xr := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, xr.WriteFile("x", made(fileSize)))
@@ -115,8 +115,8 @@ func TestServerIsStopped(t *testing.T) {
 	wellAgain(t, fresh)
 }
 
-// TestOperationsAllocateNothing looks at what a client needs for one more
-// operation on a session that is there.
+// TestOperationsAllocateNothing measures the allocations of a further operation on an existing
+// session.
 func TestOperationsAllocateNothing(t *testing.T) {
 	xr := labtest.Start(t, lab.XRootDConfig{})
 	require.NoError(t, xr.WriteFile("x", made(1<<20)))
@@ -152,11 +152,10 @@ func TestOperationsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestRealDataServerIsLost kills the data server that a real redirector has
-// named, in the middle of a read of a file that another one has as well. It is
-// tried a few times: cmsd knows servers that were tried by their IP address
-// alone, which here is the same for both, so that it may avoid the wrong one
-// and make us wait for the one that is dead.
+// TestRealDataServerIsLost kills the data server that a real redirector has named, in the middle of
+// a read of a file that a second server has as well. The test has several attempts: cmsd identifies
+// the tried servers by their IP address alone, which here is the same for both servers, so that it
+// may avoid the wrong server and make the client wait for the dead server.
 func TestRealDataServerIsLost(t *testing.T) {
 	const size = 32 << 20
 	xr := labtest.Start(t, lab.XRootDConfig{Servers: 2})
@@ -196,7 +195,8 @@ func TestRealDataServerIsLost(t *testing.T) {
 	t.Error("it never went on at the other server")
 }
 
-// Names that no path can carry are left out of listings and counted, and the target of a read can be a file.
+// TestListingAndFileAsTarget checks that names that a path cannot contain are left out of listings
+// and counted, and that the target of a read can be a file.
 func TestListingAndFileAsTarget(t *testing.T) {
 	for _, servers := range []int{0, 1} { // 1: behind a redirector
 		xr := labtest.Start(t, lab.XRootDConfig{Servers: servers})

@@ -13,7 +13,7 @@ import (
 	"weir/storage"
 )
 
-// reads are the ways in which a file of n bytes is read.
+// reads returns the ways in which a file of n bytes is read.
 func reads(n int64) map[string]storage.Op {
 	halves := []storage.Range{{Length: n / 2}, {Offset: n / 2, Length: n - n/2}}
 	ways := map[string]storage.Op{
@@ -29,7 +29,7 @@ func reads(n int64) map[string]storage.Op {
 	return ways
 }
 
-// right checks that a read brought each byte once.
+// right checks that a read delivered each byte once.
 func right(t *testing.T, op *storage.Op, res storage.Result, e *events, err error) {
 	t.Helper()
 	want := ""
@@ -44,7 +44,7 @@ func right(t *testing.T, op *storage.Op, res storage.Result, e *events, err erro
 	}
 }
 
-// TestCutAnywhere cuts each operation's conversation at every byte of it.
+// TestCutAnywhere cuts each operation's conversation at every byte.
 func TestCutAnywhere(t *testing.T) {
 	const size = 150
 	ops := reads(size)
@@ -74,7 +74,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// do runs op with a client of its own; nil means that it has to succeed.
+// do runs op with a client of its own; if any is nil, the operation has to succeed.
 func do(t *testing.T, s storage.Service, op storage.Op, any error) error {
 	t.Helper()
 	c := s.Client()
@@ -88,15 +88,15 @@ func do(t *testing.T, s storage.Service, op storage.Op, any error) error {
 	return err
 }
 
-// redirector sends those who open a file to the server that next names.
+// redirector redirects the open requests of clients to the server that next returns.
 func redirector(t *testing.T, next func(q query) *peer) *peer {
 	return (&peer{file: made(fileSize), flags: flagManager, answer: say(rqOpen, func(c *talk, q query) bool {
 		return c.send(q, next(q), "?cms=1&x=y")
 	})}).start(t)
 }
 
-// TestLostDataServer breaks a data server's connection at many places of a
-// read. The client goes on at another one.
+// TestLostDataServer breaks a data server's connection at many points of a read. The client
+// continues at another server.
 func TestLostDataServer(t *testing.T) {
 	for name, op := range reads(fileSize) {
 		op.Chunk, op.Ahead = 4096, 2
@@ -111,7 +111,7 @@ func TestLostDataServer(t *testing.T) {
 			})
 			s := serviceAt(t, home.url, storage.Credentials{})
 			do(t, s, op, nil)
-			total := int(bad.sent.Load()) - headSize // without the answer to kXR_close
+			total := int(bad.sent.Load()) - headSize // without the response to kXR_close
 			for left := 0; left < total; {
 				bad.budget.Store(int64(left) + 1)
 				var e events
@@ -166,7 +166,7 @@ func TestGivesUpAfterThreeDataServers(t *testing.T) {
 	}
 }
 
-// TestWriteIsNotRepeated loses the data server in the middle of a write.
+// TestWriteIsNotRepeated breaks the data server's connection in the middle of a write.
 func TestWriteIsNotRepeated(t *testing.T) {
 	for _, code := range []uint16{rqPgwrite, rqClose} {
 		bad := (&peer{answer: say(code, reset)}).start(t)
@@ -179,7 +179,8 @@ func TestWriteIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestNamesAreNotChangedTwice loses the server after it may have done its work.
+// TestNamesAreNotChangedTwice breaks the server's connection after the server may have carried out
+// the request.
 func TestNamesAreNotChangedTwice(t *testing.T) {
 	for kind, code := range map[storage.Kind]uint16{storage.Mkdir: rqMkdir, storage.Remove: rqRm, storage.Move: rqMv} {
 		bad := (&peer{answer: say(code, func(*talk, query) bool { return false })}).start(t)
@@ -197,7 +198,7 @@ func TestKeptSessionIsMadeAgain(t *testing.T) {
 	p := &peer{file: made(fileSize)}
 	p.answer = func(c *talk, q query) bool {
 		ok := c.good(q)
-		return ok && q.code != rqStat // it has gone when the next is asked
+		return ok && q.code != rqStat // closed before the next request
 	}
 	p.start(t)
 	c := clientAt(t, p.url, storage.Credentials{})
@@ -210,7 +211,7 @@ func TestKeptSessionIsMadeAgain(t *testing.T) {
 	}
 	lost := (&peer{answer: say(rqStat, func(*talk, query) bool { return false })}).start(t)
 	c = clientAt(t, lost.url, storage.Credentials{})
-	for i, want := range []int{1, 2} { // a fresh one is not made again
+	for i, want := range []int{1, 2} { // a new connection is not opened again
 		if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "x", Timeout: 20 * time.Second},
 			&events{}); storage.Classify(err) != storage.Reset || len(lost.queries(rqStat)) != want {
 			t.Errorf("stat %d: asked %d times, error %v", i, len(lost.queries(rqStat)), err)
@@ -236,7 +237,7 @@ func TestKeptSessionIsMadeAgain(t *testing.T) {
 func TestKeptFileIsOpenedAgain(t *testing.T) {
 	for name, op := range reads(fileSize) {
 		op.Keep = true
-		for _, after := range []int{1, 2} { // reads of one connection: all of the last, or none
+		for _, after := range []int{1, 2} { // reads per connection: all reads of the last connection, or zero
 			t.Run(fmt.Sprint(name, after), func(t *testing.T) {
 				t.Parallel()
 				p := &peer{file: made(fileSize)}
@@ -265,8 +266,8 @@ func TestKeptFileIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// TestKeptFileOfALostServer loses a data server between two reads of a file
-// that stays open, and then in the middle of one.
+// TestKeptFileOfALostServer breaks a data server's connection between two reads of a file that
+// stays open, and then in the middle of a read.
 func TestKeptFileOfALostServer(t *testing.T) {
 	for _, middle := range []bool{false, true} {
 		var count atomic.Int64
@@ -301,8 +302,8 @@ func TestKeptFileOfALostServer(t *testing.T) {
 	}
 }
 
-// TestManyKeptFiles reads more files than stay open, from a server that has
-// hung up meanwhile: what becomes of the others is nobody's fault.
+// TestManyKeptFiles reads more files than stay open, from a server that has closed the connection
+// meanwhile: failures of the other files are ignored.
 func TestManyKeptFiles(t *testing.T) {
 	data := make([]*peer, 2)
 	for i := range data {
@@ -323,7 +324,7 @@ func TestManyKeptFiles(t *testing.T) {
 	}
 }
 
-// TestPagesAreLookedAtOnlyWithASum sends pages of which one is damaged.
+// TestPagesAreLookedAtOnlyWithASum sends pages, one of which is damaged.
 func TestPagesAreLookedAtOnlyWithASum(t *testing.T) {
 	p := (&peer{file: made(fileSize), answer: say(rqPgread, func(c *talk, q query) bool {
 		s := pagesAt(q.stream, c.peer.part(q), q.offset(), false)

@@ -18,8 +18,8 @@ import (
 	"weir/storage"
 )
 
-// chain is peers of which each sends those who open a file to the next, and
-// the last has it.
+// chain returns peers that each redirect open requests to the next peer; the last peer has the
+// file.
 func chain(t *testing.T, n int) []*peer {
 	all := []*peer{(&peer{file: made(fileSize)}).start(t)}
 	for range n {
@@ -69,8 +69,8 @@ func TestRedirectorsInCircles(t *testing.T) {
 	wellAgain(t, c)
 }
 
-// deadPort is one that nobody listens at, and nobody can until t ends: it is
-// bound.
+// deadPort returns a port without a listener. The port is bound, so that no process can listen
+// there until t ends.
 func deadPort(t *testing.T) uint16 {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -111,8 +111,8 @@ func TestRedirectByURL(t *testing.T) {
 	}
 }
 
-// TestNoWayOutOfTLS has a server with TLS send the client to one without, in
-// both manners. Neither the token nor the path is told to it.
+// TestNoWayOutOfTLS runs a server with TLS that redirects the client to a server without TLS, with
+// both forms of a redirect. The latter server must receive neither the token nor the path.
 func TestNoWayOutOfTLS(t *testing.T) {
 	cert, conf := certificate(t)
 	data := (&peer{file: made(fileSize)}).start(t)
@@ -133,8 +133,8 @@ func TestNoWayOutOfTLS(t *testing.T) {
 	}
 }
 
-// TestAnswersInAnyOrder keeps requests until all that may be under way have
-// come, and answers them backwards, in pieces that alternate.
+// TestAnswersInAnyOrder holds back the requests until the maximum number is in flight, and responds
+// in reverse order, in alternating pieces.
 func TestAnswersInAnyOrder(t *testing.T) {
 	const ahead = 4
 	for name, op := range reads(fileSize) {
@@ -182,7 +182,7 @@ func TestAnswersInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestWaitsAreObeyed answers everything at the second asking, or later on.
+// TestWaitsAreObeyed responds to the second copy of each request, or to a later copy.
 func TestWaitsAreObeyed(t *testing.T) {
 	wait := func() func(*talk, query) bool {
 		asked := map[string]bool{}
@@ -271,20 +271,20 @@ func TestCancelEndsAPause(t *testing.T) {
 	}
 }
 
-// TestWaitingCostsNothing counts how often a server is asked that says "again
-// at once" for ever.
+// TestWaitingCostsNothing counts the requests to a server that responds "again at once" for ever.
 func TestWaitingCostsNothing(t *testing.T) {
 	t.Parallel()
 	p := (&peer{answer: body(rqStat, stWait, number(0))}).start(t)
 	c := clientAt(t, p.url, storage.Credentials{})
 	_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: "x", Timeout: time.Second}, &events{})
-	class := storage.Classify(err) // the next wait is too long, or the time is up in the last one
+	class := storage.Classify(err) // the next wait is too long, or the time is up during the last wait
 	if n := len(p.queries(rqStat)); class != storage.Busy && class != storage.Timeout || n > 60 {
 		t.Errorf("asked %d times in a second, error %v", n, err)
 	}
 }
 
-// Redirects to IPv6 addresses name them in brackets, with a zone or without.
+// TestRedirectsToIPv6 parses redirects to IPv6 addresses, which are in brackets, with or without a
+// zone.
 func TestRedirectsToIPv6(t *testing.T) {
 	for text, want := range map[string]redirection{
 		"\x00\x00\x04\x46[::1]":                      {host: "::1", port: 1094},

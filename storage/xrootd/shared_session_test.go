@@ -10,8 +10,9 @@ import (
 	"weir/internal/require"
 )
 
-// A client that waits to send on a shared session learns that the session was lost in the
-// middle of another's request; it has no deadline of its own.
+// TestSenderLearnsOfALostSession checks that a client that waits to send on a shared session gets
+// an error if the session was lost in the middle of another client's request; it has no deadline of
+// its own.
 func TestSenderLearnsOfALostSession(t *testing.T) {
 	near, far := net.Pipe()
 	h := newSessionPool(nil)

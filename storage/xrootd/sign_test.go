@@ -19,8 +19,8 @@ import (
 	"weir/storage/storagetest"
 )
 
-// signedBy are the operations of TestEachLevelSignsWhatTheServerWants, and the requests
-// that are signed for each from level compatible to pedantic, as in XrdSecProtect.cc.
+// signedBy returns the operations of TestEachLevelSignsWhatTheServerWants, and the number of signed
+// requests of each operation for levels compatible to pedantic, as in XrdSecProtect.cc.
 func signedBy() []struct {
 	op   storage.Op
 	want [levels]int
@@ -51,10 +51,9 @@ func signedBy() []struct {
 	}
 }
 
-// TestEachLevelSignsWhatTheServerWants compares the requests that were signed with those
-// of the reference, and with what the server says: how many signatures it found right,
-// and that none was wrong or not wanted. A client that does not sign is refused where
-// signatures are wanted, and nowhere else.
+// TestEachLevelSignsWhatTheServerWants compares the number of signed requests with the reference,
+// and with the server's report: the number of valid signatures, and zero invalid or unwanted
+// signatures. A client that does not sign is refused if signatures are required, and only then.
 func TestEachLevelSignsWhatTheServerWants(t *testing.T) {
 	for name, version := range versions() {
 		for i, level := range []string{"compatible", "standard", "intense", "pedantic"} {
@@ -88,7 +87,7 @@ func TestEachLevelSignsWhatTheServerWants(t *testing.T) {
 	}
 }
 
-// closing is a client that is closed with the test.
+// closing returns a client that is closed at the end of the test.
 func closing(t *testing.T, s storage.Service) *client {
 	t.Helper()
 	c := s.Client().(*client)
@@ -96,7 +95,7 @@ func closing(t *testing.T, s storage.Service) *client {
 	return c
 }
 
-// refusedUnsigned has a client that has logged in forget to sign.
+// refusedUnsigned checks the refusal of unsigned requests of a client that has logged in.
 func refusedUnsigned(t *testing.T, c *client, op storage.Op, text string) {
 	t.Helper()
 	login(t, c)
@@ -122,7 +121,7 @@ func refusedSignature(t *testing.T, c *client, op storage.Op, text string) {
 	}
 }
 
-// A tampering wire changes what is written.
+// A tampering wire changes the bytes that are written.
 type tampering struct {
 	wire
 	change func([]byte) []byte
@@ -133,8 +132,8 @@ func (c tampering) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// TestWrongSignaturesAreRefused has requests of a client changed on their way: a server
-// must not believe them, with a key and, where it insists without one, with the bare hash.
+// TestWrongSignaturesAreRefused changes requests of a client on their way: a server must refuse
+// them, with a key and, if it forces signatures without a key, with the bare hash.
 func TestWrongSignaturesAreRefused(t *testing.T) {
 	const sig = requestSize // where a signature begins
 	request := func(p []byte) []byte { return p[sig+int(binary.BigEndian.Uint32(p[20:])):] }
@@ -177,7 +176,7 @@ func TestWrongSignaturesAreRefused(t *testing.T) {
 				for what, w := range wrong {
 					c := closing(t, s)
 					login(t, c)
-					for range 2 { // so that there are numbers of before
+					for range 2 { // so that there are earlier numbers
 						if _, err := c.Do(t.Context(), &stat, &events{}); err != nil {
 							t.Fatal(err)
 						}
@@ -210,7 +209,8 @@ func TestWrongSignaturesAreRefused(t *testing.T) {
 	}
 }
 
-// TestUnsignableIsExplained has a server refuse what a login without a key cannot sign.
+// TestUnsignableIsExplained runs a server that refuses requests that cannot be signed after a login
+// without a key.
 func TestUnsignableIsExplained(t *testing.T) {
 	p := &peer{demand: "S\x00\x00\x00\x04\x00"}
 	p.answer = func(c *talk, q query) bool { return c.say(q, stError, number(erSigVer)+"Request not signed\x00") }
@@ -241,8 +241,8 @@ func TestOverridesOfLevels(t *testing.T) {
 		{"S\x00\x00\x02\x00\x00", 0, 0},                 // forced, but no level
 		{"S\x00\x00\x02\x04\x00", 1, 3},                 // stat; open, pgread, close
 		{"S\x00\x00\x02\x63\x00", 1, 3},                 // a level that does not exist is pedantic
-		{"S\x00\x00\x02\x00\x01\x11\x02", 1, 0},         // none but stat
-		{"S\x00\x00\x02\x04\x02\x11\x00\x0a\x01", 0, 2}, // all but stat, open if it changes something
+		{"S\x00\x00\x02\x00\x01\x11\x02", 1, 0},         // only stat
+		{"S\x00\x00\x02\x04\x02\x11\x00\x0a\x01", 0, 2}, // all except stat, open if it changes something
 		{"S\x00\x00\x02\x04\x01\xff\x09", 1, 3},         // a request that does not exist
 		{"S\x00\x00\x00\x04\x00", 0, 0},                 // not forced
 		{"X", 0, 0},                                     // something else
@@ -274,7 +274,7 @@ func TestOverridesOfLevels(t *testing.T) {
 	}
 }
 
-// TestSigningDoesNotAllocate is about requests on a kept session.
+// TestSigningDoesNotAllocate checks requests on a kept session.
 func TestSigningDoesNotAllocate(t *testing.T) {
 	s := newSigner(demands{level: levels, forced: true}, nil)
 	p, b := [16]byte{}, make([]byte, 0, 256)

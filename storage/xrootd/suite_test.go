@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(tier.Main(m)) }
 
-// lacks is what no XRootD server has: a question mark begins what a path
-// carries besides itself, and a move replaces what was there.
+// lacks returns the features that all XRootD servers lack: a question mark separates a path from
+// its opaque information, and a move replaces an existing file.
 func lacks(more ...storagetest.Lack) []storagetest.Lack {
 	return append([]storagetest.Lack{storagetest.QuestionMarks, storagetest.SafeMove}, more...)
 }
@@ -32,8 +32,8 @@ func TestServerPassesTheSuite(t *testing.T) {
 	}
 }
 
-// TestEveryAuthenticationPassesTheSuite has servers of each version as well; the one that
-// asks for nothing is reached over TLS.
+// TestEveryAuthenticationPassesTheSuite runs servers of each version with each authentication; the
+// server without authentication is accessed over TLS.
 func TestEveryAuthenticationPassesTheSuite(t *testing.T) {
 	for name, version := range versions() {
 		for _, auth := range lab.XRootDAuths() {
@@ -66,25 +66,26 @@ func TestLaterServersPassTheSuite(t *testing.T) {
 	}
 }
 
-// TestClusterPassesTheSuite has three data servers behind a redirector. A
-// folder is moved on one of them, whatever lies in it on the others.
+// TestClusterPassesTheSuite runs three data servers behind a redirector. A folder is moved on one
+// of them, without regard to its contents on the other servers.
 func TestClusterPassesTheSuite(t *testing.T) {
 	xr := labtest.Start(t, lab.XRootDConfig{Servers: 3})
-	// The redirector may place a folder and the one in it on different servers: the outer one is empty on its own then, and may go.
+	// The redirector may place a folder and its subfolder on different servers: the outer folder is
+	// then empty on its own server, and may be removed.
 	storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URL, storage.Credentials{}), storagetest.Options{
 		Few: true, Clients: 20, Lacks: lacks(storagetest.FolderMove, storagetest.SafeRemove),
 	})
 }
 
-// TestAsynchronousServerPassesTheSuite has a server that reads and writes
-// asynchronously, and answers as it can.
+// TestAsynchronousServerPassesTheSuite runs a server that reads and writes asynchronously, and
+// responds in any order.
 func TestAsynchronousServerPassesTheSuite(t *testing.T) {
 	xr := labtest.Start(t, lab.XRootDConfig{Extra: "xrootd.async force minsize 16k segsize 64k\n"})
 	storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URL, storage.Credentials{}),
 		storagetest.Options{Few: true, Sum: "crc32c", Lacks: lacks()})
 }
 
-// settings returns what a client of a lab system says in its scenario.
+// settings returns the auth settings for clients of a lab system.
 func settings(t testing.TB, s *lab.System) storage.Auth {
 	t.Helper()
 	b, err := json.Marshal(s.Settings)

@@ -25,8 +25,8 @@ import (
 	"weir/storage/storagetest"
 )
 
-// certificate makes a server's certificate for 127.0.0.1 and what its clients
-// need to trust it.
+// certificate returns a server's certificate for 127.0.0.1 and the TLS configuration with which
+// clients trust it.
 func certificate(t testing.TB) (*tls.Certificate, *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -44,7 +44,7 @@ func certificate(t testing.TB) (*tls.Certificate, *tls.Config) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 }
 
-// TestTLS meets a real server with right and wrong trust.
+// TestTLS connects to a real server with correct and wrong trust.
 func TestTLS(t *testing.T) {
 	xr := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	require.NoError(t, xr.WriteFile("x", made(fileSize)))
@@ -88,8 +88,9 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestDiscardedUndecrypted reads over TLS 1.2 and 1.3 with all cipher suites, with page checksums and without: most of the payload is
-// dropped without being decrypted, and what is verified on the same session is right.
+// TestDiscardedUndecrypted reads over TLS 1.2 and 1.3 with all cipher suites, with page checksums
+// and without: most of the payload is dropped without being decrypted, and data that is verified on
+// the same session is correct.
 func TestDiscardedUndecrypted(t *testing.T) {
 	const size = 24 << 20
 	xr := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
@@ -115,8 +116,9 @@ func TestDiscardedUndecrypted(t *testing.T) {
 	}
 }
 
-// TestResumption has each operation in a session of its own: whether XRootD lets the second one resume the TLS session of the
-// first is its choice, but what was asked for has to come in any case, and no session is resumed that was not to be.
+// TestResumption runs each operation in a session of its own: an XRootD server may or may not
+// resume the first operation's TLS session for the second operation, but the requested data must
+// arrive in any case, and no session may be resumed without permission.
 func TestResumption(t *testing.T) {
 	xr := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
 	require.NoError(t, xr.WriteFile("x", made(fileSize)))
@@ -147,8 +149,8 @@ func is[E error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// TestWordsBeforeTLS puts an answer in the clear behind the one with which the
-// server agrees on TLS: it must not count as one that was encrypted.
+// TestWordsBeforeTLS appends a response in the clear to the response with which the server agrees
+// on TLS: it must not count as an encrypted response.
 func TestWordsBeforeTLS(t *testing.T) {
 	cert, conf := certificate(t)
 	p := &peer{file: made(fileSize), cert: cert}
@@ -168,8 +170,8 @@ func TestWordsBeforeTLS(t *testing.T) {
 	wellAgain(t, c)
 }
 
-// TestStalledTLS has a server that agrees on TLS and then neither reads nor
-// writes: an operation ends in its time, and so does the goodbye.
+// TestStalledTLS runs a server that agrees on TLS and then neither reads nor writes: an operation
+// ends at its timeout, and so does close_notify.
 func TestStalledTLS(t *testing.T) {
 	t.Parallel()
 	cert, conf := certificate(t)

@@ -15,8 +15,8 @@ import (
 	"weir/storage"
 )
 
-// wants says what is wrong with the outcome of a login: want is part of the
-// error or of its hint, "" means that it must have worked.
+// wants checks the result of a login: want is part of the error or of its hint; "" means that the
+// login must have succeeded.
 func wants(t *testing.T, name, hint string, err error, want string) {
 	t.Helper()
 	switch {
@@ -74,7 +74,7 @@ func TestLoginKerberos(t *testing.T) {
 	}
 }
 
-// What the server's replay cache sees of many clients that log in at once.
+// TestLoginsTogether tests the server's replay cache with many clients that log in at once.
 func TestLoginsTogether(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{Auth: "krb5"})
 	m := methods(t, credentials(t, s, nil))
@@ -98,8 +98,8 @@ func TestLoginsTogether(t *testing.T) {
 	t.Logf("%d logins in %s", clients*each, time.Since(began).Round(time.Millisecond))
 }
 
-// A server that is not who the KDC thinks it is refuses, and we can say who
-// we came as.
+// TestLoginForeignTicket checks that a server with another identity than the KDC's refuses, and
+// that the hint names the client's identity.
 func TestLoginForeignTicket(t *testing.T) {
 	one := labtest.Start(t, lab.XRootDConfig{Auth: "krb5"})
 	two := labtest.Start(t, lab.XRootDConfig{Auth: "krb5"})
@@ -133,7 +133,8 @@ func TestLoginToken(t *testing.T) {
 	}
 }
 
-// A token file that is replaced during a run is used from then on.
+// TestLoginTokenRefreshed checks that a token file that is replaced during a run is used from then
+// on.
 func TestLoginTokenRefreshed(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
 	file, err := s.TokenFor(0, "")

@@ -55,7 +55,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// first is what a method sends first.
+// first returns the first message of a method.
 func first(t *testing.T, m Method, s Server) string {
 	t.Helper()
 	e, err := m.Begin(t.Context(), s)
@@ -100,8 +100,8 @@ func TestTokenMessage(t *testing.T) {
 	}
 }
 
-// A file that changes is read again, at most once a second, and what is no
-// token leaves the old one.
+// TestTokenFile checks that a changed file is read again, at most once a second, and that a file
+// without a valid token leaves the old token in use.
 func TestTokenFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	set := func(text string, at time.Time) {
@@ -164,7 +164,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// What a server may say of itself instead of its principal.
+// TestKerberosParameters checks parameters that a server may send instead of its principal.
 func TestKerberosParameters(t *testing.T) {
 	dir := t.TempDir()
 	kt := keytab.New()

@@ -20,13 +20,13 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// The few numbers of the protocol that a login needs.
+// The numbers of the protocol that a login needs.
 const (
 	kXRAuth, kXRProtocol, kXRLogin = 3000, 3006, 3007
 	kXROK, kXRAuthMore, kXRError   = 0, 4002, 4003
 )
 
-// A wire is a connection on which one login happens, by hand.
+// A wire is a connection for one login, without the driver.
 type wire struct{ net.Conn }
 
 // ask sends a request and returns status and body of the answer.
@@ -50,7 +50,7 @@ func (w wire) answer() (uint16, []byte, error) {
 	return binary.BigEndian.Uint16(head[2:]), body, err
 }
 
-// connect greets the server, with TLS if the system has it.
+// connect sends the handshake to the server, with TLS if the system has it.
 func connect(ctx context.Context, s *lab.System) (wire, error) {
 	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", s.Servers[0].Address)
 	if err != nil {
@@ -69,7 +69,7 @@ func connect(ctx context.Context, s *lab.System) (wire, error) {
 	version := [16]byte{0, 0, 5, 0x11, 0x02, 0x03} // able to do TLS; a login comes next
 	secure := s.CAFile != ""
 	if secure {
-		version[4] |= 0x04 // wants TLS
+		version[4] |= 0x04 // requests TLS
 	}
 	status, _, err := w.ask(kXRProtocol, version, nil)
 	if err == nil && status != kXROK {
@@ -82,8 +82,7 @@ func connect(ctx context.Context, s *lab.System) (wire, error) {
 	return wire{tls.Client(c, &tls.Config{RootCAs: pool, ServerName: "localhost"})}, err
 }
 
-// login does a whole login as drivers do, and returns what the method would
-// explain a refusal with.
+// login does a whole login like the drivers, and returns the method's hint about a refusal.
 func login(ctx context.Context, s *lab.System, methods []security.Method) (string, error) {
 	w, err := connect(ctx, s)
 	if w.Conn != nil {
@@ -139,7 +138,7 @@ func (w wire) prove(name string, e security.Exchange) error {
 	return errors.New("the server never has enough")
 }
 
-// credentials are those of the lab's settings, with some changed.
+// credentials returns the credentials of the lab's settings, after change.
 func credentials(t *testing.T, s *lab.System, change func(*storage.Auth)) storage.Credentials {
 	t.Helper()
 	b, err := json.Marshal(s.Settings)
@@ -154,7 +153,7 @@ func credentials(t *testing.T, s *lab.System, change func(*storage.Auth)) storag
 	return cred
 }
 
-// methods makes the methods of credentials.
+// methods returns the methods for credentials.
 func methods(t *testing.T, cred storage.Credentials) []security.Method {
 	t.Helper()
 	m, err := security.New(cred)

@@ -19,14 +19,14 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// BenchmarkLogin measures the client's part of logins at one server: with a
-// key of 2048 bits, as proxies have it, and primes as XRootD 5.5 and 6 use.
+// BenchmarkLogin measures the client's part of logins at one server: with a key of 2048 bits, the
+// usual size for proxies, and the primes of XRootD 5.5 and 6.
 func BenchmarkLogin(b *testing.B) {
 	for name, prime := range map[string]string{"prime512": prime512, "prime3072": prime3072} {
 		b.Run(name, func(b *testing.B) {
 			ca := gridcerttest.NewCA(b, "Bench")
 			p := &peer{pair: ca.Host(b, "localhost"), prime: prime}
-			user := ca.User(b) // the proxy that is made of it has 2048 bits
+			user := ca.User(b) // the proxy made from it has 2048 bits
 			benchLogin(b, newMethod(b, storage.Credentials{From: storage.Auth{
 				CADir:    gridcerttest.CADir(b, ca),
 				CertFile: gridcerttest.WriteFile(b, 0o600, "cert.pem", user.CertPEM()),
@@ -38,7 +38,7 @@ func BenchmarkLogin(b *testing.B) {
 
 func benchLogin(b *testing.B, m *Method, p *peer) {
 	server := security.Server{Host: "localhost", Parameters: p.offer()}
-	if err := p.login(m, "localhost"); err != nil { // what is done once for all is not of interest
+	if err := p.login(m, "localhost"); err != nil { // work that is done only once is excluded
 		b.Fatal(err)
 	}
 	const batch = 32
@@ -69,10 +69,10 @@ func benchLogin(b *testing.B, m *Method, p *peer) {
 	b.ReportMetric(cpu.Seconds()*1000/float64(b.N), "ms-CPU/login")
 }
 
-// BenchmarkBesideXrdcp compares the CPU that a login at a real server costs
-// the client: with this package and with xrdcp. Both connect, log in and ask
-// for one file; xrdcp does the same at a server that asks for nothing as well,
-// so that its login alone is known. The server's CPU is not in it.
+// BenchmarkBesideXrdcp compares the client's CPU time of a login at a real server with this package
+// and with xrdcp. Both connect, log in and request one file; xrdcp also runs at a server without
+// authentication, so that the cost of its login alone can be computed. The server's CPU time is not
+// included.
 func BenchmarkBesideXrdcp(b *testing.B) {
 	labtest.Need(b, "xrdcp")
 	s := newSite(b)
@@ -112,7 +112,7 @@ func xrdcp(b *testing.B, s *lab.System) time.Duration {
 	return ofChildren(b) - before
 }
 
-// ofChildren returns the CPU time of the children that have ended.
+// ofChildren returns the CPU time of the child processes that have ended.
 func ofChildren(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

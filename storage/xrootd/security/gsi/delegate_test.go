@@ -25,13 +25,15 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// request is what the peer has signed by the client: a proxy for its key.
+// request returns the certificate request that the client signs for the peer: a proxy for the
+// peer's key.
 func (p *peer) request(key crypto.Signer) []byte {
 	der := must(x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key))
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 }
 
-// asks has the peer ask for a proxy. It returns what the client answers, whose tag it verifies.
+// asks sends the peer's request for a proxy. It returns the client's response, whose tag it
+// verifies.
 func (p *peer) asks(e security.Exchange, inner ...bucket) (buffer, error) {
 	reply, err := e.Next(encode(stepDelegate, bucket{bucketMain, p.sealer.seal(nil, encode(stepDelegate, inner...))}))
 	if err != nil {
@@ -47,7 +49,7 @@ func (p *peer) asks(e security.Exchange, inner ...bucket) (buffer, error) {
 	return main, nil
 }
 
-// delegating is a method that delegates, of a certificate in memory.
+// delegating returns a method that delegates, with a certificate in memory.
 func delegating(t *testing.T, ca gridcerttest.Pair) *Method {
 	t.Helper()
 	user := ca.User(t)
@@ -58,7 +60,8 @@ func delegating(t *testing.T, ca gridcerttest.Pair) *Method {
 		Certificates: []tls.Certificate{{Certificate: [][]byte{proxy.Cert.Raw, user.Cert.Raw}, PrivateKey: proxy.Key}}}})
 }
 
-// A server that asks for a proxy gets a limited one, for its own key and in the client's name.
+// TestDelegation checks that a server that requests a proxy gets a limited proxy, for the server's
+// own key and in the client's name.
 func TestDelegation(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Delegation")
 	p := &peer{pair: ca.Host(t, "localhost")}
@@ -93,7 +96,8 @@ func TestDelegation(t *testing.T) {
 	}
 }
 
-// Whose name only the DNS has told gets a message.
+// TestDelegationByDNS checks that a server whose name was found only in the DNS gets a message
+// instead of a proxy.
 func TestDelegationByDNS(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "DNS")
 	p := &peer{pair: ca.Host(t, "ds1.example.org", "ds1.example.org")}
@@ -113,7 +117,8 @@ func TestDelegationByDNS(t *testing.T) {
 	}
 }
 
-// What a server cannot have, or says wrongly, is refused.
+// TestDelegationRefused checks that requests for an invalid proxy, and malformed requests, are
+// refused.
 func TestDelegationRefused(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Refused")
 	key := must(rsa.GenerateKey(rand.Reader, 1024))

@@ -19,7 +19,7 @@ import (
 
 var _ security.Method = (*Method)(nil)
 
-// Whatever servers of versions 4 to 6 may choose, the login succeeds.
+// TestVariants checks that the login succeeds with all choices of servers of versions 4 to 6.
 func TestVariants(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Variants")
 	host := ca.Host(t, "localhost", "localhost")
@@ -46,7 +46,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// Each lie of a server is found out before it gets anything of us.
+// TestLies checks that each false statement of a server is detected before the server receives any
+// of the client's credentials.
 func TestLies(t *testing.T) {
 	ca, stranger := gridcerttest.NewCA(t, "Lies"), gridcerttest.NewCA(t, "Stranger")
 	host := ca.Host(t, "localhost", "localhost")
@@ -104,8 +105,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// A man in the middle cannot use what a server said to another client, or to
-// the same one before.
+// TestReplay checks that a man in the middle cannot use a server's messages to another client, or
+// earlier messages to the same client.
 func TestReplay(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Replay")
 	p := &peer{pair: ca.Host(t, "localhost")}
@@ -136,8 +137,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Every message that was cut off is an error of the protocol, and every one
-// with a changed bit is some error or did not matter.
+// TestDamage checks that every truncated message is a protocol error, and that every message with a
+// changed bit is an error or has the same meaning.
 func TestDamage(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Damage")
 	p := &peer{pair: ca.Host(t, "localhost")}
@@ -172,7 +173,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Secrets that begin with a zero, one in 256, are where padding matters.
+// TestPadding checks secrets that begin with a zero, one in 256, for which padding makes a
+// difference.
 func TestPadding(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Padding")
 	host := ca.Host(t, "localhost")
@@ -196,7 +198,7 @@ func TestPadding(t *testing.T) {
 	}
 }
 
-// Each vector is another one.
+// TestVector checks that each initialization vector is new.
 func TestVector(t *testing.T) {
 	s := must(chooseSuite("aes-128-cbc"))
 	secret := make([]byte, 64)
@@ -224,8 +226,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// The half of an agreement is used again, but not for another proxy, not for
-// long, and never with the same result.
+// TestHalf checks that the half of an agreement is used again, but not for another proxy, only for
+// a limited time, and never with the same result.
 func TestHalf(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Half")
 	m := newMethod(t, gridcerttest.Member(t, ca))

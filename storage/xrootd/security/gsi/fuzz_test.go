@@ -20,8 +20,8 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// A capture is one login at a real server, kept to be replayed: what both
-// sides said, our tag, the authority and the time. It holds no key.
+// A capture is one login at a real server, stored for replay: the messages of both sides, our tag,
+// the authority and the time. It has no key.
 type capture struct{ Offer, Hello, Answer, Proof, Tag, CA, Time []byte }
 
 func (c *capture) files() map[string]*[]byte {
@@ -37,8 +37,8 @@ func readCapture(t testing.TB) (c capture) {
 	return c
 }
 
-// replay returns a method for which it is the time of the capture, and an
-// exchange in the middle of it.
+// replay returns an exchange in the middle of the captured login, with a method whose clock has the
+// time of the capture.
 func (c *capture) replay(t testing.TB) *exchange {
 	t.Helper()
 	m := newMethod(t, gridcerttest.Member(t, gridcerttest.NewCA(t, "Replay")))
@@ -54,8 +54,8 @@ func (c *capture) replay(t testing.TB) *exchange {
 
 var update = flag.Bool("update", false, "write the files of testdata anew")
 
-// What a real server says today has the form of what is kept, and what is
-// kept is still understood.
+// TestCapture checks that the messages of a current server have the form of the stored messages,
+// and that the stored messages are still accepted.
 func TestCapture(t *testing.T) {
 	s := newSite(t)
 	now := time.Now()
@@ -89,7 +89,7 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// A teller remembers what an exchange says.
+// A teller records the messages of an exchange.
 type teller struct {
 	security.Exchange
 	said [][]byte
@@ -109,7 +109,7 @@ func kinds(b buffer) []uint32 {
 	return all
 }
 
-// What was parsed, written and parsed again is the same.
+// FuzzBuffer checks that a buffer that was parsed, encoded and parsed again is unchanged.
 func FuzzBuffer(f *testing.F) {
 	c := readCapture(f)
 	for _, seed := range [][]byte{c.Hello, c.Answer, c.Proof, nil, []byte("gsi\x00"), encode(0), c.Answer[:100]} {
@@ -133,8 +133,8 @@ func FuzzBuffer(f *testing.F) {
 	})
 }
 
-// Whatever a server answers, the client gives an error of a known kind, or a
-// proof: that only for the certificate and the agreement of the real login.
+// FuzzExchange checks that the client returns an error of a known kind for any response of a
+// server, or a proof: the latter only for the certificate and the agreement of the real login.
 func FuzzExchange(f *testing.F) {
 	c := readCapture(f)
 	e := c.replay(f)
@@ -164,7 +164,7 @@ func FuzzExchange(f *testing.F) {
 	})
 }
 
-// What the server says before the first message may be anything as well.
+// FuzzOffer parses arbitrary offers, which a server sends before the first message.
 func FuzzOffer(f *testing.F) {
 	for _, seed := range []string{"v:10600,c:ssl,ca:b81ba802.0|703dea33.0", "v:10300,c:ssl", "", "v:,c:|,ca:||", "v:99999999999999999999",
 		"c:sslnopadnopad", "ca:../../x.0"} {

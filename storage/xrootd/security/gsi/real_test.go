@@ -22,7 +22,7 @@ import (
 	"weir/storage/xrootd/security"
 )
 
-// A site is a real server and what its clients need.
+// A site is a real server and the credentials of its clients.
 type site struct {
 	*lab.System
 	address string
@@ -67,8 +67,8 @@ func TestRealServer(t *testing.T) {
 	t.Run("renewal", s.renewal)
 }
 
-// A server of version 10600 treats clients as what they say they are: so it
-// stands in for older ones.
+// variants logs in as clients of several versions: a server of version 10600 treats clients as the
+// version that they announce, so it stands in for older servers.
 func (s *site) variants(t *testing.T) {
 	m := newMethod(t, s.cred)
 	old := newMethod(t, s.cred)
@@ -110,7 +110,7 @@ func (s *site) credentials(t *testing.T) {
 	}
 }
 
-// toolProxy has XRootD's own tool make a proxy.
+// toolProxy makes a proxy with XRootD's own tool.
 func toolProxy(t *testing.T, s *site, key string) string {
 	t.Helper()
 	labtest.Need(t, "xrdgsiproxy")
@@ -132,7 +132,7 @@ func (s *site) refusals(t *testing.T) {
 		name, host string
 		from       storage.Auth
 		reason     string
-		theirs     bool // it is the server that refuses
+		theirs     bool // the server refuses
 	}{
 		{"expired proxy", "localhost", storage.Auth{ProxyFile: expired, CADir: s.CADir}, "expired at 2", false},
 		{"other host", "example.org", storage.Auth{ProxyFile: s.Proxy, CADir: s.CADir}, "not for example.org", false},
@@ -152,7 +152,7 @@ func (s *site) refusals(t *testing.T) {
 	}
 }
 
-// middle changes what the real server says on its way to the client.
+// middle changes the real server's messages on their way to the client.
 func (s *site) middle(t *testing.T) {
 	m := newMethod(t, s.cred)
 	another := gridcerttest.NewCA(t, "Middle")

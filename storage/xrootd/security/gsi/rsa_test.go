@@ -13,7 +13,8 @@ import (
 	"weir/storage/gridcert/gridcerttest"
 )
 
-// What was signed comes out again, and the library agrees about each block.
+// TestBlocks checks that the signed data is recovered, and that the standard library accepts each
+// block.
 func TestBlocks(t *testing.T) {
 	one, other := gridcerttest.NewCA(t, "one"), gridcerttest.NewCA(t, "other")
 	public := &one.Key.PublicKey
@@ -56,7 +57,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// disguised is a good signature plus the modulus.
+// disguised returns a valid signature plus the modulus.
 func disguised(t *testing.T, key *rsa.PrivateKey) []byte {
 	t.Helper()
 	for i := range 10000 {
@@ -65,7 +66,7 @@ func disguised(t *testing.T, key *rsa.PrivateKey) []byte {
 			return c.FillBytes(make([]byte, 128))
 		}
 	}
-	return nil // the modulus leaves no room, which is rare; nil is refused as well
+	return nil // no signature has room for the modulus, which is rare; nil is refused as well
 }
 
 func TestUnpad(t *testing.T) {

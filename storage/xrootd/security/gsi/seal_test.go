@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSealIsCBC opens what each suite has sealed, several times with one sealer.
+// TestSealIsCBC decrypts the output of each suite, several times with one sealer.
 func TestSealIsCBC(t *testing.T) {
 	for _, s := range suites() {
 		for _, vector := range []bool{true, false} {
@@ -29,7 +29,7 @@ func TestSealIsCBC(t *testing.T) {
 	}
 }
 
-// TestSealDoesNotAllocate is about requests that are signed: one of these for each.
+// TestSealDoesNotAllocate checks seal, which runs once for each signed request.
 func TestSealDoesNotAllocate(t *testing.T) {
 	with := must(suites()[0].sealer(make([]byte, 64), true))
 	sum, b := make([]byte, 32), make([]byte, 0, 128)

@@ -24,7 +24,7 @@ const (
 	kxrError    = 4003
 )
 
-// A session is the least of the XRootD protocol that a login needs.
+// A session is the minimal part of the XRootD protocol for a login.
 type session struct {
 	conn net.Conn
 	took []byte // the server's last message of the login
@@ -71,7 +71,7 @@ func (s *session) call(request uint16, parameters [16]byte, data []byte) (uint16
 	return s.receive()
 }
 
-// greet asks for the protocol and logs in; it returns what the server says of GSI.
+// greet sends kXR_protocol and kXR_login; it returns the server's parameters of GSI.
 func (s *session) greet() (string, error) {
 	if _, _, err := s.call(kxrProtocol, [16]byte{0, 0, 5, 0x20}, nil); err != nil {
 		return "", err
@@ -91,8 +91,8 @@ func (s *session) greet() (string, error) {
 	return "", fmt.Errorf("the server does not take gsi but %q", body[16:])
 }
 
-// authenticate runs an exchange to its end. Each message of the server passes
-// through change, if there is one.
+// authenticate runs an exchange to its end. Each message of the server passes through change,
+// unless change is nil.
 func (s *session) authenticate(e security.Exchange, change func([]byte) []byte) error {
 	var challenge []byte
 	for range 5 {
@@ -118,7 +118,7 @@ func (s *session) authenticate(e security.Exchange, change func([]byte) []byte) 
 	return fmt.Errorf("the server does not stop asking")
 }
 
-// stat returns the size of a file as the server tells it.
+// stat returns the size of a file that the server reports.
 func (s *session) stat(path string) (string, error) {
 	_, body, err := s.call(kxrStat, [16]byte{}, []byte(path))
 	if err != nil {

@@ -257,7 +257,7 @@ func FuzzCache(f *testing.F) {
 		}
 		for _, x := range tickets {
 			if x.prepare() != nil {
-				continue // told, not sent
+				continue // reported, not sent
 			}
 			if _, err := x.form.request(time.Unix(1, 999_999_000)); err != nil {
 				t.Errorf("worked before: %v", err)
@@ -266,7 +266,7 @@ func FuzzCache(f *testing.F) {
 	})
 }
 
-// FuzzReply hands what a KDC may say to all that reads it.
+// FuzzReply passes arbitrary responses of a KDC to all functions that read them.
 func FuzzReply(f *testing.F) {
 	for _, name := range []string{"login", "grant", "refusal"} { // answers of a real KDC
 		b, err := os.ReadFile("testdata/" + name)

@@ -24,7 +24,7 @@ const (
 	abroad  = "xrootd/far@" + other
 )
 
-// A kdc is a real one, of two realms that trust each other.
+// A kdc is a real KDC, of two realms that trust each other.
 type kdc struct {
 	t    testing.TB
 	dir  string
@@ -32,8 +32,8 @@ type kdc struct {
 	env  []string
 }
 
-// startKDC starts one with the users ada, who must prove herself before she
-// gets a ticket, and bob, who need not, and with a service in each realm.
+// startKDC starts a KDC with the users ada, who needs pre-authentication, and bob, who does not,
+// and with a service in each realm.
 func startKDC(t testing.TB) *kdc {
 	t.Helper()
 	labtest.Need(t, "krb5kdc", "kdb5_util", "kadmin.local", "kinit")
@@ -62,8 +62,8 @@ func startKDC(t testing.TB) *kdc {
 	return k
 }
 
-// reserve holds a port that the kernel chose until t ends: bound without
-// listening, nobody else gets it, and a server with SO_REUSEADDR may listen.
+// reserve holds a port chosen by the kernel until t ends: it is bound without listening, so no
+// other process gets it, and a server with SO_REUSEADDR may listen.
 func reserve(t testing.TB) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -118,7 +118,7 @@ func (k *kdc) admin(realm, query string) {
 	k.run("kadmin.local", "-r", realm, "-p", "root@"+realm, "-q", query)
 }
 
-// serve runs the KDC until the test ends, and returns when it answers.
+// serve runs the KDC until the test ends, and returns when it accepts requests.
 func (k *kdc) serve(address string) {
 	k.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

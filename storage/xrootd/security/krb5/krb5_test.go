@@ -20,8 +20,7 @@ import (
 	"weir/storage/xrootd/security/krb5"
 )
 
-// judge does what a service does with a request, and returns who sent it and
-// the authenticator's time.
+// judge verifies a request like a service, and returns its sender and the authenticator's time.
 func judge(t testing.TB, request []byte, file string) (string, time.Time) {
 	t.Helper()
 	kt, err := keytab.Load(file)
@@ -78,7 +77,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// The session keys of all encryption types that we ask for.
+// TestEncryptions checks the session keys of all encryption types that we request.
 func TestEncryptions(t *testing.T) {
 	k := startKDC(t)
 	conf := require.File(t, k.conf)
@@ -101,7 +100,8 @@ func TestEncryptions(t *testing.T) {
 	}
 }
 
-// Many ask at once: the KDC is asked once, no two times are the same.
+// TestRequestsTogether runs many concurrent requests: the KDC receives one request, and all times
+// are different.
 func TestRequestsTogether(t *testing.T) {
 	k := startKDC(t)
 	c := open(t, krb5.Config{KeytabFile: k.file("ada.keytab"), Krb5File: k.conf})
@@ -178,7 +178,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// waitUntil is for tickets, whose times are those of the KDC's clock.
+// waitUntil waits for a time of a ticket, which is a time of the KDC's clock.
 func waitUntil(t *testing.T, when time.Time) {
 	t.Helper()
 	select {
@@ -196,8 +196,8 @@ func copyFile(t *testing.T, from, to string) {
 	require.NoError(t, err)
 }
 
-// A ticket of seconds is renewed by those who come later, and one from a
-// cache when somebody ran kinit.
+// TestRenewal checks that a ticket valid for seconds is renewed by later requests, and a ticket
+// from a cache after kinit.
 func TestRenewal(t *testing.T) {
 	k := startKDC(t)
 	k.admin(realm, "modprinc -maxlife 3s ada")
@@ -225,8 +225,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// A KDC that takes the connection and says nothing holds nobody longer than
-// his own patience, and one that is not there nobody at all.
+// TestSilentKDC checks that a KDC that accepts the connection and sends nothing does not delay a
+// request beyond its own timeout, and that a KDC that does not listen causes no delay.
 func TestSilentKDC(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -257,7 +257,7 @@ func TestSilentKDC(t *testing.T) {
 	t.Log(err)
 }
 
-// fakeKeytab has a key of ada that no KDC knows.
+// fakeKeytab returns a keytab with a key of ada that no KDC has.
 func fakeKeytab(t testing.TB) string {
 	t.Helper()
 	kt := keytab.New()
@@ -283,7 +283,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// answering is a KDC that gives everyone the same bytes.
+// answering starts a KDC that sends the same bytes to every client.
 func answering(t *testing.T, reply []byte) *krb5.Client {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -308,14 +308,14 @@ func answering(t *testing.T, reply []byte) *krb5.Client {
 	return open(t, krb5.Config{KeytabFile: fakeKeytab(t), Krb5File: k.write("krb5.conf", k.config(l.Addr().String()))})
 }
 
-// What a KDC may say that is no ticket. No clock of this machine can be
-// wrong on purpose, so its refusal for that is made here.
+// TestStrangeKDC sends responses of a KDC that have no ticket. A clock of this machine cannot be
+// wrong on purpose, so the refusal for a wrong clock is created here.
 func TestStrangeKDC(t *testing.T) {
 	skewed := messages.NewKRBError(types.NewPrincipalName(2, "krbtgt/"+realm), realm, 37, "")
 	skewed.STime = time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	refusal, err := skewed.Marshal()
 	require.NoError(t, err)
-	login, err := os.ReadFile("testdata/login") // meant for somebody else's key
+	login, err := os.ReadFile("testdata/login") // encrypted for another key
 	require.NoError(t, err)
 	framed := func(b []byte) []byte { return append([]byte{0, 0, byte(len(b) >> 8), byte(len(b))}, b...) }
 	for name, test := range map[string]struct {
