@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	maxChunkLine = 1 << 10 // a chunk's size and its extensions
+	maxChunkLine = 1 << 10 // bytes of a chunk's size and its extensions
 	maxTrailer   = 8 << 10
 	maxDrain     = 256 << 10 // bytes of an unwanted body that are read to keep the connection
 )
 
-// How a body ends.
+// The ways in which the end of a body is determined.
 type framing uint8
 
 const (
@@ -30,7 +30,7 @@ const (
 	byClose
 )
 
-// A bodyState says how much of an answer's body is still to come.
+// A bodyState describes the rest of a response's body.
 type bodyState struct {
 	framing framing
 	left    int64 // of the body, or of the current chunk
@@ -58,18 +58,19 @@ func (b *bodyState) begin(h *head, bare bool) {
 	}
 }
 
-// An answer is what a server sends in return for a request: its head, and its body as far as it has been read. It moves the body out of
-// the buffer or the connection, past memory where that is possible.
+// An answer is a server's response to a request: its header, and its body as far as it has been
+// read. It moves the body out of the buffer or the connection, without copying it to memory if
+// possible.
 type answer struct {
-	wireclient.Buffer // the request, until it is sent; then the head and the begin of the body
+	wireclient.Buffer // the request, until it is sent; then the header and the beginning of the body
 	call              *wireclient.Call
 	payload           *sync.Pool // of *[]byte, for a body that has to be read
-	head              head       // its slices are void after Release
+	head              head       // its slices are invalid after Release
 	body              bodyState
-	heard             bool // something of the answer has come
+	heard             bool // a part of the response has arrived
 }
 
-// receive reads heads until that of the final response.
+// receive reads headers until that of the final response.
 func (a *answer) receive(l *link) error {
 	for interim := 0; ; interim++ {
 		if err := a.receiveHead(l); err != nil {
@@ -86,9 +87,10 @@ func (a *answer) receive(l *link) error {
 	}
 }
 
-// receiveHead reads one head into the buffer and takes it apart. What has come behind it is not read yet.
+// receiveHead reads one header into the buffer and parses it. Bytes behind the header are not
+// processed yet.
 func (a *answer) receiveHead(l *link) error {
-	if a.Pos > 0 { // the head of an interim answer is of no more use
+	if a.Pos > 0 { // the header of an interim response is not needed any more
 		a.End = copy(a.Data[:cap(a.Data)], a.Data[a.Pos:a.End])
 		a.Pos = 0
 	}
@@ -116,7 +118,8 @@ func (a *answer) receiveHead(l *link) error {
 	}
 }
 
-// readBody reads payload: at most len(p) bytes, io.EOF after the last. A body that is cut off gives ErrShort.
+// readBody reads payload: at most len(p) bytes, io.EOF after the last. A truncated body is
+// ErrShort.
 func (a *answer) readBody(l *link, p []byte) (int, error) {
 	b := &a.body
 	for b.framing == byChunks && b.left == 0 && !b.ended {
@@ -155,7 +158,7 @@ func (a *answer) cutOff(err error) error {
 	return fmt.Errorf("%w: closed in the middle of a body", storage.ErrShort)
 }
 
-// raw reads what follows the head, from the buffer first.
+// raw reads the bytes after the header, first from the buffer.
 func (a *answer) raw(l *link, p []byte) (int, error) {
 	if a.Pos < a.End {
 		n := copy(p, a.Data[a.Pos:a.End])
@@ -240,8 +243,9 @@ func (a *answer) chunkLine(l *link) ([]byte, error) {
 	}
 }
 
-// take moves the whole body: past memory if it is not wanted, else through sum and to Dest. It
-// counts every byte and returns how many there were; more than limit (if that is not negative) are an error.
+// take moves the whole body: it drops the body if it is not needed, and otherwise passes it through
+// sum to Dest. It counts every byte and returns the number of bytes; more than limit (unless limit
+// is negative) are an error.
 func (a *answer) take(l *link, sum hash.Hash, limit int64) (int64, error) {
 	if sum != nil || a.call.Dest != nil || a.body.framing != byLength {
 		most := int64(math.MaxInt64)
@@ -288,8 +292,8 @@ func (a *answer) discard(l *link) (int64, error) {
 	return n, err
 }
 
-// collect appends up to limit bytes of the body to dst; a nil dst throws them away. It stops without an error at
-// the limit.
+// collect appends up to limit bytes of the body to dst; with a nil dst it discards them. It stops
+// without an error at the limit.
 func (a *answer) collect(l *link, dst *[]byte, limit int) error {
 	if a.body.framing == byLength && a.body.left > int64(limit) && dst == nil || a.body.framing == byClose && dst == nil {
 		return nil // closing is cheaper

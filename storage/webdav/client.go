@@ -10,11 +10,11 @@ import (
 	"weir/storage/wireclient"
 )
 
-// maxDataLinks is how many connections to data servers a client keeps.
+// maxDataLinks is the number of connections to data servers that a client keeps.
 const maxDataLinks = 4
 
-// A client is one virtual client's session. What only a running operation needs lies in a call, which clients
-// share.
+// A client is one virtual client's session. State that only a running operation needs is in a call,
+// which clients share.
 type client struct {
 	s       *service
 	home    link
@@ -23,8 +23,9 @@ type client struct {
 	found   whereabouts
 }
 
-// The whereabouts of a file are where a redirect led, so that a client need not ask again: further ranges of the file are read from there,
-// within an operation and, with Op.Keep, in the next ones. So do programs that open a file once (davix).
+// The whereabouts of a file are the destination of its last redirect, so that a client need not
+// request the target again: further ranges of the file are read from there, within an operation
+// and, with Op.Keep, in the next operations. Programs that open a file once do the same (davix).
 type whereabouts struct {
 	at   *origin // nil: no file is known
 	path string  // of the file, below the target
@@ -105,15 +106,15 @@ func (x *call) run() error {
 	return do(x)
 }
 
-// Sizes of the buffer for requests, heads of answers and the first payload. A small file, or a page of 8 KiB, comes
-// in with its head, in one system call.
+// Sizes of the buffer for requests, headers of responses and the first payload. A small file, or a
+// page of 8 KiB, arrives with its header, in one system call.
 const (
 	bufferSize = 9 << 10
 	maxHead    = 64 << 10
 )
 
-// A call is one operation while it runs: its methods carry out the kinds of operations by requests of its exchange, and judge the
-// answers.
+// A call is a running operation: its methods implement the kinds of operations with requests of its
+// exchange, and evaluate the responses.
 type call struct {
 	wireclient.Call
 	s    *service

@@ -16,36 +16,39 @@ import (
 
 const (
 	maxRedirects = 10
-	maxInterim   = 20 // 1xx answers before the real one
-	// A client waits so long for 100 Continue before it sends the body all the same, as RFC 9110 (10.1.1) wants it: at first as long as
-	// curl, then longer at a server that is known to redirect late. A redirector of XRootD looks for a place for five seconds, by default.
+	maxInterim   = 20 // 1xx responses before the final response
+	// The time for which a client waits for 100 Continue before it sends the body anyway, as RFC
+	// 9110 (10.1.1) requires: at first the same time as curl, then longer at a server that has been
+	// found to redirect late. A redirector of XRootD looks for a place for five seconds, by
+	// default.
 	shortWait = time.Second
 	longWait  = 10 * time.Second
 )
 
-// A request is what changes from one request to the next.
+// A request holds the parts that differ from request to request.
 type request struct {
 	method string
 	path   string // below the target, unescaped
 	slash  bool   // the path is a folder's
-	bare   bool   // without a slash at its end where it is the target itself
+	bare   bool   // without a slash at its end if it is the target itself
 	extra  string // more header lines
 	ranged bool
 	from   int64 // ranged: first byte
 	count  int64 // ranged: bytes
 	text   string
 	to     string // MOVE: new path below the target, unescaped
-	target string // S3: path and query, escaped; "": those of path
-	sums   bool   // S3: checksums are to be told
-	upload bool   // the body is made content of Op.Size bytes
+	target string // S3: path and query, escaped; "": those derived from path
+	sums   bool   // S3: checksums are requested
+	upload bool   // the body is generated content of Op.Size bytes
 }
 
-// An exchange is the requests of an operation and their answers. It opens the client's connections to servers, signs and sends requests,
-// follows redirects and sends the bodies of uploads; the answer to the last request is the embedded one.
+// An exchange sends the requests of an operation and reads the responses. It opens the client's
+// connections to servers, signs and sends requests, follows redirects and sends the bodies of
+// uploads; the response to the last request is the embedded answer.
 type exchange struct {
 	answer
 	c      *client
-	server *origin // where the operation is now
+	server *origin // server of the operation at present
 	path   []byte  // of a redirect; empty for the target's own
 	sent   func(int)
 	proof  proof // of the last request
@@ -53,10 +56,10 @@ type exchange struct {
 	asks       bool // an upload waits for 100 Continue
 	unanswered bool // the wait timed out
 
-	withholds bool // bytes of an upload are reported once they are known to be kept
-	withheld  int  // how many are not reported yet
-	counted   int  // how many are reported
-	again     int  // how many of those are sent again
+	withholds bool // bytes of an upload are reported once they are known to be stored
+	withheld  int  // number of bytes not reported yet
+	counted   int  // number of bytes reported
+	again     int  // number of reported bytes that are sent again
 }
 
 // init prepares the exchange of a call of s, once.
@@ -79,14 +82,14 @@ func (x *exchange) settle() {
 	}
 }
 
-// clear forgets whatever belongs to the client.
+// clear drops all references to the client.
 func (x *exchange) clear() {
 	x.Release()
 	x.c, x.server = nil, nil
 	x.head, x.body, x.proof = head{}, bodyState{}, proof{}
 }
 
-// dataServer returns the data server where the operation is, "" for the target.
+// dataServer returns the data server of the operation, "" for the target.
 func (x *exchange) dataServer() string {
 	if x.server == x.c.s.home {
 		return ""
@@ -94,7 +97,8 @@ func (x *exchange) dataServer() string {
 	return x.server.name
 }
 
-// do sends a request, follows redirects and leaves the final answer's head in x.head and its body's state in x.body.
+// do sends a request, follows redirects and stores the final response's header in x.head and its
+// body's state in x.body.
 func (x *exchange) do(r *request) (*link, error) {
 	x.path = x.path[:0]
 	if r.method != http.MethodGet {
@@ -120,7 +124,7 @@ func (x *exchange) do(r *request) (*link, error) {
 	return l, err
 }
 
-// expired reports whether a status may mean that a redirect was good for a while only, or once.
+// expired reports whether a status may mean that a redirect was valid for a limited time, or once.
 func expired(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
@@ -129,7 +133,7 @@ func expired(status int) bool {
 	return false
 }
 
-// follow sends a request to at and wherever it is redirected to.
+// follow sends a request to at, and to the destinations of redirects.
 func (x *exchange) follow(r *request, at *origin) (*link, error) {
 	for hop := 0; ; hop++ {
 		l, err := x.roundTrip(r, at)
@@ -161,16 +165,18 @@ func (x *exchange) follow(r *request, at *origin) (*link, error) {
 	}
 }
 
-// errFolder is the error of an operation on a file whose name the server redirects to that of a folder.
+// errFolder is the error of an operation on a file whose name the server redirects to a folder's
+// name.
 var errFolder = fmt.Errorf("it is a folder, as the server redirects to the name with a slash at its end: %w", syscall.EISDIR)
 
-// onFile reports whether the operation is about a file that is there.
+// onFile reports whether the operation is on an existing file.
 func (x *exchange) onFile() bool {
 	return x.call.Op.Kind == storage.Read || x.call.Op.Kind == storage.Stat || x.call.Op.Kind == storage.Checksum
 }
 
-// toFolder reports whether a request for a file was redirected to the same name with a slash at its end, on the same host: servers
-// redirect folders so. Some do not escape the name in Location.
+// toFolder reports whether a request for a file was redirected to the same name with a slash at its
+// end, on the same host: this is how servers redirect folders. Some servers do not escape the name
+// in Location.
 func (x *exchange) toFolder(r *request, l *link) bool {
 	if !x.onFile() {
 		return false
@@ -196,7 +202,7 @@ func (x *exchange) toFolder(r *request, l *link) bool {
 	return sameFolder(to, at) || sameFolder(strings.ReplaceAll(to, "%", "%25"), at)
 }
 
-// renewed reports whether the answer refuses credentials in whose place there are others now.
+// renewed reports whether the response refuses credentials that have been replaced meanwhile.
 func (x *exchange) renewed(l *link) bool {
 	if !l.origin.trusted || !x.c.s.refused(x.head.status) || x.c.s.proofOf((*storage.Renewable[string]).Reread) == x.proof {
 		return false
@@ -205,7 +211,8 @@ func (x *exchange) renewed(l *link) bool {
 	return true
 }
 
-// unexpected reports whether the answer refuses an upload because of its Expect, which no other upload then has.
+// unexpected reports whether the response refuses an upload because of its Expect, which later
+// uploads then omit.
 func (x *exchange) unexpected(r *request) bool {
 	if !r.upload || !x.asks || x.head.status != http.StatusExpectationFailed {
 		return false
@@ -266,13 +273,14 @@ func (x *exchange) current(r *request) string {
 	return string(x.appendTarget(nil, r))
 }
 
-// roundTrip sends the request to one server and reads the answer's head. A kept connection that proves to be closed
-// is made again, once.
+// roundTrip sends the request to one server and reads the response's header. If a kept connection
+// turns out to be closed, it is opened again, once.
 func (x *exchange) roundTrip(r *request, at *origin) (*link, error) {
 	l := x.c.link(x, at)
-	// An upload cannot be repeated once its bytes are counted, and no change should be sent twice: these look
-	// first, all others find out. After HEAD everybody looks: a server that sends a body with it would have that
-	// taken for the next answer.
+	// An upload cannot be repeated once its bytes are counted, and no change should be sent twice:
+	// these requests check the connection first, all others detect a closed connection from the
+	// error. After HEAD all requests check: if a server sends a body with it, the body would be
+	// taken for the next response.
 	if l.conn != nil && (r.method != "GET" && r.method != "HEAD" || l.headed) && !l.quiet() {
 		x.drop(l)
 	}
@@ -293,7 +301,7 @@ func (x *exchange) roundTrip(r *request, at *origin) (*link, error) {
 	}
 }
 
-// arrived notes what the first answer of a connection means.
+// arrived records the results of the first response on a connection.
 func (x *exchange) arrived(r *request, l *link) {
 	l.headed = r.method == "HEAD"
 	x.body.begin(&x.head, l.headed)
@@ -318,7 +326,7 @@ func (x *exchange) sendAndReceive(r *request, l *link) error {
 	return x.receive(l)
 }
 
-// appendHead builds a request, its small body included.
+// appendHead appends a request, including a small body.
 func (x *exchange) appendHead(b []byte, r *request, o *origin) []byte {
 	b = append(b, r.method...)
 	b = append(b, ' ')
@@ -383,7 +391,8 @@ func (x *exchange) appendTarget(b []byte, r *request) []byte {
 	return append(b, x.c.s.query...)
 }
 
-// appendDestination says where to move to, on the server that is asked.
+// appendDestination appends the header lines with the destination of a move, on the server of the
+// request.
 func (x *exchange) appendDestination(b []byte, r *request, o *origin) []byte {
 	b = append(b, "Overwrite: F\r\nDestination: "...)
 	b = append(b, o.scheme()...)

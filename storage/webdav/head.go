@@ -7,18 +7,18 @@ import (
 	"weir/storage/wireclient"
 )
 
-// Limits of a head, beyond which an answer is refused.
+// Limits of a header, beyond which a response is refused.
 const (
 	maxLine  = 8 << 10
 	maxLines = 200
 )
 
-// A head holds the parts of an answer's status line and header that matter. Its slices point into the buffer that
-// it was parsed from.
+// A head holds the relevant parts of a response's status line and header. Its slices point into the
+// buffer that it was parsed from.
 type head struct {
 	status   int
 	reason   []byte
-	length   int64 // Content-Length, negative if there is none
+	length   int64 // Content-Length, negative if it is missing
 	chunked  bool
 	keep     bool // the connection may carry another request
 	location []byte
@@ -33,7 +33,8 @@ type head struct {
 	encoding string    // Content-Encoding that was not requested
 }
 
-// ok reports whether the answer is the whole of what was asked for: 203 is the 200 of a server behind a proxy that transforms answers.
+// ok reports whether the response is the complete result: 203 is the 200 of a server behind a proxy
+// that transforms responses.
 func (h *head) ok() bool {
 	return h.status == http.StatusOK || h.status == http.StatusNonAuthoritativeInfo
 }
@@ -165,7 +166,7 @@ func joined(value, line []byte) []byte {
 	return append(append(value[:len(value):len(value)], ','), line...)
 }
 
-// ask keeps a value of WWW-Authenticate.
+// ask stores a value of WWW-Authenticate.
 func (h *head) ask(value []byte) {
 	for i := range h.asks {
 		if h.asks[i] == nil {

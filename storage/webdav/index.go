@@ -50,8 +50,8 @@ func (x *call) listIndex() error {
 	return err
 }
 
-// elsewhere returns the URL, without query, at which the folder was found after redirects, or "" if that is its
-// own. Names of a listing of another place are no names below the target.
+// elsewhere returns the URL, without query, at which the folder was found after redirects, or "" if
+// it is the folder's own URL. Names in a listing of another place are not names below the target.
 func (x *call) elsewhere(l *link, r *request) string {
 	at := withoutQuery(x.wire.current(r))
 	if l.origin == x.s.home && sameFolder(at, withoutQuery(string(x.wire.appendTarget(nil, r)))) {
@@ -78,11 +78,11 @@ func withoutQuery(text string) string {
 	return text
 }
 
-// errNotThere marks a GET of a folder that was answered with 404.
+// errNotThere marks a GET of a folder with the response 404.
 var errNotThere = errors.New("no such folder")
 
-// noIndex makes an error of an answer to a GET of a folder. Servers that make no listings refuse it with 403
-// (nginx, Apache, lighttpd) or 404 (Caddy).
+// noIndex returns the error of a response to a GET of a folder. Servers without listings refuse it
+// with 403 (nginx, Apache, lighttpd) or 404 (Caddy).
 func (x *call) noIndex(l *link) error {
 	status := x.wire.head.status
 	err := x.refuse(l)
@@ -95,8 +95,8 @@ func (x *call) noIndex(l *link) error {
 	return err
 }
 
-// isFile reports whether the target itself is a file: asked without a slash at its end, it is there and does not
-// become a folder by a redirect.
+// isFile reports whether the target itself is a file: requested without a slash at its end, it
+// exists and is not redirected to a folder.
 func (x *call) isFile() bool {
 	r := request{method: http.MethodHead, bare: true}
 	l, err := x.wire.do(&r)
@@ -133,8 +133,8 @@ func parseIndex(r io.Reader) (l wireclient.Listing, err error) {
 	return found, nil
 }
 
-// An indexItem is an entry of a listing in JSON. Type is nginx's, IsDir and IsSymlink are Caddy's, which also ends
-// the names of folders with a slash and gives of a link its own size.
+// An indexItem is an entry of a listing in JSON. Type is nginx's, IsDir and IsSymlink are Caddy's,
+// which also appends a slash to the names of folders and reports a link's own size.
 type indexItem struct {
 	Name      string
 	Type      string
@@ -157,9 +157,10 @@ func (i *indexItem) entry() storage.Entry {
 // maxPage is the largest listing in HTML that is read, in bytes.
 const maxPage = 64 << 20
 
-// parsePage returns the entries of a folder, which are the links of its HTML page. at is the URL of the page; ends is false if the end of
-// the connection ended it. Only links to direct children count: same scheme, host and port, no query, one more path element. A path that
-// ends in a slash is a folder. Sizes on such pages are rounded, so none are returned.
+// parsePage returns the entries of a folder, which are the links of its HTML page. at is the URL of
+// the page; ends is false if the end of the connection ended it. Only links to direct children
+// count: same scheme, host and port, no query, one more path element. A path that ends in a slash
+// is a folder. Sizes on such pages are rounded, so they are not returned.
 func parsePage(r io.Reader, at *url.URL, ends bool) (l wireclient.Listing, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxPage+1))
 	if err != nil {
@@ -172,7 +173,7 @@ func parsePage(r io.Reader, at *url.URL, ends bool) (l wireclient.Listing, err e
 	if !whole && !ends {
 		return l, fmt.Errorf("%w: the page of the listing has no end", storage.ErrShort)
 	}
-	seen := map[string]int{} // where an entry is, by its name
+	seen := map[string]int{} // index of an entry, by its name
 	var found wireclient.Listing
 	for _, href := range hrefs {
 		e, ok := linked(href, base, at)
@@ -250,8 +251,9 @@ func linked(href string, base, at *url.URL) (e storage.Entry, ok bool) {
 	return storage.Entry{Name: name, Size: -1, Dir: strings.HasSuffix(path, "/")}, err == nil && name != "" && name != ".."
 }
 
-// resolve returns the URL of a link. Servers write names as they are: what is before a colon is a scheme only if links have it, and a
-// percent sign that escapes nothing stands for itself.
+// resolve returns the URL of a link. Servers do not escape names: text before a colon is a scheme
+// only if it is one of linkSchemes, and a percent sign without an escape sequence stands for
+// itself.
 func resolve(href string, base *url.URL) (*url.URL, error) {
 	before, _, ok := strings.Cut(href, ":")
 	if ok && !strings.ContainsAny(before, "/?#") && !slices.Contains(linkSchemes(), strings.ToLower(before)) {
@@ -270,5 +272,5 @@ func linkSchemes() []string {
 		"news", "irc", "magnet", "xmpp", "root", "roots"}
 }
 
-// sameFolder reports whether two escaped paths name the same folder, however they are spelled.
+// sameFolder reports whether two escaped paths name the same folder, in any spelling.
 func sameFolder(a, b string) bool { return canonical(a) == canonical(b) }

@@ -19,9 +19,9 @@ type link struct {
 	origin  *origin
 	conn    *tcp.Conn
 	tls     *tlsconn.Conn
-	counted int64 // bytes that are already in results
-	shown   bool  // the server asked for a client certificate and got it
-	known   bool  // the service knows who we are
+	counted int64 // bytes that results include already
+	shown   bool  // the server requested a client certificate and received it
+	known   bool  // the service has authenticated the client
 	headed  bool  // its last request was HEAD
 }
 
@@ -46,7 +46,7 @@ func (l *link) read(p []byte) (int, error) {
 	return l.conn.Read(p)
 }
 
-// readLate reads into what b lends as soon as there is something.
+// readLate reads into the memory that b lends, as soon as there is data.
 func (l *link) readLate(b tcp.Lender) (int, error) {
 	if l.tls != nil {
 		return l.tls.ReadLate(b)
@@ -54,7 +54,7 @@ func (l *link) readLate(b tcp.Lender) (int, error) {
 	return l.conn.ReadLate(b)
 }
 
-// quiet reports whether nothing is to be read, see tcp.Conn.Quiet.
+// quiet reports whether there is nothing to read, see tcp.Conn.Quiet.
 func (l *link) quiet() bool { return l.conn.Quiet() && (l.tls == nil || !l.tls.Buffered()) }
 
 func (l *link) write(p []byte, more bool) (int, error) {
@@ -69,7 +69,7 @@ func (l *link) write(p []byte, more bool) (int, error) {
 	return l.conn.Write(p)
 }
 
-// ask sends p, a request that lies in b, see tcp.Conn.Ask.
+// ask sends p, a request in the memory of b, see tcp.Conn.Ask.
 func (l *link) ask(p []byte, b tcp.Lender) error {
 	if l.tls == nil {
 		return l.conn.Ask(p, b)
@@ -89,13 +89,13 @@ func (x *exchange) count(l *link) {
 	x.call.Count(l.conn, &l.counted)
 }
 
-// drop closes a link whose state is not known, or that the server closes.
+// drop closes a link whose state is unknown, or that the server closes.
 func (x *exchange) drop(l *link) {
 	x.count(l)
 	_ = l.close() // the connection is gone in any case
 }
 
-// finish puts the connection into the state that the next request needs, or closes it.
+// finish leaves the connection in the state that the next request needs, or closes it.
 func (x *exchange) finish(l *link) {
 	if l.conn != nil && (!x.body.ended || !x.head.keep || x.Pos != x.End) {
 		x.drop(l)
@@ -104,11 +104,11 @@ func (x *exchange) finish(l *link) {
 
 // skip reads the rest of an unwanted body, if it is short, so that the connection can be kept.
 func (x *exchange) skip(l *link) {
-	_ = x.collect(l, nil, maxDrain) // a body cut short shows in finish
+	_ = x.collect(l, nil, maxDrain) // finish detects a body that was cut short
 	x.finish(l)
 }
 
-// connect makes sure that l is open and begins the call's part on it.
+// connect makes sure that l is open and starts the call's use of it.
 func (x *exchange) connect(l *link) error {
 	x.server = l.origin
 	if l.conn != nil {
@@ -153,10 +153,10 @@ func (x *exchange) secure(l *link) error {
 // An origin is a server: scheme, host and port.
 type origin struct {
 	secure    bool
-	trusted   bool // may see the credentials: the target itself
+	trusted   bool // may receive the credentials: the target itself
 	host      string
 	port      uint16
-	authority string // as the Host line has it
+	authority string // as in the Host line
 	name      string // host:port
 }
 
@@ -183,7 +183,7 @@ func originOf(u *url.URL) (*origin, error) {
 	if o.host, o.port, err = wireclient.HostPort(u, o.port); err != nil {
 		return nil, err
 	}
-	bare, _, zoned := strings.Cut(o.host, "%") // a zone means nothing to the other side
+	bare, _, zoned := strings.Cut(o.host, "%") // a zone has no meaning on the other side
 	if zoned && !strings.Contains(bare, ":") {
 		return nil, fmt.Errorf("host %q has a percent sign", o.host)
 	}
@@ -207,8 +207,8 @@ func (s *service) originAt(u *url.URL) (*origin, error) {
 
 const hexDigits = "0123456789ABCDEF"
 
-// appendPath appends a path, escaped so that nothing in it can be taken for anything but a part of a path (RFC
-// 3986). Only unreserved characters and slashes stay as they are.
+// appendPath appends a path, escaped so that all of it is parsed as a part of a path (RFC 3986).
+// Only unreserved characters and slashes stay as they are.
 func appendPath(dst []byte, path string) []byte {
 	for i := range len(path) {
 		c := path[i]
@@ -221,7 +221,8 @@ func appendPath(dst []byte, path string) []byte {
 	return dst
 }
 
-// appendPrintable appends text that is escaped already, and escapes only what would end or break a request line.
+// appendPrintable appends text that is escaped already, and escapes only characters that would end
+// or break a request line.
 func appendPrintable(dst []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c <= ' ' || c >= 0x7f {
@@ -233,7 +234,7 @@ func appendPrintable(dst []byte, text string) []byte {
 	return dst
 }
 
-// parseReference reads the Location of a redirect, relative to where it came from.
+// parseReference parses the Location of a redirect, relative to the URL of the redirected request.
 func parseReference(location string, from *origin, path string) (*url.URL, error) {
 	base, err := url.Parse(from.scheme() + "://" + from.authority + path)
 	if err != nil {

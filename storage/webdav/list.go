@@ -19,8 +19,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// Limits of a listing. One entry has at most maxEntry bytes, whatever else stands between it and the one before
-// included: a name or a nest of elements that does not end must not fill the memory.
+// Limits of a listing. One entry has at most maxEntry bytes, including all text between it and the
+// previous entry: a name or a nest of elements without an end must not fill the memory.
 const (
 	maxListing = 1 << 29
 	maxEntry   = 1 << 20
@@ -28,7 +28,7 @@ const (
 
 var errLongEntry = wireclient.ProtocolError("listing: an entry of more than %d bytes", maxEntry)
 
-// portions is a reader that fails when too much is read before the next entry.
+// portions is a reader that fails if too much is read before the next entry.
 type portions struct {
 	r    io.Reader
 	left int
@@ -47,7 +47,7 @@ func (p *portions) Read(b []byte) (int, error) {
 
 const propfind = `<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/></prop></propfind>`
 
-// list is PROPFIND or, where that gives no listing, a GET of the folder.
+// list uses PROPFIND or, if that returns no listing, a GET of the folder.
 func (x *call) list() error {
 	if x.s.noPropfind.Load() {
 		return x.listIndex()
@@ -67,7 +67,7 @@ func (x *call) list() error {
 		})
 	}
 	refused := x.refuse(l)
-	if errors.Is(refused, storage.ErrBusy) || !indexed(status) { // XRootD's busy is of this request only
+	if errors.Is(refused, storage.ErrBusy) || !indexed(status) { // XRootD's busy concerns this request only
 		return refused
 	}
 	err = x.listIndex()
@@ -82,8 +82,8 @@ func (x *call) list() error {
 	return err
 }
 
-// indexed reports whether a server that answers PROPFIND with status may still have a listing for browsers. Caddy
-// answers any method with 200.
+// indexed reports whether a server may still have a listing for browsers if its response to
+// PROPFIND has this status. Caddy's response to any method is 200.
 func indexed(status int) bool {
 	switch status {
 	case http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
@@ -93,12 +93,12 @@ func indexed(status int) bool {
 	return false
 }
 
-// folder returns the escaped path that the listing is about.
+// folder returns the escaped path of the listed folder.
 func (x *call) folder() string {
 	return withoutQuery(x.wire.current(&request{path: x.Op.Path, slash: true}))
 }
 
-// listBody gives the body to a parser and the entries to the result.
+// listBody passes the body to a parser and the entries to the result.
 func (x *call) listBody(l *link, parse func(io.Reader) (wireclient.Listing, error)) error {
 	listing, err := parse(io.LimitReader(bodyReader{&x.wire.answer, l}, maxListing))
 	if err != nil {
@@ -145,13 +145,14 @@ func (r *response) entry() (e storage.Entry) {
 		e.Dir = e.Dir || p.Prop.Type.Collection != nil
 	}
 	if e.Dir {
-		e.Size = -1 // what servers report on a folder is the size of something else
+		e.Size = -1 // servers report another size for a folder
 	}
 	return e
 }
 
-// elements calls f with each element of a listing in XML, whose outermost element is root; decode reads the whole of that element, and
-// what stands in it is no element for f then. Characters that XML cannot have are U+FFFD.
+// elements calls f with each element of a listing in XML, whose outermost element is root; decode
+// reads the whole element, and f is not called with the elements in it then. Characters that XML
+// cannot have are U+FFFD.
 func elements(r io.Reader, root string, f func(name string, decode func(any) error) error) error {
 	part := &portions{r, maxEntry}
 	d := xml.NewDecoder(&characters{bufio.NewReader(part)})
@@ -183,7 +184,8 @@ func elements(r io.Reader, root string, f func(name string, decode func(any) err
 	}
 }
 
-// errDamaged is the reason to leave out a name that came with U+FFFD, which stands for what the listing could not carry.
+// errDamaged is the reason to leave out a name that arrived with U+FFFD, which replaces characters
+// that the listing cannot have.
 var errDamaged = errors.New("it has characters that the listing cannot carry")
 
 // damaged returns an error if the raw text of a name was damaged on its way.
@@ -194,8 +196,9 @@ func damaged(text string) error {
 	return fmt.Errorf("%.200q: %w", text, errDamaged)
 }
 
-// characters is a reader of XML that replaces what XML 1.0 does not allow by U+FFFD: control characters, raw or as references, and bytes
-// that are not UTF-8. They stand in names of files.
+// characters is a reader of XML that replaces characters that XML 1.0 does not allow by U+FFFD:
+// control characters, raw or as references, and bytes that are not UTF-8. They occur in names of
+// files.
 type characters struct{ r *bufio.Reader }
 
 // Read implements io.Reader.
@@ -208,7 +211,7 @@ func (c *characters) Read(p []byte) (n int, err error) {
 		char, size, err := c.r.ReadRune()
 		if err != nil {
 			if n > 0 {
-				return n, nil // and err the next time
+				return n, nil // and err in the next call
 			}
 			return 0, err
 		}
@@ -223,9 +226,9 @@ func (c *characters) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// plain copies what is buffered up to the first character that needs a closer look.
+// plain copies buffered text up to the first character that may have to be replaced.
 func (c *characters) plain(p []byte) int {
-	text, _ := c.r.Peek(min(c.r.Buffered(), len(p))) // it is there
+	text, _ := c.r.Peek(min(c.r.Buffered(), len(p))) // it is buffered
 	n := 0
 	for n < len(text) && (text[n] >= ' ' && text[n] < utf8.RuneSelf && text[n] != '&' || text[n] == '\n') {
 		n++
@@ -235,8 +238,8 @@ func (c *characters) plain(p []byte) int {
 	return n
 }
 
-// reference reads what follows an ampersand if it is a reference to a character that is not allowed, which it returns. Otherwise it
-// returns the ampersand.
+// reference reads the text after an ampersand if it is a reference to a character that is not
+// allowed, and returns that character. Otherwise it returns the ampersand.
 func (c *characters) reference() rune {
 	const longest = len("#x10FFFF;")
 	text, _ := c.r.Peek(longest) // fewer at the end
@@ -250,7 +253,7 @@ func (c *characters) reference() rune {
 	if !ended || !numeric || err != nil || allowed(rune(n)) {
 		return '&'
 	}
-	_, _ = c.r.Discard(len(body) + 1) // it was there
+	_, _ = c.r.Discard(len(body) + 1) // it was buffered
 	return rune(n)
 }
 
@@ -266,8 +269,9 @@ type member struct {
 	omit error // the reason to leave it out
 }
 
-// parseMultistatus reads the answer to a PROPFIND of folder, an escaped path. The folder itself is not among the entries. Where a proxy
-// has renamed folders, the paths are those of the server behind it.
+// parseMultistatus reads the response to a PROPFIND of folder, an escaped path. The folder itself
+// is not among the entries. If a proxy has renamed folders, the paths are those of the server
+// behind it.
 func parseMultistatus(r io.Reader, folder string) (l wireclient.Listing, err error) {
 	var all []member
 	folder = canonical(folder)
@@ -312,8 +316,8 @@ func (r *response) failed() (status int, failed bool) {
 	return status, r.Status != "" && status/100 != 2
 }
 
-// baseOf returns the path that the listed folder has in the listing: that of the request, or else that of the first entry, which is the
-// folder itself.
+// baseOf returns the path of the listed folder in the listing: that of the request, or else that of
+// the first entry, which is the folder itself.
 func baseOf(all []member, folder string) string {
 	for i := range all {
 		if isIn(all[i].path, folder) {
@@ -353,7 +357,7 @@ func (m *member) addTo(l *wireclient.Listing, base string) (err error) {
 	return nil
 }
 
-// listingError keeps what the connection said and blames the rest on the listing.
+// listingError returns errors of the connection unchanged and attributes all others to the listing.
 func listingError(err error) error {
 	var syntax *xml.SyntaxError
 	var broken *json.SyntaxError
@@ -369,9 +373,10 @@ func listingError(err error) error {
 	return fmt.Errorf("listing: %w", err)
 }
 
-// hrefPath returns the canonical path of an href in the listing of folder. XRootD 5.5 writes paths unescaped, as they are: that shows
-// when they have characters that no URL has, or a percent sign that escapes nothing, or when they are in the folder only then. An href
-// of a listing has no query, so a question mark belongs to the path.
+// hrefPath returns the canonical path of an href in the listing of folder. XRootD 5.5 does not
+// escape paths: this is detected if they have characters that no URL has, or a percent sign without
+// an escape sequence, or if only the unescaped path is in the folder. An href of a listing has no
+// query, so a question mark belongs to the path.
 func hrefPath(href, folder string) string {
 	path := strings.TrimSpace(href)
 	if !strings.HasPrefix(path, "/") {
@@ -396,8 +401,8 @@ func isIn(path, folder string) bool {
 	return path == folder || above == folder
 }
 
-// canonical returns an escaped path in the one form that all spellings of it have: without slashes at its ends, empty parts and parts
-// that are a dot, and with the characters escaped that have to be.
+// canonical returns the canonical form of an escaped path: without slashes at its ends, empty parts
+// and parts that are a dot, and with only the necessary characters escaped.
 func canonical(path string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path, "/") {

@@ -13,7 +13,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// stat is HEAD.
+// stat sends HEAD.
 func (x *call) stat() error {
 	l, err := x.headOf(&request{})
 	switch {
@@ -27,7 +27,7 @@ func (x *call) stat() error {
 	return err
 }
 
-// headOf sends r as a HEAD of the operation's path. The size is that of the answer.
+// headOf sends r as a HEAD of the operation's path. The size is that of the response.
 func (x *call) headOf(r *request) (*link, error) {
 	r.method, r.path = http.MethodHead, x.Op.Path
 	l, err := x.wire.do(r)
@@ -42,33 +42,33 @@ func (x *call) headOf(r *request) (*link, error) {
 	return l, nil
 }
 
-// mkdir is MKCOL. The slash at the end is what nginx insists on.
+// mkdir sends MKCOL. nginx requires the slash at the end.
 func (x *call) mkdir() error {
 	l, err := x.wire.do(&request{method: "MKCOL", path: x.Op.Path, slash: true})
 	if err != nil {
 		return err
 	}
-	if x.wire.head.status == http.StatusMethodNotAllowed { // there is something already (RFC 4918, 9.3.1)
+	if x.wire.head.status == http.StatusMethodNotAllowed { // the name is taken (RFC 4918, 9.3.1)
 		return x.refuseAs(l, fs.ErrExist)
 	}
 	return x.made(l)
 }
 
-// made ends a request that makes something: by PUT, MKCOL or MOVE.
+// made ends a request that creates something: by PUT, MKCOL or MOVE.
 func (x *call) made(l *link) error {
 	switch x.wire.head.status {
 	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
 		x.Reach(storage.Opened)
 		x.wire.skip(l)
 		return nil
-	case http.StatusConflict: // a folder on the way is missing (RFC 4918, 9.3.1, 9.7.1, 9.9.4)
+	case http.StatusConflict: // a parent folder is missing (RFC 4918, 9.3.1, 9.7.1, 9.9.4)
 		return x.refuseAs(l, fs.ErrNotExist)
 	}
 	return x.refuse(l)
 }
 
-// remove is DELETE. A DELETE of a folder takes everything below it along on most servers, so what is known to be a
-// folder is looked into first.
+// remove sends DELETE. On most servers a DELETE of a folder removes everything below it as well, so
+// a path that is known to be a folder is listed first.
 func (x *call) remove() error {
 	if strings.Trim(x.Op.Path, "/") == "" {
 		return fmt.Errorf("the target itself cannot be removed: %w", fs.ErrInvalid)
@@ -80,7 +80,7 @@ func (x *call) remove() error {
 	if err != nil || l == nil {
 		return err
 	}
-	if x.wire.head.status != http.StatusConflict { // nginx answers so for a folder without a slash
+	if x.wire.head.status != http.StatusConflict { // nginx returns this status for a folder without a slash
 		return x.refuse(l)
 	}
 	x.wire.skip(l)
@@ -108,7 +108,7 @@ func (x *call) removeFolder() error {
 	return x.refuse(l)
 }
 
-// delete returns the link if the answer is not a success.
+// delete returns the link if the response is not a success.
 func (x *call) delete(slash bool) (*link, error) {
 	l, err := x.wire.do(&request{method: http.MethodDelete, path: x.Op.Path, slash: slash})
 	if err != nil {
@@ -123,8 +123,8 @@ func (x *call) delete(slash bool) (*link, error) {
 	return l, nil
 }
 
-// move is MOVE. nginx wants a folder's name with a slash and answers 400 to one without, so that is tried again,
-// once.
+// move sends MOVE. nginx requires a slash at the end of a folder's name and otherwise returns 400,
+// so the request is then repeated with a slash, once.
 func (x *call) move() error {
 	from, to := x.Op.Source, strings.TrimSuffix(x.Op.Path, "/")
 	if err := storage.CheckPath(from); err != nil {
@@ -140,7 +140,7 @@ func (x *call) move() error {
 			return err
 		}
 		switch {
-		case x.wire.head.status == http.StatusPreconditionFailed: // there is something already (RFC 4918, 9.9.4)
+		case x.wire.head.status == http.StatusPreconditionFailed: // the name is taken (RFC 4918, 9.9.4)
 			return x.refuseAs(l, fs.ErrExist)
 		case x.wire.head.status == http.StatusBadRequest && !folder:
 			x.wire.drop(l) // nginx closes the connection after it, in any case
@@ -151,8 +151,8 @@ func (x *call) move() error {
 	}
 }
 
-// login asks for the head of the target itself. Whether there is anything to be read does not matter, as long as
-// the service lets us in.
+// login requests the header of the target itself. The target need not exist, as long as the service
+// accepts the client.
 func (x *call) login() error {
 	l, err := x.wire.do(&request{method: http.MethodHead, path: x.Op.Path})
 	if err != nil {
@@ -167,7 +167,7 @@ func (x *call) login() error {
 	return nil
 }
 
-// checksum is HEAD with the wish for a digest, in the words of both RFCs or of S3.
+// checksum sends HEAD with a request for a digest, in the formats of both RFCs or of S3.
 func (x *call) checksum() error {
 	alg, ok := digest.Lookup(x.Op.Sum)
 	if !ok || alg.Name != x.Op.Sum {
@@ -175,7 +175,7 @@ func (x *call) checksum() error {
 	}
 	r, sum := request{extra: "Want-Digest: " + alg.RFC3230 + "\r\nWant-Repr-Digest: " + alg.RFC9530 + "=1\r\n"}, (*head).sum
 	if x.s.bucket != nil {
-		r, sum = request{sums: alg.Name != "md5"}, (*head).objectSum // the ETag is an MD5 sum; s3proxy refuses to be asked for more
+		r, sum = request{sums: alg.Name != "md5"}, (*head).objectSum // the ETag is an MD5 sum; s3proxy refuses requests for more
 	}
 	l, err := x.headOf(&r)
 	if err != nil {
@@ -186,7 +186,7 @@ func (x *call) checksum() error {
 	return err
 }
 
-// sum returns the checksum that an answer's head states, as ALGORITHM:HEX.
+// sum returns the checksum in a response's header, as ALGORITHM:HEX.
 func (h *head) sum(alg digest.Algorithm) (string, error) {
 	switch sum, invalid := alg.Find(string(h.digest), string(h.repr)); {
 	case sum != "":

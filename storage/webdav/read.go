@@ -52,7 +52,7 @@ func (x *call) readParts(sum hash.Hash) error {
 	return nil
 }
 
-// readWhole is one GET.
+// readWhole sends one GET.
 func (x *call) readWhole(sum hash.Hash) error {
 	l, err := x.wire.do(&request{method: http.MethodGet, path: x.Op.Path})
 	if err != nil {
@@ -81,8 +81,8 @@ func (x *call) readWhole(sum hash.Hash) error {
 	return nil
 }
 
-// readInChunks reads the whole file by ranges. If it does not know the size it asks first, because some servers
-// take ranges beyond the end for good.
+// readInChunks reads the whole file by ranges. If the size is unknown it is requested first,
+// because some servers accept ranges beyond the end.
 func (x *call) readInChunks(sum hash.Hash) error {
 	if x.Op.Size < 0 {
 		if err := x.stat(); err != nil {
@@ -102,7 +102,7 @@ func (x *call) readInChunks(sum hash.Hash) error {
 	return nil
 }
 
-// readRange is one ranged GET.
+// readRange sends one ranged GET.
 func (x *call) readRange(from, count int64, sum hash.Hash) error {
 	l, err := x.wire.do(&request{method: http.MethodGet, path: x.Op.Path, ranged: true, from: from, count: count})
 	if err != nil {
@@ -125,7 +125,7 @@ func (x *call) readRange(from, count int64, sum hash.Hash) error {
 	return nil
 }
 
-// checkRange looks whether the answer is about the range that was asked for.
+// checkRange compares the range of the response with the requested range.
 func (x *call) checkRange(l *link, from, count int64) error {
 	h := &x.wire.head
 	if h.ok() {
@@ -146,7 +146,7 @@ func (x *call) checkRange(l *link, from, count int64) error {
 		return x.refuse(l)
 	}
 	first, last, total, ok := parseContentRange(h.crange)
-	if ok && total >= 0 && last >= total { // XRootD promises what the file does not have
+	if ok && total >= 0 && last >= total { // XRootD announces bytes that the file does not have
 		x.wire.drop(l)
 		return fmt.Errorf("%w: the file has %d bytes, wanted %d at %d", storage.ErrShort, total, count, from)
 	}
@@ -159,8 +159,8 @@ func (x *call) checkRange(l *link, from, count int64) error {
 	return x.checkSize(l, total)
 }
 
-// checkSize compares the file's size, if the answer tells it, with what was expected. A body that is not wanted
-// closes the connection.
+// checkSize compares the file's size, if the response has it, with the expected size. If the sizes
+// differ, it closes the connection, since the body is not needed.
 func (x *call) checkSize(l *link, size int64) error {
 	err := storage.CheckSize(x.Op.Size, size)
 	if err != nil {

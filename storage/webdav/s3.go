@@ -28,7 +28,7 @@ import (
 // A bucket is a target of S3: its requests are signed with Signature Version 4, its folders are prefixes of names. The source of
 // all formats is the Amazon S3 API Reference (docs.aws.amazon.com/AmazonS3/latest/API).
 type bucket struct {
-	user   string // access key; "": it stands before the secret key, with a colon
+	user   string // access key; "": the access key precedes the secret key, with a colon
 	region string
 	secret *storage.Renewable[string]
 	token  *storage.Renewable[string] // session token; its value may be ""
@@ -44,10 +44,10 @@ type dayKey struct {
 	key         []byte
 }
 
-// Of a request that is signed.
+// Constants of a signed request.
 const (
 	signature = "AWS4-HMAC-SHA256"
-	unsigned  = "UNSIGNED-PAYLOAD" // stands for the hash of the body, which TLS protects, or nothing does
+	unsigned  = "UNSIGNED-PAYLOAD" // instead of the hash of the body, which is protected by TLS or not at all
 	amzTime   = "20060102T150405Z"
 	dayLength = len("20060102")
 )
@@ -74,7 +74,8 @@ func newBucket(t storage.Target) (*bucket, string, error) {
 	return k, strings.TrimRight(string(appendPath([]byte("/"), path)), "/"), nil
 }
 
-// regionOf returns the region in a name of AWS: s3.eu-west-1.amazonaws.com. Other services have none, and take us-east-1.
+// regionOf returns the region in a name of AWS: s3.eu-west-1.amazonaws.com. Other services do not
+// have regions, and accept us-east-1.
 func regionOf(host string) string {
 	name, aws := strings.CutSuffix(host, ".amazonaws.com")
 	labels := strings.Split(name, ".")
@@ -84,7 +85,7 @@ func regionOf(host string) string {
 	return "us-east-1"
 }
 
-// keys returns access key and secret key.
+// keys returns the access key and the secret key.
 func (k *bucket) keys(secret string) (string, string) {
 	if k.user != "" {
 		return k.user, secret
@@ -103,7 +104,7 @@ func (k *bucket) keyOf(day, secret string) []byte {
 	return key
 }
 
-// deriveKey returns the key that signs what a service of AWS is asked for on a day.
+// deriveKey returns the key that signs the requests to a service of AWS on a day.
 func deriveKey(secret, day, region, service string) []byte {
 	key := []byte("AWS4" + secret)
 	for _, part := range []string{day, region, service, "aws4_request"} {
@@ -118,8 +119,9 @@ func seal(key, text []byte) []byte {
 	return h.Sum(nil)
 }
 
-// sign appends the header lines that prove who sends a request for target, an escaped path and query, as they stand in it. The
-// parts of a query are in the order of their names, and "/" is escaped in them.
+// sign appends the header lines that authenticate a request for target, an escaped path and query,
+// in the form that the request has. The parts of a query are in the order of their names, and "/"
+// is escaped in them.
 func (k *bucket) sign(b []byte, r *request, authority, target string, with proof, now time.Time) []byte {
 	user, secret := k.keys(with.secret)
 	date := now.UTC().Format(amzTime)
@@ -143,7 +145,7 @@ func (k *bucket) sign(b []byte, r *request, authority, target string, with proof
 	return append(b, "\r\n"...)
 }
 
-// bucketMethods carry out the kinds of operations on S3, which does not move.
+// bucketMethods returns the methods for S3, which has no move.
 func bucketMethods() wireclient.Methods[*call] {
 	all := methods()
 	all[storage.Move] = nil
@@ -151,7 +153,8 @@ func bucketMethods() wireclient.Methods[*call] {
 	return all
 }
 
-// removeObject looks first whether there is an object of that name, as DELETE succeeds where there is none: it may be a folder.
+// removeObject first checks whether there is an object of that name, as DELETE also succeeds if
+// there is no object: the name may be a folder.
 func (x *call) removeObject() error {
 	if strings.Trim(x.Op.Path, "/") == "" {
 		return x.remove()
@@ -167,13 +170,14 @@ func (x *call) removeObject() error {
 		return x.remove()
 	}
 	if err = x.removeFolder(); errors.Is(err, syscall.ENOTDIR) {
-		return x.remove() // the object exists by now: a service may end a write late that its client broke off
+		return x.remove() // the object exists by now: a service may complete a write late, after the client has broken it off
 	}
 	return err
 }
 
-// removeMarker removes an empty folder. Where neither the listing nor HEAD finds its marker, DELETE is sent all the same, because some
-// services know a marker by its name alone; the error is fs.ErrNotExist then, since DELETE does not report whether there was one.
+// removeMarker removes an empty folder. If neither the listing nor HEAD finds its marker, DELETE is
+// sent nevertheless, because some services have an entry for a marker by its name alone; the error
+// is then fs.ErrNotExist, since DELETE does not report whether a marker existed.
 func (x *call) removeMarker() error {
 	err := x.removeFolder()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -199,7 +203,7 @@ func (x *call) isObject(path string) (bool, error) {
 	return x.wire.head.ok(), nil
 }
 
-// makeMarker makes a folder as other clients of S3 do: an empty object whose name ends in a slash.
+// makeMarker creates a folder like other clients of S3: an empty object whose name ends in a slash.
 func (x *call) makeMarker() error {
 	l, err := x.wire.do(&request{method: http.MethodPut, path: x.Op.Path, slash: true, extra: "If-None-Match: *\r\nContent-Length: 0\r\n"})
 	if err != nil {
@@ -211,8 +215,8 @@ func (x *call) makeMarker() error {
 	return x.made(l)
 }
 
-// objectSum returns the checksum that S3 states of an object, as ALGORITHM:HEX: md5 is the ETag of what one PUT has written
-// unencrypted, crc32c is there if the writer or the service made it.
+// objectSum returns the checksum of an object in S3, as ALGORITHM:HEX: md5 is the ETag of an object
+// written unencrypted with one PUT, crc32c exists if the writer or the service computed it.
 func (h *head) objectSum(alg digest.Algorithm) (string, error) {
 	var sum []byte
 	var err error
@@ -262,7 +266,7 @@ func (x *call) listObjects() error {
 		return nil
 	}
 	if below != "" {
-		if marked, err := x.isObject(below); err != nil || marked { // a marker that the listing leaves out
+		if marked, err := x.isObject(below); err != nil || marked { // a marker that the listing omits
 			return err
 		}
 	}
@@ -276,8 +280,8 @@ func (x *call) listObjects() error {
 	return fmt.Errorf("no name begins with %q: %w", all.prefix, fs.ErrNotExist)
 }
 
-// listing returns path and query of the next page of a listing, as sign wants them. Services that know only the first version of the
-// request (ListObjects) take marker, others ignore it.
+// listing returns path and query of the next page of a listing, in the form for sign. Services that
+// only support the first version of the request (ListObjects) use marker, others ignore it.
 func (k *bucket) listing(o *objects) string {
 	value := func(text string) string { return strings.ReplaceAll(string(appendPath(nil, text)), "/", "%2F") }
 	query := "delimiter=%2F&encoding-type=url&list-type=2&prefix=" + value(o.prefix)
@@ -290,7 +294,8 @@ func (k *bucket) listing(o *objects) string {
 	return k.at + "?" + query
 }
 
-// objects is a listing as far as it has been read. The next page is requested by a token or by the last name before it.
+// objects is the part of a listing that has been read. The next page is requested by a token or by
+// the last name before it.
 type objects struct {
 	wireclient.Listing
 	prefix       string
@@ -299,22 +304,22 @@ type objects struct {
 
 	page   objectPage
 	names  map[string]bool // of all pages
-	last   string          // the greatest of them
-	tokens map[string]bool // that were used
+	last   string          // the greatest name
+	tokens map[string]bool // tokens that were used
 	empty  int             // pages without new names
 }
 
-// An objectPage is the part of a listing that one answer has.
+// An objectPage is the part of a listing in one response.
 type objectPage struct {
 	objects   []object
-	Encoding  string // of names: "url" or none
+	Encoding  string // of names: "url" or ""
 	Truncated string // IsTruncated
 	Token     string // NextContinuationToken
-	Count     int    // KeyCount; 0: there is none
-	Most      int    // MaxKeys; 0: there is none
+	Count     int    // KeyCount; 0: missing
+	Most      int    // MaxKeys; 0: missing
 }
 
-// An object is one of a page, or a prefix of several.
+// An object is an object of a page, or a common prefix of several objects.
 type object struct {
 	Key, Prefix string
 	Size        int64
@@ -354,14 +359,16 @@ func (o *objects) parse(r io.Reader) (wireclient.Listing, error) {
 	return wireclient.Listing{}, nil
 }
 
-// Of pages of a listing.
+// Limits of the pages of a listing.
 const (
 	usualPage     = 1000 // names, at most
-	maxEmptyPages = 100  // in a row that bring no new name
+	maxEmptyPages = 100  // consecutive pages without a new name
 )
 
-// turn adds the page that was read, and reports whether there may be another one. A service that says that the listing is whole is
-// asked for names behind the last where the page looks cut off: it is full, has fewer names than it says, or a round number of them.
+// turn adds the page that was read, and reports whether there may be another page. If a service
+// reports that the listing is complete, but the page looks truncated, the names after the last name
+// are requested: if the page is full, has fewer names than its KeyCount, or a round number of
+// names.
 func (o *objects) turn() (more bool, err error) {
 	before := len(o.names)
 	repeated, err := o.addPage()
@@ -397,7 +404,8 @@ func (o *objects) turn() (more bool, err error) {
 	return truncated || fresh > 0 && (n >= cmp.Or(p.Most, usualPage) || p.Count > n || round), nil
 }
 
-// addPage adds the names of the page that are new. repeated is true if others than the last name of the page before were there before.
+// addPage adds the new names of the page. repeated is true if the page has known names other than
+// the last name of the previous page.
 func (o *objects) addPage() (repeated bool, err error) {
 	if o.names == nil {
 		o.names = map[string]bool{}
@@ -426,7 +434,7 @@ func (o *objects) addPage() (repeated bool, err error) {
 	return repeated, nil
 }
 
-// add adds an object, or a prefix of several.
+// add adds an object, or a common prefix of several objects.
 func (o *objects) add(name string, size int64) error {
 	below, ok := strings.CutPrefix(name, o.prefix)
 	if !ok {
@@ -447,7 +455,7 @@ func (o *objects) add(name string, size int64) error {
 	return o.Add(e)
 }
 
-// codeOf returns code and message of an error that S3 has answered, "" if the body has none.
+// codeOf returns the code and message of an error of S3, "" if the body has no code.
 func codeOf(body []byte) string {
 	var e struct {
 		XMLName       xml.Name `xml:"Error"`

@@ -18,31 +18,32 @@ import (
 	"weir/storage"
 )
 
-// maxReason is how many bytes of an error's body are read for its first line.
+// maxReason is the number of bytes of an error's body that are read for its first line.
 const maxReason = 4 << 10
 
-// maxRetryAfter bounds what a server may ask for.
+// maxRetryAfter is the longest wait that a server may request.
 const maxRetryAfter = 366 * 24 * time.Hour
 
-// A statusError is an answer that is not what was asked for. It keeps the status line and the first line of the
-// body.
+// A statusError is a response that does not have the requested result. It holds the status line and
+// the first line of the body.
 type statusError struct {
 	status int
 	reason string
 	line   string
 	note   string
-	cause  error // the error that all drivers share, if there is one
+	cause  error // the error that all drivers share, or nil
 	after  time.Duration
-	offers []string // of 401, not nil, and of S3's 403: ways to authenticate that the server names
+	offers []string // of 401, not nil, and of S3's 403: authentication methods that the server names
 }
 
-// Offers returns the ways to authenticate that the server names: "S3" for a 403 of S3, nil for answers other than it and 401.
+// Offers returns the authentication methods that the server names: "S3" for a 403 of S3, nil for
+// responses other than that and 401.
 func (e *statusError) Offers() []string { return e.offers }
 
-// RetryAfter returns how long the server asks to wait, of 429 and 503; 0 if it does not.
+// RetryAfter returns the wait that the server requests, with 429 and 503; 0 if it requests no wait.
 func (e *statusError) RetryAfter() time.Duration { return e.after }
 
-// Status returns the answer's status.
+// Status returns the response's status.
 func (e *statusError) Status() int { return e.status }
 
 func (e *statusError) Error() string {
@@ -61,33 +62,35 @@ func (e *statusError) Error() string {
 
 func (e *statusError) Unwrap() error { return e.cause }
 
-// What XRootD says, with status 404 or 501 and 500, of a request that it did not even try: what its HTTP hands on
-// (XrdXrootdTransit::Run) is refused while the request before on that connection is not done. Up to 5.9.0 (xrootd
-// pull request 2613) a client that continues at once gets this now and then after an answer that came from another
-// thread, as a file's first checksum does.
+// The texts of XRootD, with status 404 or 501 and 500, for a request that it did not process:
+// XrdXrootdTransit::Run refuses a request that the HTTP part passes on while the previous request
+// on that connection is not finished. Up to 5.9.0 (xrootd pull request 2613) a client that
+// continues immediately occasionally gets this after a response that came from another thread, as
+// with a file's first checksum.
 const (
 	notRun    = "Could not run request."
 	notSummed = "Failed to create initial checksum request."
 )
 
-// isNotRun reports whether line, the first of an answer's body, says so. It may be about a read or a close as well, and
-// "Error stating" is the answer to a GET.
+// isNotRun reports whether line, the first of a response's body, has such a text. It may be about a
+// read or a close as well, and "Error stating" is the response to a GET.
 func isNotRun(line string) bool {
 	return strings.HasPrefix(line, "Could not run ") || line == notSummed || strings.HasPrefix(line, "Error stating/")
 }
 
-// isBareNotRun recognizes it in a response to HEAD: the body is missing, but its length is known. That of a file that is
-// not there is zero.
+// isBareNotRun recognizes it in a response to HEAD: the body is missing, but its length is known.
+// For a missing file the length is zero.
 func (a *answer) isBareNotRun() bool {
 	h := &a.head
 	return a.body.ended && !h.keep && (h.status == http.StatusNotFound && h.length == int64(len(notRun)) ||
 		h.status == http.StatusInternalServerError && h.length == int64(len(notSummed)))
 }
 
-// refuse makes an error of the answer and puts the connection into order.
+// refuse returns the error of the response and leaves the connection ready for the next request, or
+// closed.
 func (x *call) refuse(l *link) error { return x.refuseAs(l, storage.HTTPError(x.wire.head.status)) }
 
-// refuseAs is refuse where a status has a meaning of its own.
+// refuseAs is refuse with a cause of its own for the status.
 func (x *call) refuseAs(l *link, cause error) error {
 	e := &statusError{status: x.wire.head.status, reason: printable(x.wire.head.reason, 80), cause: cause}
 	if e.status == http.StatusTooManyRequests || e.status == http.StatusServiceUnavailable {
@@ -101,16 +104,16 @@ func (x *call) refuseAs(l *link, cause error) error {
 	}
 	x.line = x.line[:0]
 	if isMarkup(x.wire.head.ctype) {
-		_ = x.wire.collect(l, &x.line, maxReason) // the status is what counts
+		_ = x.wire.collect(l, &x.line, maxReason) // the body is optional
 		e.line = titleOf(x.line, e.status, e.reason)
 	} else {
 		bare, inXML := x.wire.isBareNotRun(), bytes.Contains(x.wire.head.ctype, []byte("xml"))
-		// Whatever goes wrong here, the status is what counts.
+		// A failure here is ignored: the body is optional.
 		_ = x.wire.collect(l, &x.line, maxReason)
 		if inXML {
 			e.line = codeOf(x.line)
 		}
-		if strings.HasPrefix(e.line, "XAdminUserNotFound:") { // of versitygw, with 404: it does not know the access key
+		if strings.HasPrefix(e.line, "XAdminUserNotFound:") { // of versitygw, with 404: the access key is unknown
 			e.cause = fs.ErrPermission
 		}
 		if e.line != "" && errors.Is(e.cause, fs.ErrPermission) && e.offers == nil { // S3 has no 401
@@ -159,7 +162,7 @@ func firstLine(b []byte) string {
 	return ""
 }
 
-// printable makes hostile text harmless.
+// printable removes control characters from text of a server and shortens it.
 func printable(b []byte, limit int) string {
 	s := strings.ToValidUTF8(string(clip(b, limit)), "?")
 	s = strings.Map(func(r rune) rune {

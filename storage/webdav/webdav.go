@@ -6,41 +6,48 @@
 //
 // # Operations
 //
-// A Read is one GET, or one ranged GET for each of Op.Ranges in turn. With Op.Chunk no request asks for more than
-// that many bytes. Requests are not pipelined, because many servers answer pipelined requests incorrectly; Op.Ahead
-// has no effect. Payload is discarded in the kernel if its length is known and Op.Sum is not used, over TLS without being
-// decrypted (package internal/tlsconn); otherwise it is read into a shared buffer.
+// A Read is one GET, or one ranged GET for each of Op.Ranges in turn. With Op.Chunk each request is
+// for at most that many bytes. Requests are not pipelined, because many servers answer pipelined
+// requests incorrectly; Op.Ahead has no effect. Payload is discarded in the kernel if its length is
+// known and Op.Sum is not used, over TLS without being decrypted (package internal/tlsconn);
+// otherwise it is read into a shared buffer.
 //
-// A Write is one PUT of Op.Size bytes of package content from Op.Seed. Stat is HEAD, List is PROPFIND or else the
-// server's listing for browsers in JSON or HTML, Mkdir is MKCOL, Remove is DELETE, Move is MOVE without overwriting
-// (XRootD overwrites nevertheless), Checksum is HEAD with Want-Digest. Login connects and requests the head of the
-// target itself; it fails only if the answer is a refusal or a server error.
+// A Write is one PUT of Op.Size bytes of package content from Op.Seed. Stat is HEAD, List is
+// PROPFIND or else the server's listing for browsers in JSON or HTML, Mkdir is MKCOL, Remove is
+// DELETE, Move is MOVE without overwriting (XRootD overwrites nevertheless), Checksum is HEAD with
+// Want-Digest. Login connects and requests the head of the target itself; it fails only if the
+// answer is a refusal or a server error.
 //
 // # Sessions
 //
-// A client keeps one connection to the target and up to four to data servers that it was redirected to. A kept
-// connection that the server has closed is replaced once if no byte of an answer was read; the operation then
-// reports Connected, and Result.Wire counts both attempts. A request is also repeated with credentials that were renewed
-// and, after status 417, without Expect. Nothing else is retried.
+// A client keeps one connection to the target and up to four to data servers that it was redirected
+// to. A kept connection that the server has closed is replaced once if no byte of an answer was
+// read; the operation then reports Connected, and Result.Wire counts both attempts. A request is
+// also repeated with credentials that were renewed and, after status 417, without Expect. Nothing
+// else is retried.
 //
-// An upload to a target that has redirected one waits a second for 100 Continue before it sends its body, ten seconds where
-// the target then redirects. A target that never says 100 is not asked again.
+// An upload to a target that has redirected an upload waits a second for 100 Continue before it
+// sends its body, ten seconds if the target then redirects. To a target that never sends 100, later
+// uploads do not send Expect.
 //
-// XRootD up to 5.9.0 answers some requests with 404, 500 or 501 only because the previous request on the
-// connection, usually a checksum, is not finished. Such an answer is storage.ErrBusy: the file may exist.
+// XRootD up to 5.9.0 answers some requests with 404, 500 or 501 only because the previous request
+// on the connection, usually a checksum, is not finished. Such an answer is storage.ErrBusy: the
+// file may exist.
 //
 // # S3
 //
-// With the method S3Auth the target is a folder of a bucket of S3, and requests are signed. List is ListObjectsV2, Mkdir writes an empty
-// object whose name ends in a slash, Checksum is md5 from the ETag or a stored crc32c, Remove asks with HEAD first, since DELETE
-// succeeds where there is nothing, and there is no Move.
+// With the method S3Auth the target is a folder of a bucket of S3, and requests are signed. List is
+// ListObjectsV2, Mkdir writes an empty object whose name ends in a slash, Checksum is md5 from the
+// ETag or a stored crc32c. Remove first sends HEAD, since DELETE also succeeds if there is no
+// object. Move is not supported.
 //
 // # Credentials
 //
-// Passwords and tokens are sent to the scheme, host and port of the target only, as in transfers (package tpc) and by curl. For other
-// servers that it redirects to, another port of the same host among them, the redirect's query carries the authorization. A client
-// certificate is presented to any server that requests one, as it reveals no secret. TLS sessions are resumed as
-// Target.Resume says; else every login is a full handshake, as it is for jobs on many machines.
+// Passwords and tokens are sent to the scheme, host and port of the target only, as in transfers
+// (package tpc) and by curl. For other servers that it redirects to, another port of the same host
+// among them, the redirect's query carries the authorization. A client certificate is presented to
+// any server that requests one, as it reveals no secret. TLS sessions are resumed according to
+// Target.Resume; otherwise every login is a full handshake, as it is for jobs on many machines.
 package webdav
 
 import (
@@ -74,14 +81,14 @@ func Driver() storage.Driver {
 	}
 }
 
-// A service is what all clients of one target share.
+// A service is the state that all clients of one target share.
 type service struct {
 	shown   string // the target's URL without credentials and query, for errors
 	home    *origin
 	root    string // escaped path of the target, without a slash at its end
 	query   string // "?" and the target's query, or ""
 	cred    storage.Credentials
-	secret  *storage.Renewable[string] // token or password; nil: none is sent
+	secret  *storage.Renewable[string] // token or password; nil: no secret is sent
 	line    func(secret string) string // returns the Authorization line
 	latest  atomic.Pointer[proof]      // of line
 	bucket  *bucket                    // nil: not S3
@@ -98,7 +105,7 @@ type service struct {
 
 	puts       atomic.Int32 // putsUnknown, putsKept, putsRedirected
 	expect     atomic.Int32 // expectShortly, expectPatiently, expectNever
-	noPropfind atomic.Bool  // the server does not know the method
+	noPropfind atomic.Bool  // the server does not support the method
 }
 
 func open(t storage.Target) (storage.Service, error) {
@@ -133,7 +140,7 @@ func open(t storage.Target) (storage.Service, error) {
 	return s, nil
 }
 
-// queryOf returns the query of u as it may stand in a request.
+// queryOf returns the query of u, escaped for a request.
 func queryOf(u *url.URL) string {
 	if u.RawQuery == "" {
 		return ""
@@ -141,7 +148,8 @@ func queryOf(u *url.URL) string {
 	return "?" + string(appendPrintable(nil, u.RawQuery))
 }
 
-// authorization returns the secret of the target and the Authorization header line with it, nil if it has none.
+// authorization returns the secret of the target and the Authorization header line with it, nil if
+// the target has no secret.
 func authorization(t *storage.Target) (secret *storage.Renewable[string], line func(string) string, err error) {
 	user, method := t.Cred.User, t.Cred.Method
 	secret = t.Cred.Secret()
@@ -172,13 +180,14 @@ func basicLine(user, password string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password)) + "\r\n"
 }
 
-// A proof is the secret of a request and what the request shows: the Authorization line or, to a bucket, the session token.
+// A proof is the secret of a request and the authentication in the request: the Authorization line
+// or, for a bucket, the session token.
 type proof struct{ secret, shown string }
 
-// proves reports whether requests show who sends them.
+// proves reports whether requests are authenticated.
 func (s *service) proves() bool { return s.secret != nil }
 
-// proof returns the proof of requests, with the secrets that read returns.
+// proofOf returns the proof of requests, with the secrets that read returns.
 func (s *service) proofOf(read func(*storage.Renewable[string]) string) proof {
 	switch {
 	case s.secret == nil:
@@ -195,7 +204,8 @@ func (s *service) proofOf(read func(*storage.Renewable[string]) string) proof {
 	return *p
 }
 
-// refused reports whether an answer may mean that the request's proof is no longer good. S3 has more than one status for that.
+// refused reports whether a response may mean that the request's proof is no longer valid. S3 has
+// more than one status for that.
 func (s *service) refused(status int) bool {
 	return s.secret != nil && (status == http.StatusUnauthorized ||
 		s.bucket != nil && (status == http.StatusForbidden || status == http.StatusBadRequest))
@@ -206,5 +216,5 @@ func (s *service) Client() storage.Client {
 	return &client{s: s, home: link{origin: s.home}, tickets: wireclient.Tickets(s.resume, &s.tickets)}
 }
 
-// Close frees what the service holds; its clients are closed before.
+// Close releases the service's resources; its clients must be closed before.
 func (s *service) Close() error { return s.dialer.Close() }

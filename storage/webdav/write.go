@@ -12,7 +12,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// writeFile is one PUT of made content.
+// writeFile sends one PUT of generated content.
 func (x *call) writeFile() error {
 	if x.Op.Size < 0 {
 		return fmt.Errorf("a file of %d bytes: %w", x.Op.Size, fs.ErrInvalid)
@@ -24,7 +24,7 @@ func (x *call) writeFile() error {
 	return x.made(l)
 }
 
-// upload sends made content to a path and remembers how the service has treated it.
+// upload sends generated content to a path and records the service's response.
 func (x *exchange) upload(path string) (*link, error) {
 	x.withheld, x.counted, x.again, x.unanswered = 0, 0, 0, false
 	l, err := x.do(&request{method: http.MethodPut, path: path, upload: true})
@@ -43,36 +43,38 @@ func (x *exchange) upload(path string) (*link, error) {
 	return l, nil
 }
 
-// What a service has done with uploads: the server that is asked first has kept them, or has redirected them.
+// Treatment of uploads by the service: the first server has stored them, or has redirected them.
 const (
 	putsUnknown = iota
 	putsKept
 	putsRedirected
 )
 
-// How long uploads wait for 100 Continue: a server that has not answered in time waits for the body, or is slow to redirect.
+// Waiting for 100 Continue: a server that has not responded in time waits for the body, or is slow
+// to redirect.
 const (
 	expectShortly = iota
 	expectPatiently
-	expectNever // the server refuses Expect, or takes no notice of it
+	expectNever // the server refuses Expect, or ignores it
 )
 
-// expects reports whether an upload asks before it sends its body: where the last one was redirected, and on the way,
-// the next will be as well.
+// expects reports whether an upload sends Expect before its body: if the last upload was redirected
+// and this request goes to the target, a redirect is likely.
 func (x *exchange) expects() bool {
 	return len(x.path) == 0 && x.c.s.puts.Load() == putsRedirected && x.c.s.expect.Load() != expectNever
 }
 
-// mayWithhold reports whether the bytes of an upload count only when it is known that they are kept: as long as
-// another server may keep them. Those of a large file are counted as they go, since it would be a while until then,
-// unless the server usually redirects.
+// mayWithhold reports whether the bytes of an upload count only once they are known to be stored:
+// as long as another server may store them. The bytes of a large file are counted while they are
+// sent, since it would be a while until then, unless the server usually redirects.
 func (x *exchange) mayWithhold() bool {
 	const large = 64 << 20
 	return len(x.path) == 0 && (x.asks && x.unanswered || x.c.s.puts.Load() != putsKept && x.call.Op.Size <= large)
 }
 
-// sendUpload sends head and body of an upload and reads the answer's head. A final answer may come before all is
-// sent: then the rest stays here, and the connection is closed after the answer.
+// sendUpload sends header and body of an upload and reads the response's header. A final response
+// may arrive before the whole body is sent: then the rest is not sent, and the connection is closed
+// after the response.
 func (x *exchange) sendUpload(l *link) error {
 	if _, err := l.write(x.Data, x.call.Op.Size > 0 && !x.asks); err != nil {
 		return err
@@ -101,8 +103,8 @@ func (x *exchange) sendUpload(l *link) error {
 	return nil
 }
 
-// mayContinue waits for 100 Continue; final says that the answer came instead. A redirector that has to look for a
-// place says nothing meanwhile.
+// mayContinue waits for 100 Continue; final is true if the final response arrived instead. A
+// redirector sends nothing while it looks for a place.
 func (x *exchange) mayContinue(l *link) (final bool, err error) {
 	wait := shortWait
 	if x.c.s.expect.Load() == expectPatiently {
@@ -132,7 +134,7 @@ func (x *exchange) mayContinue(l *link) (final bool, err error) {
 	return false, wireclient.ProtocolError("more than %d interim answers", maxInterim)
 }
 
-// sentMore counts bytes of an upload, now or when it is known that they are kept.
+// sentMore counts bytes of an upload, now or once they are known to be stored.
 func (x *exchange) sentMore(n int) {
 	if x.withholds {
 		x.withheld += n
@@ -144,10 +146,10 @@ func (x *exchange) sentMore(n int) {
 	x.call.CountMoved(n - again)
 }
 
-// slice is how many bytes go through TLS between two reports.
+// slice is the number of bytes that are sent over TLS between two reports.
 const slice = 64 << 10
 
-// sendBody sends what the cursor still has.
+// sendBody sends the remaining bytes of the cursor.
 func (x *exchange) sendBody(l *link) error {
 	for piece := x.call.Cursor.Next(); piece != nil; piece = x.call.Cursor.Next() {
 		if err := x.sendPiece(l, piece); err != nil {
@@ -158,7 +160,7 @@ func (x *exchange) sendBody(l *link) error {
 }
 
 func (x *exchange) sendPiece(l *link, piece []byte) error {
-	for l.tls != nil || len(piece) <= content.HeadSize { // a head waits for what follows it
+	for l.tls != nil || len(piece) <= content.HeadSize { // a header is sent together with the following bytes
 		n, err := l.write(piece[:min(len(piece), slice)], x.call.Cursor.Left() > 0)
 		x.sent(n)
 		if piece = piece[n:]; err != nil || len(piece) == 0 {
