@@ -11,16 +11,16 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A client is one virtual client's session. What only a running operation needs lies in a call, which clients
-// share.
+// A client is one virtual client's session. State that only a running operation needs is in a call,
+// which clients share.
 type client struct {
 	s        *service
 	extended bool      // MODE E is on
-	conn     *tcp.Conn // the control connection, logged in; nil for none
+	conn     *tcp.Conn // the control connection, logged in; nil: not connected
 	channel  *channel  // its security; nil: commands and replies are in the clear
-	counted  int64     // bytes of it that are already in results
-	blocks   *streams  // its data connections, where it has several; nil for none
-	left     string    // path of a write that did not end well: ours to write again
+	counted  int64     // bytes of it that results include already
+	blocks   *streams  // its data connections in MODE E; nil: unused
+	left     string    // path of a write that did not succeed: it may be written again
 }
 
 // Do runs op.
@@ -58,7 +58,7 @@ func (c *client) Close() error {
 	return err
 }
 
-// quit says that the session ends. The answer does not matter.
+// quit sends QUIT. The reply is ignored.
 func (c *client) quit() {
 	command, err := []byte("QUIT\r\n"), error(nil)
 	if c.channel != nil {
@@ -97,12 +97,12 @@ func (x *call) run() error {
 	return do(x)
 }
 
-// bufferSize is the room for a command, or for the replies that come at once. The longest line is MLST's with a
-// path of 4096 bytes.
+// bufferSize is the size of the buffer for a command, or for replies that arrive together. The
+// longest line is MLST's with a path of 4096 bytes.
 const bufferSize = 6 << 10
 
-// A call is one operation while it runs: its methods carry out the kinds of operations, by commands over the control connection and by
-// transfers.
+// A call is a running operation: its methods implement the kinds of operations with commands over
+// the control connection and with transfers.
 type call struct {
 	wireclient.Call
 	s        *service
@@ -118,13 +118,13 @@ func newCall(s *service) *call {
 	return x
 }
 
-// settle ends what the operation has left under way and counts its bytes.
+// settle ends the commands and transfers in progress and counts their bytes.
 func (x *call) settle() {
 	x.transfer.close()
 	x.control.settle()
 }
 
-// clear forgets whatever belongs to the client.
+// clear drops all references to the client.
 func (x *call) clear() {
 	x.control.Release()
 	x.Clear()

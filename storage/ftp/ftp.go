@@ -6,49 +6,54 @@
 //
 // # Operations
 //
-// A Read of a whole file is one RETR in passive mode, up to the end of its data connection. A range is ERET P where
-// the server supports it (GridFTP). Elsewhere it is REST and RETR, closed when the range has arrived; what the
-// server has sent beyond it is lost. Op.Chunk has no effect.
+// A Read of a whole file is one RETR in passive mode, up to the end of its data connection. A range
+// is ERET P where the server supports it (GridFTP). Elsewhere it is REST and RETR, closed when the
+// range has arrived; bytes that the server has sent beyond it are lost. Op.Chunk has no effect.
 //
-// With Op.Ahead of 2 or more, that many data connections carry the file in extended block mode (MODE E, GridFTP).
-// In this mode the sender connects, so the client listens on the address that faces the server's data interface,
-// which PASV names, and the server must be able to reach it. The connections are kept for the client's next reads.
-// Without MODE E, for a Read with Op.Sum, whose bytes must arrive in order, and over links (Target.Reach), one
-// connection is used. Anyone who learns the port can connect to it: only a checksum detects foreign bytes.
+// With Op.Ahead of 2 or more, that many data connections carry the file in extended block mode
+// (MODE E, GridFTP). In this mode the sender connects, so the client listens on the address that
+// faces the server's data interface, which PASV names, and the server must be able to reach it. The
+// connections are kept for the client's next reads. Without MODE E, for a Read with Op.Sum, whose
+// bytes must arrive in order, and over links (Target.Reach), one connection is used. Any host that
+// finds the port can connect to it: only a checksum detects foreign bytes.
 //
-// A Write is STOR of Op.Size bytes of package content from Op.Seed. STOR replaces existing files, so the client
-// first checks with MLST or SIZE and fails with fs.ErrExist; it overwrites only what its own last write left
-// incomplete. A file that another client creates between check and STOR is replaced: FTP cannot prevent that. The
-// same holds for Move (RNFR, RNTO). Op.Sync has no effect.
+// A Write is STOR of Op.Size bytes of package content from Op.Seed. STOR replaces existing files,
+// so the client first checks with MLST or SIZE and fails with fs.ErrExist; it overwrites only a
+// file that its own last write left incomplete. A file that another client creates between check
+// and STOR is replaced: FTP cannot prevent that. The same holds for Move (RNFR, RNTO). Op.Sync has
+// no effect.
 //
-// Stat is MLST (else SIZE), List is MLSD (else CWD and LIST in the formats of Unix and Windows servers), Mkdir MKD,
-// Remove DELE or RMD, Checksum CKSM, Ping NOOP. Login connects and logs in.
+// Stat is MLST (else SIZE), List is MLSD (else CWD and LIST in the formats of Unix and Windows
+// servers), Mkdir MKD, Remove DELE or RMD, Checksum CKSM, Ping NOOP. Login connects and logs in.
 //
 // # Sessions
 //
-// A session is a control connection, logged in and set to TYPE I at once, because GridFTP servers fix the type when
-// they receive PASV. A kept session that the server has closed is replaced. Which of ERET, MLST and MLSD a server
-// supports is learned from its first reply and remembered for all clients.
+// A session is a control connection, logged in and set to TYPE I at once, because GridFTP servers
+// fix the type when they receive PASV. A kept session that the server has closed is replaced. A
+// server's support for ERET, MLST and MLSD is determined from its first reply and remembered for
+// all clients.
 //
 // # Proxies
 //
-// With a gsiftp URL the client authenticates with AUTH GSSAPI and ADAT (RFC 2228, GFD.20) in the format of Globus's
-// GSSAPI: the records of a TLS 1.2 handshake as base64, then a byte that says whether a proxy is delegated. Commands
-// are sent as ENC; replies have to be protected. The server's certificate is verified before the client
-// authenticates. A proxy is delegated if Auth.Delegate or Auth.DataChannel asks for it: a limited one, for 12 hours at
-// most. With DataChannel, both sides of a data connection show the proxy (DCAU A); data servers have to show one that
-// descends from the client's. Reads then use one connection. Over PROT S and P, data is TLS records in user space.
+// With a gsiftp URL the client authenticates with AUTH GSSAPI and ADAT (RFC 2228, GFD.20) in the
+// format of Globus's GSSAPI: the records of a TLS 1.2 handshake as base64, then a byte that
+// indicates whether a proxy is delegated. Commands are sent as ENC; replies have to be protected.
+// The server's certificate is verified before the client authenticates. A proxy is delegated if
+// Auth.Delegate or Auth.DataChannel requires it: a limited proxy, for at most 12 hours. With
+// DataChannel, both sides of a data connection present the proxy (DCAU A); data servers have to
+// present a proxy that descends from the client's proxy. Reads then use one connection. Over PROT S
+// and P, data is TLS records in user space.
 //
 // # Data connections
 //
-// PASV is sent before each transfer, EPSV only over IPv6: EPSV returns a port without an address, so data would
-// flow through the address of the control connection, which may be a load balancer. The address in a PASV reply may
-// be any other than the target's, as GridFTP servers behind a load balancer need, except loopback (unless the
-// target is on loopback), link-local and multicast addresses, and ports below 1024. 0.0.0.0 represents the target's
-// address.
+// PASV is sent before each transfer, EPSV only over IPv6: EPSV returns a port without an address,
+// so data would flow through the address of the control connection, which may be a load balancer.
+// The address in a PASV reply may be any other than the target's, as GridFTP servers behind a load
+// balancer need, except loopback (unless the target is on loopback), link-local and multicast
+// addresses, and ports below 1024. 0.0.0.0 represents the target's address.
 //
-// Progress.ServedBy receives the address of the data interface without the port, which differs from transfer to
-// transfer.
+// Progress.ServedBy receives the address of the data interface without the port, which differs from
+// transfer to transfer.
 package ftp
 
 import (
@@ -86,7 +91,7 @@ func Driver() storage.Driver {
 	}
 }
 
-// A service is what all clients of one target share.
+// A service is the state that all clients of one target share.
 type service struct {
 	shown  string // the target's URL without credentials, for errors
 	host   string
@@ -95,8 +100,8 @@ type service struct {
 	user   string
 	pass   string
 	grid   *grid // clients log in with a proxy; nil: with user and password
-	linked bool  // servers are reached at other addresses than their own
-	local  bool  // the target is on this machine by its very name
+	linked bool  // servers are reached at addresses other than their own
+	local  bool  // the target is on this machine according to its name
 	dialer *tcp.Dialer
 
 	calls   sync.Pool  // of *call
@@ -105,9 +110,9 @@ type service struct {
 	methods wireclient.Methods[*call]
 	hosts   wireclient.Shared[netip.Addr, string] // texts of the data servers' addresses
 
-	// What the server turned out not to know.
+	// Features that the server turned out not to support.
 	noFacts, noPartial, noMachineList, noBlocks atomic.Bool
-	ascii                                       atomic.Bool // it is Globus's, which drops bytes above 127 from commands
+	ascii                                       atomic.Bool // it is Globus's server, which drops bytes above 127 from commands
 }
 
 func open(t storage.Target) (storage.Service, error) {
@@ -128,7 +133,7 @@ func open(t storage.Target) (storage.Service, error) {
 	return s, nil
 }
 
-// address notes where u leads.
+// address sets the target's address from u.
 func (s *service) address(u *url.URL) error {
 	scheme, port := "ftp", uint16(21)
 	switch strings.ToLower(u.Scheme) {
@@ -155,7 +160,7 @@ func (s *service) address(u *url.URL) error {
 	return nil
 }
 
-// credentials notes who the clients are.
+// credentials sets the identity of the clients.
 func (s *service) credentials(t storage.Target) error {
 	s.user, s.pass = "anonymous", "weir@"
 	if strings.HasPrefix(s.shown, "gsiftp:") {
@@ -184,9 +189,10 @@ func (s *service) credentials(t storage.Target) error {
 	return nil
 }
 
-// certificates notes that clients log in with a proxy, to the account that it stands for or to auth.user.
+// certificates sets the clients to log in with a proxy, to the account mapped to it or to
+// auth.user.
 func (s *service) certificates(t storage.Target) (err error) {
-	s.user, s.pass = ":globus-mapping:", "dummy" // what clients of Globus say
+	s.user, s.pass = ":globus-mapping:", "dummy" // sent by clients of Globus
 	switch t.Cred.Method {
 	case "", storage.X509Auth:
 	default:
@@ -206,8 +212,8 @@ func (s *service) certificates(t storage.Target) (err error) {
 	return err
 }
 
-// sendable refuses what would end a command or mean something to Telnet, which the control connection follows (RFC
-// 959, 2.3 and 4.1).
+// sendable refuses bytes that would end a command or have a meaning in Telnet, which the control
+// connection follows (RFC 959, 2.3 and 4.1).
 func sendable(text string) error {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c == 0x7f || c == 0xff {
@@ -220,5 +226,5 @@ func sendable(text string) error {
 // Client returns a new client. It does not touch the network.
 func (s *service) Client() storage.Client { return &client{s: s} }
 
-// Close frees what the service holds; its clients are closed before.
+// Close releases the service's resources; its clients must be closed before.
 func (s *service) Close() error { return s.dialer.Close() }

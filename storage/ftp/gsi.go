@@ -19,7 +19,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A grid is what logins with certificates have in common.
+// A grid is the common state of logins with certificates.
 type grid struct {
 	source   *gridcert.Source
 	trust    *gridcert.Trust
@@ -28,7 +28,7 @@ type grid struct {
 	data     storage.DataChannel
 }
 
-// newGrid reads the proxy, so that mistakes show before a run begins.
+// newGrid reads the proxy, so that mistakes are detected before a run begins.
 func newGrid(t storage.Target) (*grid, error) {
 	g := &grid{
 		source: gridcert.NewSource(t.Cred.From), trust: gridcert.NewTrust(t.Cred.From), names: gridcert.NewNames("", "", false),
@@ -39,7 +39,7 @@ func newGrid(t storage.Target) (*grid, error) {
 		g.data = storage.ClearData
 	case storage.ClearData:
 	case storage.AuthenticatedData, storage.SafeData, storage.PrivateData:
-		g.delegate = true // the data server shows the delegated proxy
+		g.delegate = true // the data server presents the delegated proxy
 	default:
 		return nil, fmt.Errorf("auth.data_channel %q: use clear, authenticated, safe or private", g.data)
 	}
@@ -62,10 +62,11 @@ func (g *grid) verify(shown [][]byte, host string) error {
 	return g.names.Check(cert, host, "", now)
 }
 
-// config returns a configuration with which we show a proxy. The caller sets VerifyPeerCertificate: package x509 knows
-// no proxies and no folders of authorities.
+// config returns a configuration that presents a proxy. The caller sets VerifyPeerCertificate:
+// package x509 does not support proxies and folders of authorities.
 //
-// TLS 1.2 is what all versions of Globus speak, and in it the last token of a handshake is the server's.
+// TLS 1.2 is the version that all versions of Globus support, and in it the last token of a
+// handshake is the server's.
 func config(id *gridcert.Identity) *tls.Config {
 	shown := &tls.Certificate{PrivateKey: id.Key, Leaf: id.Chain[0]}
 	for _, cert := range id.Chain {
@@ -85,10 +86,11 @@ func (g *grid) encrypts() bool { return g.data == storage.SafeData || g.data == 
 type channel struct {
 	tls  *tls.Conn
 	pipe tokens
-	id   *gridcert.Identity // who logged in
+	id   *gridcert.Identity // identity of the login
 }
 
-// authenticate secures the control connection: AUTH GSSAPI, then ADAT until both sides know each other.
+// authenticate secures the control connection: AUTH GSSAPI, then ADAT until both sides are
+// authenticated.
 func (x *control) authenticate() error {
 	g := x.c.s.grid
 	id, err := g.source.Current(time.Now())
@@ -150,10 +152,11 @@ func (x *control) adat(token []byte) error {
 	return nil
 }
 
-// What who begins a handshake of GSI says at its end.
+// The bytes that the initiator of a GSI handshake sends at its end.
 const delegateNothing, delegateProxy = '0', 'D'
 
-// delegate says whether a proxy is delegated, and signs one for the key that the server has made.
+// delegate sends whether a proxy is delegated, and signs a proxy for the key that the server has
+// generated.
 func (x *control) delegate(ch *channel) error {
 	if !x.c.s.grid.delegate {
 		_, err := ch.tls.Write([]byte{delegateNothing})
@@ -174,7 +177,7 @@ func (x *control) delegate(ch *channel) error {
 	return err
 }
 
-// maxRequest is more bytes than a request for a certificate has.
+// maxRequest is more than the number of bytes of a certificate request.
 const maxRequest = 16 << 10
 
 // readDER reads one element of DER.
@@ -195,7 +198,7 @@ func readDER(read func([]byte) (int, error)) ([]byte, error) {
 	return nil, wireclient.ProtocolError("a request for a proxy of more than %d bytes", maxRequest)
 }
 
-// lastToken sends the last token, after which the server knows who we are.
+// lastToken sends the last token, with which the server can authenticate the client.
 func (x *control) lastToken(ch *channel) error {
 	if err := x.adat(ch.pipe.out); err != nil {
 		return err
@@ -206,7 +209,8 @@ func (x *control) lastToken(ch *channel) error {
 	return nil
 }
 
-// handshakeError gives an error of package tls a class: a server that sends nonsense breaks the protocol.
+// handshakeError assigns a class to an error of package tls: malformed data of a server is a
+// protocol error.
 func handshakeError(err error) error {
 	var alert *net.OpError
 	var refused *replyError
@@ -220,8 +224,8 @@ func handshakeError(err error) error {
 	return wireclient.ProtocolError("TLS handshake: %v", err)
 }
 
-// account logs in to the account that the certificate stands for, or to the one of auth.user, and sets how data
-// connections are secured.
+// account logs in to the account mapped to the certificate, or to the account auth.user, and
+// configures the security of data connections.
 func (x *control) account() error {
 	s := x.c.s
 	if err := x.say("USER ", s.user); err != nil {
@@ -266,11 +270,12 @@ func (ch *channel) protect(b, command []byte) ([]byte, error) {
 		return b, err
 	}
 	b = base64.StdEncoding.AppendEncode(append(b, "ENC "...), ch.pipe.out)
-	ch.pipe.out = nil // idle clients hold none
+	ch.pipe.out = nil // idle clients hold no buffer
 	return b, nil
 }
 
-// unprotect appends the text of a reply to plain. token is where the reply is decoded.
+// unprotect appends the text of a reply to plain. token is the buffer in which the reply is
+// decoded.
 func (ch *channel) unprotect(plain, token []byte) ([]byte, error) {
 	ch.pipe.in, ch.pipe.limit = token, recordLimit{}
 	defer func() { ch.pipe.in = nil }()
@@ -288,14 +293,14 @@ func (ch *channel) unprotect(plain, token []byte) ([]byte, error) {
 // securesData reports whether data connections are secured.
 func (s *service) securesData() bool { return s.grid != nil && s.grid.data != storage.ClearData }
 
-// secure secures a data connection that we have made: both sides show the proxy or one that was delegated from it. It
-// returns nil if what follows is in the clear.
+// secure secures a data connection that the client opened: both sides present the proxy or a proxy
+// delegated from it. It returns nil if the data that follows is in the clear.
 func (g *grid) secure(conn *tcp.Conn, id *gridcert.Identity) (*tls.Conn, error) {
 	conf := config(id)
 	conf.VerifyPeerCertificate = func(shown [][]byte, _ [][]*x509.Certificate) error { return derived(shown, id) }
 	secured := tls.Client(&dataRecords{Conn: conn}, conf)
 	err := secured.Handshake()
-	if err == nil && !g.encrypts() { // Globus expects the end of GSI's handshake, but not before TLS goes on
+	if err == nil && !g.encrypts() { // Globus expects the end of GSI's handshake, but not if TLS continues
 		_, err = secured.Write([]byte{delegateNothing})
 		secured = nil
 	}
@@ -305,8 +310,8 @@ func (g *grid) secure(conn *tcp.Conn, id *gridcert.Identity) (*tls.Conn, error) 
 	return secured, nil
 }
 
-// derived returns an error unless certificates lead to the proxy of id: its own key has signed the last of those
-// before it.
+// derived returns an error unless certificates lead to the proxy of id: its own key has signed the
+// last certificate before it.
 func derived(shown [][]byte, id *gridcert.Identity) error {
 	signer := id.Chain[0]
 	at := 0

@@ -13,8 +13,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// list is MLSD, or CWD and LIST: given a path LIST would take some names for options or patterns, and many servers
-// say nothing of a folder that is missing.
+// list uses MLSD, or CWD and LIST: with a path as argument, LIST would take some names for options
+// or patterns, and many servers do not report that a folder is missing.
 func (x *call) list() error {
 	p := x.path()
 	if err := x.listFolder(p); err != nil {
@@ -24,7 +24,7 @@ func (x *call) list() error {
 	if len(all) != 1 || all[0].Dir || all[0].Name != string(p.last()) {
 		return nil
 	}
-	if e, err := x.look(p); err == nil && !e.Dir { // GridFTP servers list a file as a folder that holds it
+	if e, err := x.look(p); err == nil && !e.Dir { // GridFTP servers list a file as a folder with this file in it
 		x.SetListing(wireclient.Listing{})
 		return syscall.ENOTDIR
 	}
@@ -62,7 +62,7 @@ func (x *call) listFolder(p path) error {
 	return x.entries(parseLine)
 }
 
-// whyNoList asks once more when a server only says that it failed.
+// whyNoList sends another request if a server only reported that the listing failed.
 func (x *call) whyNoList(p path, err error) error {
 	var r *replyError
 	if !errors.As(err, &r) || r.is != nil || x.control.c.conn == nil || x.s.noFacts.Load() {
@@ -124,8 +124,8 @@ func factLine(r *reply) []byte {
 	return r.line(1)
 }
 
-// parseMachineLine reads a line of MLSD or MLST, "Type=file;Size=11; name" (RFC 3659, 7.2). skip is true for the
-// folder itself and the one above it.
+// parseMachineLine reads a line of MLSD or MLST, "Type=file;Size=11; name" (RFC 3659, 7.2). skip is
+// true for the folder itself and its parent.
 func parseMachineLine(line []byte) (storage.Entry, bool, error) {
 	facts, name, ok := strings.Cut(string(line), " ")
 	if !ok || facts != "" && !strings.Contains(facts, "=") {
@@ -147,7 +147,7 @@ func parseMachineLine(line []byte) (storage.Entry, bool, error) {
 		}
 	}
 	if e.Dir {
-		e.Size = -1 // what servers report on a folder is the size of something else
+		e.Size = -1 // servers report another size for a folder
 	}
 	return e, skip, nil
 }
@@ -159,11 +159,11 @@ func listingError(line []byte) error {
 	return wireclient.ProtocolError("line of a listing: %q", clip(line, 100))
 }
 
-// parseLine reads a line of LIST as Unix's ls writes it,
+// parseLine reads a line of LIST in the format of Unix's ls,
 //
 //	-rw-r--r--   1 ada      users       1234 Nov 22 12:31 name with spaces
 //
-// or as Windows does: "11-22-26  12:31PM  <DIR>  name".
+// or of Windows: "11-22-26  12:31PM  <DIR>  name".
 func parseLine(line []byte) (storage.Entry, bool, error) {
 	text := string(line)
 	if text == "" || strings.HasPrefix(text, "total ") {

@@ -13,7 +13,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// login makes a session. One that was there is asked whether it still is.
+// login opens a session. If the client has a session, it sends NOOP to check it.
 func (x *call) login() error {
 	kept, err := x.control.join()
 	if err != nil || !kept {
@@ -22,7 +22,7 @@ func (x *call) login() error {
 	if err := x.control.first(false, "NOOP", path{}); err != nil {
 		return err
 	}
-	if code := x.control.reply.code; code >= 300 && code != 500 && code != 502 { // a server that does not know NOOP answers as well
+	if code := x.control.reply.code; code >= 300 && code != 500 && code != 502 { // a server that does not support NOOP responds as well
 		return x.control.refusal()
 	}
 	return nil
@@ -40,7 +40,7 @@ func (x *call) stat() error {
 	return err
 }
 
-// look asks what is there under a name. Where the server refuses without a reason, the error is vague.
+// look returns the entry of a name. If the server refuses without a reason, the error is vague.
 func (x *call) look(p path) (storage.Entry, error) {
 	s := x.s
 	if !s.noFacts.Load() {
@@ -75,7 +75,7 @@ func (x *call) look(p path) (storage.Entry, error) {
 	return noSize(x.control.refusal())
 }
 
-// noSize tells a folder from a missing file by the refusal of SIZE.
+// noSize distinguishes a folder from a missing file by the refusal of SIZE.
 func noSize(err error) (storage.Entry, error) {
 	r, refused := errors.AsType[*replyError](err)
 	text := ""
@@ -89,9 +89,10 @@ func noSize(err error) (storage.Entry, error) {
 	return storage.Entry{}, err
 }
 
-// evidence returns the entry of a name after the server refused a command about it without a reason: such a refusal does not prove that
-// there is none. CWD finds a folder, and the listing of the folder above anything else. The error is fs.ErrNotExist if that
-// listing lacks the name, and refused if there is none.
+// evidence returns the entry of a name after the server refused a command about it without a
+// reason: such a refusal does not prove that the name does not exist. CWD finds a folder, and the
+// listing of the parent folder any other entry. The error is fs.ErrNotExist if that listing lacks
+// the name, and refused if there is no listing.
 func (x *call) evidence(p path, refused error) (storage.Entry, error) {
 	name := strings.Trim(p.name, "/")
 	if name == "" || x.control.c.conn == nil {
@@ -127,8 +128,8 @@ func (x *call) evidence(p path, refused error) (storage.Entry, error) {
 	return storage.Entry{}, fmt.Errorf("%w: %w", refused, fs.ErrNotExist)
 }
 
-// explained is the outcome of a command about a file: a refusal without a reason is fs.ErrNotExist, or syscall.EISDIR of a read, where
-// there is evidence for it.
+// explained returns the result of a command about a file: a refusal without a reason is
+// fs.ErrNotExist, or syscall.EISDIR for a read, if there is evidence for it.
 func (x *call) explained(p path, err error) error {
 	if !vague(err) {
 		return err
@@ -150,7 +151,7 @@ func vague(err error) bool {
 	return ok && r.code == 550 && r.is == nil
 }
 
-// change sends a command that changes something.
+// change sends a command that creates, removes or renames a file.
 func (x *call) change(verb string, p path) error {
 	err := x.control.done(x.control.first(true, verb, p))
 	if err == nil {
@@ -159,7 +160,7 @@ func (x *call) change(verb string, p path) error {
 	return err
 }
 
-// mkdir is MKD. Where the server refuses it without a reason, CWD finds a folder that is there.
+// mkdir sends MKD. If the server refuses it without a reason, CWD checks whether the folder exists.
 func (x *call) mkdir() error {
 	err := x.change("MKD ", x.path())
 	if vague(err) && x.control.c.conn != nil && x.control.done(x.control.first(false, "CWD ", x.path())) == nil {
@@ -168,7 +169,7 @@ func (x *call) mkdir() error {
 	return err
 }
 
-// remove is DELE, or RMD for folders, which takes only empty ones.
+// remove sends DELE, or RMD for folders, which only removes empty folders.
 func (x *call) remove() error {
 	name := strings.Trim(x.Op.Path, "/")
 	if name == "" {
@@ -189,7 +190,8 @@ func (x *call) remove() error {
 	return x.explained(x.path(), err)
 }
 
-// move is RNFR and RNTO, which replaces what is there on most servers: so they are asked first.
+// move sends RNFR and RNTO. On most servers they replace an existing file, so the new name is
+// checked first.
 func (x *call) move() error {
 	from, to := path{x.s, x.Op.Source}, x.path()
 	if err := errors.Join(storage.CheckPath(from.name), sendable(from.name)); err != nil {
@@ -214,7 +216,7 @@ func (x *call) move() error {
 	return nil
 }
 
-// checksum is CKSM (GFD.47, 2.4).
+// checksum sends CKSM (GFD.47, 2.4).
 func (x *call) checksum() error {
 	alg, ok := digest.Lookup(x.Op.Sum)
 	if !ok || alg.Name != x.Op.Sum {

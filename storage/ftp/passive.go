@@ -9,7 +9,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// passive asks for a data connection, the first command of a transfer, and opens it.
+// passive requests a data connection, the first command of a transfer, and opens it.
 func (t *transfer) passive() error {
 	if t.control.c.extended {
 		if err := t.plainMode(); err != nil {
@@ -51,7 +51,8 @@ func (t *transfer) whereTo() (netip.AddrPort, error) {
 	return to, nil
 }
 
-// parsePassive finds h1,h2,h3,h4,p1,p2 (RFC 959, 4.1.2; RFC 1123, 4.1.2.6: with or without parentheses).
+// parsePassive finds h1,h2,h3,h4,p1,p2 (RFC 959, 4.1.2; RFC 1123, 4.1.2.6: with or without
+// parentheses).
 func parsePassive(text []byte) (netip.AddrPort, bool) {
 	var n [6]byte
 	for i := 0; i < len(text); i++ {
@@ -107,8 +108,8 @@ func parseExtended(text []byte) (uint16, bool) {
 	return 0, false
 }
 
-// allowed returns where to connect if a server at peer, or on this machine, sends its clients to an address: see
-// the package's comment.
+// allowed returns the address to connect to if a server at peer, or on this machine, sends its
+// clients to an address: see the package's comment.
 func allowed(to netip.AddrPort, peer netip.Addr, local bool) (netip.AddrPort, bool) {
 	a := to.Addr()
 	if a.IsUnspecified() {
@@ -138,8 +139,8 @@ func (t *transfer) dial(to netip.AddrPort) error {
 	return nil
 }
 
-// startSecuring secures the data connection while the server reads the command: it takes the connection only if it
-// carries the command out, and before it replies.
+// startSecuring secures the data connection while the server reads the command: the server accepts
+// the connection only if it carries out the command, and before it replies.
 func (t *transfer) startSecuring() {
 	if !t.control.c.s.securesData() {
 		return
@@ -155,13 +156,13 @@ func (t *transfer) startSecuring() {
 	}()
 }
 
-// A securing is the outcome of securing a data connection.
+// A securing is the result of securing a data connection.
 type securing struct {
 	conn *tls.Conn
 	err  error
 }
 
-// secure waits until the data connection is secured, if it is to be.
+// secure waits until the data connection is secured, if it has to be.
 func (t *transfer) secure() error {
 	if t.securing == nil {
 		return nil
@@ -178,7 +179,7 @@ func (t *transfer) secure() error {
 	return done.err
 }
 
-// serve tells which data server it is.
+// serve reports the data server's address.
 func (t *transfer) serve(a netip.Addr) {
 	if host := t.control.c.s.hosts.Get(a, a.String); host != t.server {
 		t.server = host

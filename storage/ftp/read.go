@@ -28,7 +28,7 @@ func (x *call) readParts(sum hash.Hash) error {
 	return nil
 }
 
-// readWhole is one RETR.
+// readWhole sends one RETR.
 func (x *call) readWhole(sum hash.Hash) error {
 	if err := x.prepare(); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (x *call) readWhole(sum hash.Hash) error {
 	return nil
 }
 
-// prepare makes sure that there is a data connection for what is to be read, or that there are several.
+// prepare opens a data connection for the read, or several.
 func (x *call) prepare() error {
 	many, err := x.transfer.parallel()
 	if err != nil || many {
@@ -56,7 +56,7 @@ func (x *call) prepare() error {
 	return x.transfer.passive()
 }
 
-// readRange is one ERET P, or REST and a RETR that is broken off.
+// readRange sends one ERET P, or REST and a RETR that is broken off.
 func (x *call) readRange(r storage.Range, sum hash.Hash) error {
 	if err := x.prepare(); err != nil {
 		return err

@@ -36,7 +36,8 @@ func (t *transfer) takeBlocks(limit int64) (int64, error) {
 	return n, t.ended()
 }
 
-// receive waits until all streams have ended the transfer, and for those that are still to be made.
+// receive waits until all streams have ended the transfer, including streams whose connections do
+// not exist yet.
 func (b *streams) receive(t *transfer, limit int64) (int64, error) {
 	b.transfer, b.limit, b.moved, b.ends, b.of, b.err = t, limit, 0, 0, 0, nil
 	b.listener.Rest()
@@ -59,7 +60,7 @@ func (b *streams) receive(t *transfer, limit int64) (int64, error) {
 	return b.moved, b.err
 }
 
-// accept takes one more connection.
+// accept accepts one more connection.
 func (b *streams) accept() {
 	x := b.transfer.call
 	soon, _ := x.Sooner(connecting)
@@ -68,7 +69,7 @@ func (b *streams) accept() {
 	case errors.Is(err, tcp.ErrWoken):
 		return
 	case errors.Is(err, os.ErrDeadlineExceeded) && len(b.all) > 0 && (x.Deadline.IsZero() || time.Now().Before(x.Deadline)):
-		return // fewer than were asked for are fine, as long as they bring the file
+		return // fewer connections than requested are fine, as long as they transfer the whole file
 	case err != nil:
 		b.fail(fmt.Errorf("the server makes no data connection to this machine, which in_flight above 1 needs: %w", err))
 		return
@@ -87,14 +88,14 @@ func (b *streams) accept() {
 	go s.work()
 }
 
-// over reports whether the transfer has ended, well or not.
+// over reports whether the transfer has ended, with or without success.
 func (b *streams) over() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err != nil || b.of > 0 && b.ends >= b.of
 }
 
-// fail ends the transfer for all.
+// fail ends the transfer on all streams.
 func (b *streams) fail(err error) {
 	b.mu.Lock()
 	first := b.err == nil
@@ -108,7 +109,7 @@ func (b *streams) fail(err error) {
 	b.listener.Wake()
 }
 
-// run is a stream's part of one transfer.
+// run receives a stream's part of one transfer.
 func (s *stream) run() {
 	defer s.set.done.Done()
 	if err := s.receive(); err != nil {
@@ -149,7 +150,7 @@ func (s *stream) receive() error {
 	}
 }
 
-// end notes that a stream has ended. After the last one Accept stops waiting.
+// end counts a stream that has ended. After the last stream Accept stops waiting.
 func (b *streams) end() {
 	b.mu.Lock()
 	b.ends++
@@ -159,7 +160,7 @@ func (b *streams) end() {
 	}
 }
 
-// block takes the bytes of one block.
+// block receives the bytes of one block.
 func (s *stream) block(h header) error {
 	if h.count == 0 {
 		return nil
@@ -180,7 +181,7 @@ func (s *stream) block(h header) error {
 	return s.copyTo(dest, h)
 }
 
-// copyTo brings a block to its place in a file of this machine.
+// copyTo writes a block to its offset in a file of this machine.
 func (s *stream) copyTo(dest *storage.LocalFile, h header) error {
 	t := s.set.transfer
 	buffers := t.control.c.s.buffers
@@ -209,8 +210,8 @@ func (s *stream) reportMoved(n int) {
 	s.set.transfer.call.Discard(n)
 }
 
-// A header stands before each block of extended block mode (GFD.20, 3.2): a byte of flags, the number of bytes that
-// follow, and where in the file they belong.
+// A header precedes each block of extended block mode (GFD.20, 3.2): a byte of flags, the number of
+// bytes that follow, and their offset in the file.
 type header struct {
 	flags         byte
 	count, offset int64 // with endOfFile, offset is the number of connections that send endOfData
@@ -220,14 +221,14 @@ const (
 	headerSize = 17
 
 	endOfFile  = 0x40
-	suspect    = 0x20 // the sender has its doubts
+	suspect    = 0x20 // the sender suspects an error in the block
 	restart    = 0x10 // the bytes are a restart marker
-	endOfData  = 0x08 // nothing more comes on this connection
+	endOfData  = 0x08 // no more data comes on this connection
 	willClose  = 0x04
 	maxStreams = 1 << 10
 )
 
-// parseHeader reads a header and refuses what cannot be meant.
+// parseHeader reads a header and refuses invalid values.
 func parseHeader(b *[headerSize]byte) (header, error) {
 	count, offset := binary.BigEndian.Uint64(b[1:9]), binary.BigEndian.Uint64(b[9:17])
 	h := header{flags: b[0], count: int64(count), offset: int64(offset)}

@@ -13,15 +13,16 @@ import (
 // recordHeader is the length of the header of a TLS record: type, version and the number of bytes that follow.
 const recordHeader = 5
 
-// A recordLimit keeps a reader from reading beyond a TLS record. Package tls reads ahead: what follows the handshake
-// would be lost where it is not TLS any more, and messages could not be distinguished.
+// A recordLimit keeps a reader from reading beyond a TLS record. Package tls reads ahead: bytes
+// after the handshake would be lost if they are not TLS any more, and messages could not be
+// distinguished.
 type recordLimit struct {
 	header [recordHeader]byte
 	have   int // bytes of the header
 	left   int // bytes of the record
 }
 
-// most returns how many of n bytes may be read.
+// most returns the number of bytes, at most n, that may be read.
 func (l *recordLimit) most(n int) int {
 	if l.left > 0 {
 		return min(n, l.left)
@@ -29,7 +30,7 @@ func (l *recordLimit) most(n int) int {
 	return min(n, recordHeader-l.have)
 }
 
-// took notes what was read, at most as much as most allows.
+// took processes bytes that were read, at most the number allowed by most.
 func (l *recordLimit) took(p []byte) {
 	if l.left > 0 {
 		l.left -= len(p)
@@ -41,7 +42,7 @@ func (l *recordLimit) took(p []byte) {
 	}
 }
 
-// noConn has those methods of a net.Conn that package tls does not need.
+// noConn has the methods of a net.Conn that package tls does not need.
 type noConn struct{}
 
 func (noConn) Close() error                     { return nil }
@@ -64,13 +65,14 @@ func (d *dataRecords) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tokens carry TLS records in tokens of GSSAPI: what TLS writes is gathered until it wants to read more than has come.
+// tokens carry TLS records in tokens of GSSAPI: the bytes that TLS writes are gathered until it
+// reads more than has arrived.
 type tokens struct {
 	noConn
 	in, out []byte
 	limit   recordLimit
-	// exchange sends a token and returns the server's next one; nil: none can be asked for, because messages are
-	// whole tokens.
+	// exchange sends a token and returns the server's next token; nil: there is no next token,
+	// because messages are whole tokens.
 	exchange func(token []byte) ([]byte, error)
 }
 
@@ -101,10 +103,11 @@ func (t *tokens) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// maxToken is more bytes than any token has: certificates, and the names of a few hundred authorities.
+// maxToken is more than the number of bytes of any token: certificates, and the names of a few
+// hundred authorities.
 const maxToken = 64 << 10
 
-// appendToken decodes the token of a reply, as RFC 2228 writes it: base64.
+// appendToken decodes the token of a reply in the format of RFC 2228: base64.
 func appendToken(b, text []byte) ([]byte, error) {
 	if n := base64.StdEncoding.DecodedLen(len(text)); n > maxToken {
 		return b, wireclient.ProtocolError("a token of %d bytes: %d are the most", n, maxToken)

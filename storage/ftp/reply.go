@@ -16,23 +16,24 @@ import (
 
 const (
 	maxReply = 64 << 10 // bytes of one reply
-	keptText = 6 << 10  // bytes of a reply's text that are kept
+	keptText = 6 << 10  // bytes of a reply's text that are stored
 )
 
-// A reply is what the server says to one command, or before a transfer ends (RFC 959, 4.2): one line "226 done", or
-// several, the first "211-", the last "211 " and anything between them.
+// A reply is the server's response to one command, or an interim reply before a transfer ends (RFC
+// 959, 4.2): one line "226 done", or several, the first "211-", the last "211 " and anything
+// between them.
 type reply struct {
 	code  int
 	text  []byte // lines without codes, each ended by a line feed; cut after keptText
 	size  int    // bytes so far
 	open  bool   // lines are to come
-	limit int    // bytes of text that are kept; 0 means keptText
+	limit int    // bytes of text that are stored; 0 means keptText
 }
 
 // reset makes r ready for the next reply.
 func (r *reply) reset() { *r = reply{text: r.text[:0], limit: r.limit} }
 
-// add takes the next line, without its end, and reports whether it was the last.
+// add processes the next line, without its end, and reports whether it was the last.
 func (r *reply) add(line []byte) (bool, error) {
 	if r.size += len(line) + 2; r.size > maxReply {
 		return false, wireclient.ProtocolError("a reply of more than %d bytes", maxReply)
@@ -67,7 +68,7 @@ func (r *reply) keep(text []byte) {
 	}
 }
 
-// splitCode takes "226 done", "226-done" or "226" apart.
+// splitCode splits "226 done", "226-done" or "226".
 func splitCode(line []byte) (code int, rest []byte, ok bool) {
 	if len(line) < 3 || len(line) > 3 && line[3] != ' ' && line[3] != '-' {
 		return 0, nil, false
@@ -94,7 +95,7 @@ func (r *reply) line(n int) []byte {
 	return line
 }
 
-// clip shortens what comes from outside.
+// clip shortens text of a server.
 func clip(text []byte, most int) string {
 	if len(text) > most {
 		return string(text[:most]) + "..."
@@ -102,7 +103,7 @@ func clip(text []byte, most int) string {
 	return string(text)
 }
 
-// A replyError is a reply that refuses.
+// A replyError is a reply that refuses a command.
 type replyError struct {
 	code int
 	text string
@@ -112,7 +113,7 @@ type replyError struct {
 func (e *replyError) Error() string { return strconv.Itoa(e.code) + " " + e.text }
 func (e *replyError) Unwrap() error { return e.is }
 
-// done returns err, the outcome of a command, or the refusal that the last reply is.
+// done returns err, the result of a command, or the error of the last reply if that is a refusal.
 func (x *control) done(err error) error {
 	if err == nil && x.reply.code >= 300 {
 		return x.refusal()
@@ -120,7 +121,7 @@ func (x *control) done(err error) error {
 	return err
 }
 
-// refusal makes an error of the last reply.
+// refusal returns the last reply as an error.
 func (x *control) refusal() error {
 	r := &x.reply
 	if r.code < 400 {
@@ -128,12 +129,13 @@ func (x *control) refusal() error {
 	}
 	text := summary(string(r.text))
 	if r.code == 421 {
-		x.drop() // the server closes after it
+		x.drop() // the server closes the connection after it
 	}
 	return &replyError{r.code, text, meaning(r.code, string(r.text))}
 }
 
-// summary is a reply's text in one line. GridFTP servers say what the system said on a line of its own.
+// summary returns a reply's text in one line. GridFTP servers report the error of the system on a
+// line of its own.
 func summary(text string) string {
 	var words []string
 	reason, system := "", ""
@@ -154,14 +156,14 @@ func summary(text string) string {
 		all = strings.TrimPrefix(reason+": "+system, ": ")
 	}
 	quoted := strconv.Quote(clip([]byte(all), 300))
-	if quoted == `"`+all+`"` { // nothing in it that could harm a terminal
+	if quoted == `"`+all+`"` { // it has no bytes that could control a terminal
 		return all
 	}
 	return quoted
 }
 
-// meaning is what a refusal means. Codes say little (550 is all that can be wrong with a file), so the words that
-// servers use come first.
+// meaning returns the shared error for a refusal. Codes are not specific (550 stands for all errors
+// of a file), so the texts of known servers come first.
 func meaning(code int, text string) error {
 	text = strings.ToLower(text)
 	for _, m := range []struct {
@@ -202,21 +204,21 @@ func meaningOf(code int, text string) error {
 	case 452, 552:
 		return syscall.ENOSPC
 	case 500, 501, 502, 503, 504:
-		if !strings.Contains(text, "failed") { // what GridFTP servers say of commands that they know
+		if !strings.Contains(text, "failed") { // GridFTP servers send this for commands that they support
 			return errors.ErrUnsupported
 		}
 	}
-	return nil // 550 without a reason: all that can be wrong with a file
+	return nil // 550 without a reason: any error of a file
 }
 
-// unknown reports whether the server does not know the command that it refused.
+// unknown reports whether the server does not support the command that it refused.
 func unknown(err error) bool {
 	var r *replyError
 	return errors.As(err, &r) && r.code >= 500 && errors.Is(r.is, errors.ErrUnsupported)
 }
 
-// missing reports whether the server has no file of the name that it was asked for.
+// missing reports whether the server has no file of the requested name.
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// while says what a client was doing.
+// while adds the action of the client to an error.
 func while(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }

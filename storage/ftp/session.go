@@ -14,7 +14,8 @@ import (
 	"weir/storage/wireclient"
 )
 
-// maxInterim is how many replies may come before the final one: GridFTP servers tell every few seconds how far a transfer is.
+// maxInterim is the number of replies that may precede the final reply: GridFTP servers report the
+// progress of a transfer every few seconds.
 const maxInterim = 1 << 20
 
 // A path represents a file below the target in commands.
@@ -37,7 +38,7 @@ func (p path) last() []byte {
 	return whole[bytes.LastIndexByte(whole, '/')+1:]
 }
 
-// check refuses names that this server would take for others.
+// check refuses names that this server would change.
 func (p path) check() error {
 	if p.of == nil || !p.of.ascii.Load() {
 		return nil
@@ -55,16 +56,16 @@ type control struct {
 	wireclient.Buffer // a command, or replies
 	call              *wireclient.Call
 	c                 *client
-	reply             reply  // the last one
-	heard             bool   // something has come since the last command
+	reply             reply  // the last reply
+	heard             bool   // bytes have arrived since the last command
 	plain             []byte // protected replies that are decrypted and not read yet
-	room              []byte // where plain begins
-	token             []byte // room for a protected command or reply
+	room              []byte // buffer in which plain begins
+	token             []byte // buffer for a protected command or reply
 }
 
-// settle ends the session if there are replies that were not asked for, and counts its bytes.
+// settle ends the session if there are replies without a command, and counts its bytes.
 func (x *control) settle() {
-	if x.unasked() { // whatever follows is not the next answer
+	if x.unasked() { // the bytes that follow are not the next reply
 		x.drop()
 	}
 	if c := x.c; c.conn != nil {
@@ -72,7 +73,7 @@ func (x *control) settle() {
 	}
 }
 
-// drop closes a session whose state is not known.
+// drop closes a session whose state is unknown.
 func (x *control) drop() {
 	x.Pos, x.End, x.plain = 0, 0, x.plain[:0]
 	x.dropStreams()
@@ -94,10 +95,11 @@ func (x *control) dropStreams() {
 	}
 }
 
-// join makes sure that there is a session: the one that was kept, or a new one. It returns whether it was kept.
+// join opens a session unless the client has kept a session. It returns whether the session was
+// kept.
 func (x *control) join() (kept bool, err error) {
 	c := x.c
-	if c.conn != nil && !c.conn.Quiet() { // closed meanwhile, or it said that it will
+	if c.conn != nil && !c.conn.Quiet() { // closed meanwhile, or about to be closed
 		x.drop()
 	}
 	if c.conn == nil {
@@ -110,7 +112,7 @@ func (x *control) join() (kept bool, err error) {
 	return true, nil
 }
 
-// connect makes a session.
+// connect opens a session.
 //
 //go:noinline
 func (x *control) connect() error {
@@ -129,8 +131,9 @@ func (x *control) connect() error {
 	return nil
 }
 
-// loginRefused returns err, with which a login ended, as an error that no operation can have: a server that refuses the login
-// with "500 OOPS: ..." or "550 TLS required" knows the operation and has not looked for its file.
+// loginRefused returns err, the error of a login, without the errors that would be about the
+// operation: a server that refuses the login with "500 OOPS: ..." or "550 TLS required" may support
+// the operation and has not looked for its file.
 func loginRefused(err error) error {
 	if r, ok := errors.AsType[*replyError](err); ok && !errors.Is(r.is, storage.ErrBusy) {
 		if errors.Is(r.is, errors.ErrUnsupported) || errors.Is(r.is, fs.ErrNotExist) {
@@ -190,8 +193,9 @@ func (x *control) binary() error {
 	return nil
 }
 
-// first sends the operation's first command (an empty verb: for passive mode) and reads the reply. A kept session
-// that proves to be closed is made anew, once, if the command changes nothing.
+// first sends the operation's first command (an empty verb: for passive mode) and reads the reply.
+// If a kept session turns out to be closed, it is opened again, once, if the command changes
+// nothing.
 func (x *control) first(changes bool, verb string, p path) error {
 	for {
 		kept, err := x.join()
@@ -217,8 +221,8 @@ func (x *control) passiveVerb() string {
 	return "PASV"
 }
 
-// ask sends a command about a path, or with none, and reads the final reply, or the first that announces a
-// transfer. Without a reply the session is gone.
+// ask sends a command, with a path unless p is empty, and reads the final reply, or the first that
+// announces a transfer. Without a reply the session is closed.
 func (x *control) ask(verb string, p path) error {
 	if err := p.check(); err != nil {
 		return err
@@ -249,14 +253,14 @@ func (x *control) askRange(p path, r storage.Range) error {
 	return x.send(p.append(b))
 }
 
-// restart has the next RETR begin at an offset.
+// restart sets the offset at which the next RETR begins.
 func (x *control) restart(offset int64) error {
 	x.Hold()
 	return x.send(strconv.AppendInt(append(x.Data[:0], "REST "...), offset, 10))
 }
 
 func (x *control) send(b []byte) error {
-	if x.unasked() { // it answers what was not asked
+	if x.unasked() { // a reply without a command
 		x.drop()
 		return wireclient.ProtocolError("a reply to no command")
 	}
@@ -288,8 +292,8 @@ func (x *control) hear() error {
 // hearEnd reads replies until the transfer has ended.
 func (x *control) hearEnd() error { return x.hearLast(func(code int) bool { return code >= 200 }) }
 
-// hearBreak is hearEnd after we have closed the data connection early. Pure-FTPd ends with the code of its first reply then: "150 0.001
-// seconds (measured here), 4.38 Gbytes per second".
+// hearBreak is hearEnd after the client has closed the data connection early. Pure-FTPd then ends
+// with the code of its first reply: "150 0.001 seconds (measured here), 4.38 Gbytes per second".
 func (x *control) hearBreak() error {
 	return x.hearLast(func(code int) bool {
 		return code >= 200 || bytes.Contains(x.reply.text, []byte("seconds (measured here)"))
@@ -335,7 +339,7 @@ func (x *control) hearOne() error {
 	}
 }
 
-// unasked reports whether there are replies that were not asked for.
+// unasked reports whether there are replies without a command.
 func (x *control) unasked() bool { return x.Pos != x.End || len(x.plain) > 0 }
 
 // nextLine returns the next line without its end, valid until the next call.
@@ -354,7 +358,7 @@ func (x *control) nextLine() ([]byte, error) {
 			return nil, err
 		}
 		code, text, ok := splitCode(line)
-		if ok && code == 421 { // the server closes, which needs no proof
+		if ok && code == 421 { // the server closes the connection, which needs no protection
 			return line, nil
 		}
 		if !ok || code < 631 || code > 633 {
@@ -374,7 +378,7 @@ func (x *control) nextLine() ([]byte, error) {
 	}
 }
 
-// clearLine returns the next line as it has come.
+// clearLine returns the next line as it was received.
 func (x *control) clearLine() ([]byte, error) {
 	for searched := x.Pos; ; {
 		if i := bytes.IndexByte(x.Data[searched:x.End], '\n'); i >= 0 {

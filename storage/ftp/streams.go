@@ -12,28 +12,28 @@ import (
 	"weir/internal/tcp"
 )
 
-// connecting is how long a server may need to make the first data connection.
+// connecting is the time within which a server must make the first data connection.
 const connecting = 30 * time.Second
 
-// streams are the data connections of a session in extended block mode. The server makes them, to a port of the
-// client's, and keeps them from transfer to transfer.
+// streams are the data connections of a session in extended block mode. The server connects to a
+// port of the client and keeps the connections from transfer to transfer.
 type streams struct {
-	want     int // how many were asked for
+	want     int // number of connections requested
 	listener *tcp.Listener
 	from     netip.Addr     // the server's data interface
 	done     sync.WaitGroup // of the goroutines that receive
 
-	mu       sync.Mutex // guards what follows, and the call's progress
+	mu       sync.Mutex // guards the following fields, and the call's progress
 	all      []*stream
-	transfer *transfer // that is under way
-	limit    int64     // bytes that may come; negative: any number
+	transfer *transfer // the current transfer
+	limit    int64     // maximum number of bytes; negative: no limit
 	moved    int64
 	ends     int64 // connections that have ended the transfer
-	of       int64 // how many will; 0: not known yet
+	of       int64 // number of connections that will end it; 0: not known yet
 	err      error
 }
 
-// A stream is one of them.
+// A stream is one of these connections.
 type stream struct {
 	set     *streams
 	conn    *tcp.Conn
@@ -44,8 +44,8 @@ type stream struct {
 	header  [headerSize]byte
 }
 
-// parallel reports whether the operation's transfers shall have several data connections, and prepares the session
-// for that.
+// parallel reports whether the operation's transfers use several data connections, and prepares the
+// session for that.
 func (t *transfer) parallel() (bool, error) {
 	s := t.control.c.s
 	if t.call.Op.Ahead < 2 || t.call.Op.Sum != "" || s.linked || s.noBlocks.Load() || s.securesData() {
@@ -64,7 +64,7 @@ func (t *transfer) parallel() (bool, error) {
 	return t.spread(n)
 }
 
-// spread asks for n data connections.
+// spread requests n data connections.
 //
 //go:noinline
 func (t *transfer) spread(n int) (bool, error) {
@@ -75,7 +75,7 @@ func (t *transfer) spread(n int) (bool, error) {
 		}
 		if t.control.reply.code >= 300 {
 			err := t.control.refusal()
-			if c.conn == nil { // it has closed the session
+			if c.conn == nil { // the server has closed the session
 				return false, while("MODE E", err)
 			}
 			c.s.noBlocks.Store(true)
@@ -106,14 +106,15 @@ func (t *transfer) spread(n int) (bool, error) {
 	return true, nil
 }
 
-// ways finds out by which address the server's data interface reaches this machine, which need not be that of the
-// control connection: PASV tells which interface it is, and the system which of ours faces it.
+// ways returns the addresses of this machine and of the server's data interface for data
+// connections, which may differ from those of the control connection: PASV returns the interface's
+// address, and the system returns the local address that faces it.
 func (t *transfer) ways() (local, from netip.Addr, err error) {
 	local, from = t.control.c.conn.Local().Addr().Unmap(), t.control.c.conn.Peer().Addr().Unmap()
 	if err := t.control.say(t.control.passiveVerb(), ""); err != nil {
 		return local, from, err
 	}
-	if t.control.reply.code >= 300 { // some have no passive mode here
+	if t.control.reply.code >= 300 { // some servers have no passive mode here
 		return local, from, nil
 	}
 	to, err := t.whereTo()
@@ -126,8 +127,8 @@ func (t *transfer) ways() (local, from netip.Addr, err error) {
 	return local, to.Addr(), nil
 }
 
-// facing returns the address of this machine from which it reaches another. No packet is sent: a UDP socket only
-// asks for the way.
+// facing returns the address of this machine from which it reaches another. No packet is sent: a
+// UDP socket only looks up the route.
 func facing(to netip.AddrPort) netip.Addr {
 	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 	if err != nil {
@@ -141,7 +142,7 @@ func facing(to netip.AddrPort) netip.Addr {
 	return at.AddrPort().Addr().Unmap()
 }
 
-// portCommand names an address to a server (RFC 959, 4.1.2; RFC 2428, 2).
+// portCommand returns the command that sends an address to a server (RFC 959, 4.1.2; RFC 2428, 2).
 func portCommand(at netip.AddrPort) string {
 	if a := at.Addr(); a.Is4() {
 		b := a.As4()
@@ -150,7 +151,7 @@ func portCommand(at netip.AddrPort) string {
 	return fmt.Sprintf("EPRT |2|%s|%d|", at.Addr().WithZone(""), at.Port())
 }
 
-// plainMode goes back to one data connection for each transfer.
+// plainMode returns to one data connection for each transfer.
 //
 //go:noinline
 func (t *transfer) plainMode() error {

@@ -17,23 +17,23 @@ import (
 	"weir/storage/wireclient"
 )
 
-// patience is how long a client waits for why a data connection broke.
+// patience is the longest time for which a client waits for the reason of a broken data connection.
 const patience = 5 * time.Second
 
-// A transfer moves payload and listings of an operation over data connections. The commands that begin it and the replies that end it go
-// over the control connection.
+// A transfer moves payload and listings of an operation over data connections. The commands that
+// start it and the replies that end it use the control connection.
 type transfer struct {
 	call     *wireclient.Call
 	control  *control
 	server   string          // the data server's address, once it is known and reported
-	data     *tcp.Conn       // the data connection; nil: there is none, or those of the client's streams are used
-	securing <-chan securing // ends when data is secured; nil: it is, or is not to be
-	secured  *tls.Conn       // where what goes over data is encrypted
+	data     *tcp.Conn       // the data connection; nil: not open, or the client's streams are used
+	securing <-chan securing // receives when data is secured; nil: it is secured, or need not be
+	secured  *tls.Conn       // TLS on data; nil: data is not encrypted
 }
 
-// take ends the command that the last reply is the first one to: it moves all that comes, past us if no one wants
-// to see it, else through sum and to where it is to go, and counts it. More than limit, if that is not negative,
-// are an error.
+// take completes the command whose first reply is the last reply: it moves all bytes that arrive,
+// drops them if they are not needed, otherwise passes them through sum to their destination, and
+// counts them. More than limit, if that is not negative, are an error.
 func (t *transfer) take(limit int64, sum hash.Hash) (int64, error) {
 	if t.control.c.blocks != nil {
 		return t.takeBlocks(limit)
@@ -57,8 +57,8 @@ func (t *transfer) take(limit int64, sum hash.Hash) (int64, error) {
 	return n, t.ended()
 }
 
-// tooMuch is the error of a transfer of more than limit bytes: of a whole file the size is another one, of a part
-// the server has sent what was not asked for.
+// tooMuch is the error of a transfer of more than limit bytes: a whole file has another size, and
+// for a part the server has sent bytes that were not requested.
 func (t *transfer) tooMuch(limit int64) error {
 	if t.call.Op.Ranges == nil {
 		return fmt.Errorf("%w: more than the %d bytes expected", storage.ErrSize, limit)
@@ -66,7 +66,7 @@ func (t *transfer) tooMuch(limit int64) error {
 	return wireclient.ProtocolError("more than the %d bytes asked for", limit)
 }
 
-// brokenOff is the error of a transfer that err ended.
+// brokenOff returns the error of a transfer that ended with err.
 func (t *transfer) brokenOff(err error) error {
 	if errors.Is(err, storage.ErrScratch) {
 		t.close()
@@ -76,7 +76,7 @@ func (t *transfer) brokenOff(err error) error {
 	return t.whyBroken(err)
 }
 
-// takeFirst is take for the first n bytes of what comes; the rest is left.
+// takeFirst is take for the first n bytes of the data; the rest is not read.
 func (t *transfer) takeFirst(n int64, sum hash.Hash) (int64, error) {
 	if err := t.begun(); err != nil {
 		return 0, err
@@ -88,7 +88,7 @@ func (t *transfer) takeFirst(n int64, sum hash.Hash) (int64, error) {
 	if got < n {
 		return got, t.ended()
 	}
-	t.close() // the server says 226 or 426, as it got to know
+	t.close() // the server sends 226 or 426, depending on when it detects the close
 	if err := t.control.hearBreak(); err != nil {
 		return got, err
 	}
@@ -98,7 +98,7 @@ func (t *transfer) takeFirst(n int64, sum hash.Hash) (int64, error) {
 	return got, nil
 }
 
-// begun looks whether the server announces a transfer.
+// begun checks whether the server announces a transfer.
 func (t *transfer) begun() error {
 	err := t.control.done(nil)
 	if err == nil {
@@ -110,7 +110,7 @@ func (t *transfer) begun() error {
 	return err
 }
 
-// ended reads how a transfer ended, after its data connection.
+// ended closes the data connection and reads the result of a transfer.
 func (t *transfer) ended() error {
 	t.close()
 	if t.control.reply.code < 200 { // else the final reply came at once
@@ -131,8 +131,8 @@ func (t *transfer) drain(n int64, sum hash.Hash) (int64, error) {
 	return t.call.Through(t.control.c.s.buffers, n, sum, t.readData)
 }
 
-// readData reads from the data connection. Globus ends it without TLS's end mark; the reply on the control connection
-// says whether all was sent.
+// readData reads from the data connection. Globus ends it without TLS's end mark; the reply on the
+// control connection reports whether all data was sent.
 func (t *transfer) readData(p []byte) (int, error) {
 	if t.secured == nil {
 		return t.data.Read(p)
@@ -144,7 +144,7 @@ func (t *transfer) readData(p []byte) (int, error) {
 	return n, err
 }
 
-// sendBody sends what the cursor has.
+// sendBody sends the bytes of the cursor.
 func (t *transfer) sendBody() error {
 	for piece := t.call.Cursor.Next(); piece != nil; piece = t.call.Cursor.Next() {
 		if err := t.sendPiece(piece); err != nil {
@@ -160,7 +160,7 @@ func (t *transfer) sendPiece(piece []byte) error {
 		t.call.Moved(n)
 		return err
 	}
-	if len(piece) <= content.HeadSize && t.call.Cursor.Left() > 0 { // a head waits for what follows it
+	if len(piece) <= content.HeadSize && t.call.Cursor.Left() > 0 { // a header is sent together with the following bytes
 		n, err := t.data.WriteMore(piece)
 		t.call.Moved(n)
 		return err
@@ -169,7 +169,7 @@ func (t *transfer) sendPiece(piece []byte) error {
 	return err
 }
 
-// lines hands over each line of the data connection.
+// lines calls take with each line of the data connection.
 func (t *transfer) lines(take func(line []byte) error) error {
 	held := t.control.c.s.buffers.Get().(*[]byte)
 	defer t.control.c.s.buffers.Put(held)
@@ -203,7 +203,7 @@ func (t *transfer) lines(take func(line []byte) error) error {
 	}
 }
 
-// closeData closes the data connection.
+// close closes the data connection.
 func (t *transfer) close() {
 	if t.data == nil {
 		return
@@ -218,14 +218,14 @@ func (t *transfer) close() {
 	t.data, t.secured = nil, nil
 }
 
-// whyBroken finds out what the server says of a transfer whose data connection failed with err. It does not wait
-// for long.
+// whyBroken returns the server's error for a transfer whose data connection failed with err, or
+// err. It does not wait for long.
 //
 //go:noinline
 func (t *transfer) whyBroken(err error) error {
 	t.close()
 	if errors.Is(err, os.ErrDeadlineExceeded) || t.call.Ctx.Err() != nil {
-		t.control.drop() // the server is still at it
+		t.control.drop() // the server is still sending or receiving
 		return err
 	}
 	soon, _ := t.call.Sooner(patience)

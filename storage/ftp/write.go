@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// writeFile is one STOR of made content, where there is no file yet.
+// writeFile sends one STOR of generated content, if there is no file yet.
 func (x *call) writeFile() error {
 	if x.Op.Size < 0 {
 		return fmt.Errorf("a file of %d bytes: %w", x.Op.Size, fs.ErrInvalid)
@@ -19,7 +19,7 @@ func (x *call) writeFile() error {
 		return err
 	}
 	before := x.control.c.left
-	x.control.c.left = x.Op.Path // whatever becomes of it from here on
+	x.control.c.left = x.Op.Path // from here on, even after a failure
 	if err := x.control.ask("STOR ", x.path()); err != nil {
 		return err
 	}
@@ -38,13 +38,13 @@ func (x *call) writeFile() error {
 	return nil
 }
 
-// absent fails with fs.ErrExist unless there is nothing under a name.
+// absent returns fs.ErrExist unless the name is free.
 func (x *call) absent(p path) error {
 	_, err := x.look(p)
 	switch {
 	case err == nil:
 		return fmt.Errorf("%q: weir does not replace what is there: %w", p.name, fs.ErrExist)
-	case missing(err), vague(err): // of a file that is there SIZE gives the size; a listing before each write would cost more than it
+	case missing(err), vague(err): // for an existing file SIZE returns the size; a listing before each write would cost more than the write
 		return nil
 	case unknown(err):
 		return fmt.Errorf("the server knows neither MLST nor SIZE, so weir cannot check whether a write would replace a file: %w", err)

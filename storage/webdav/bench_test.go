@@ -23,9 +23,8 @@ import (
 	"weir/storage/storagetest"
 )
 
-// The benchmarks run a reference program and this driver by turns against the
-// same nginx. cpu-s/GB and cpu-us/op are what the client's process was
-// charged; the server is another process.
+// The benchmarks alternate a reference program and this driver at the same nginx. cpu-s/GB and
+// cpu-us/op are the CPU time of the client's process; the server is another process.
 
 const (
 	bulkSize  = 256 << 20
@@ -50,7 +49,7 @@ func reportBulk(b *testing.B, used time.Duration) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// drive has clients share b.N operations.
+// drive distributes b.N operations over clients.
 func drive(b *testing.B, s storage.Service, clients int, op *storage.Op) {
 	b.Helper()
 	all := make([]storage.Client, clients)
@@ -137,8 +136,9 @@ func BenchmarkUpload(b *testing.B) {
 	}
 }
 
-// BenchmarkDecrypted reads a file over TLS by turns with a bare loop on crypto/tls and with this driver, which decrypts what it
-// verifies and computes its checksum. It reports the ratio of their CPU times.
+// BenchmarkDecrypted reads a file over TLS alternately with a bare loop on crypto/tls and with this
+// driver, which decrypts all data that it verifies and computes its checksum. It reports the ratio
+// of their CPU times.
 func BenchmarkDecrypted(b *testing.B) {
 	const size = 64 << 20
 	ng := labtest.Start(b, lab.NginxConfig{Config: lab.Config{TLS: true}, Extra: "ssl_protocols TLSv1.2 TLSv1.3;"})
@@ -166,7 +166,7 @@ func BenchmarkDecrypted(b *testing.B) {
 			for i := range 2 * (b.N + 1) {
 				before := burn.Process()
 				require.NoError(b, sides[i%2]())
-				if i >= 2 { // the first fills caches
+				if i >= 2 { // the first run fills caches
 					used[i%2] += burn.Process() - before
 				}
 			}
@@ -178,7 +178,7 @@ func BenchmarkDecrypted(b *testing.B) {
 	}
 }
 
-// bareGet sends a request and reads the answer with a body of so many bytes.
+// bareGet sends a request and reads the response with a body of size bytes.
 func bareGet(c *tls.Conn, request string, size int, buf []byte) error {
 	if _, err := io.WriteString(c, request); err != nil {
 		return err
@@ -201,8 +201,8 @@ func bareGet(c *tls.Conn, request string, size int, buf []byte) error {
 	return nil
 }
 
-// BenchmarkSmall needs -benchtime with a count (100000x), so that wrk, which
-// runs by time, has run as long.
+// BenchmarkSmall needs -benchtime with a count (100000x), so that wrk, which runs for a time, has
+// run for as long.
 func BenchmarkSmall(b *testing.B) {
 	labtest.Need(b, "nginx", "wrk")
 	ng := benchNginx(b)

@@ -11,7 +11,8 @@ import (
 	"weir/storage/storagetest"
 )
 
-// TestCrowd looks at what thousands of clients hold while they sleep. The full size is asked for by WEIR_CROWD=19000.
+// TestCrowd checks the resources of thousands of idle clients. WEIR_CROWD=19000 selects the full
+// size.
 func TestCrowd(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has shadow memory")

@@ -20,16 +20,15 @@ import (
 	"weir/storage"
 )
 
-// A peer is a server written for one test. It reads requests properly and
-// answers them as it likes.
+// A peer is a server for one test. It parses requests correctly; its responses are up to the test.
 type peer struct {
 	url  string
 	mu   sync.Mutex
 	seen []*http.Request // without bodies
 }
 
-// speak starts a peer on host; answer is called for each request of each
-// connection and returns false to end the connection.
+// speak starts a peer on host; answer is called for each request of each connection and returns
+// false to end the connection.
 func speak(t testing.TB, host string, answer func(c *net.TCPConn, r *http.Request, nth int) bool) *peer {
 	t.Helper()
 	var conf net.ListenConfig
@@ -84,7 +83,7 @@ func (p *peer) requests() []*http.Request {
 	return slices.Clone(p.seen)
 }
 
-// say returns an answer that is always the same.
+// say returns a function that sends the same response to each request.
 func say(text string) func(*net.TCPConn, *http.Request, int) bool {
 	return func(c *net.TCPConn, _ *http.Request, _ int) bool {
 		_, err := io.WriteString(c, text)
@@ -92,10 +91,10 @@ func say(text string) func(*net.TCPConn, *http.Request, int) bool {
 	}
 }
 
-// sayAndClose says it and hangs up.
+// sayAndClose sends the text and closes the connection.
 func sayAndClose(text string) func(*net.TCPConn, *http.Request, int) bool {
 	return func(c *net.TCPConn, _ *http.Request, _ int) bool {
-		_, _ = io.WriteString(c, text) // whoever does not listen gets what he deserves
+		_, _ = io.WriteString(c, text) // a write error of a connection that the client has closed is expected
 		return false
 	}
 }
@@ -189,7 +188,7 @@ func TestFaultyAnswers(t *testing.T) {
 			if class != storage.Timeout {
 				op.Timeout = 20 * time.Second
 			}
-			for range 2 { // the second time from whatever state the first left
+			for range 2 { // the second time from the state after the first
 				res, err := c.Do(t.Context(), &op, &events{})
 				if got := storage.Classify(err); got != class || tt.err != nil && !errors.Is(err, tt.err) {
 					t.Errorf("class %q, want %q; error %v, want %v", got, class, err, tt.err)
@@ -296,7 +295,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestNotRun has XRootD say that it did not run a request, and what is like it.
+// TestNotRun sends XRootD's responses to a request that was not run, and similar responses.
 func TestNotRun(t *testing.T) {
 	const text, sum = "Could not run request.", "Failed to create initial checksum request."
 	for _, c := range []struct {
@@ -311,7 +310,7 @@ func TestNotRun(t *testing.T) {
 		{storage.Stat, "404 Not Found", text, storage.ErrBusy},
 		{storage.Checksum, "404 Not Found", text, storage.ErrBusy},
 		{storage.Checksum, "500 Internal Server Error", sum, storage.ErrBusy},
-		{storage.Write, "500 Internal Server Error", sum, storage.ErrBusy}, // a second answer to the checksum before
+		{storage.Write, "500 Internal Server Error", sum, storage.ErrBusy}, // a second response to the previous checksum
 		{storage.Remove, "501 Unknown", text, storage.ErrBusy},
 		{storage.List, "501 Unknown", text, storage.ErrBusy},
 		{storage.Stat, "404 Not Found", "", fs.ErrNotExist},
@@ -415,8 +414,8 @@ func TestNothingCanBeInjected(t *testing.T) {
 	}
 }
 
-// A body that comes with an answer to HEAD is not taken for the next file's answer,
-// however late it comes.
+// TestBodyOfHEAD checks that a body sent after the response to HEAD is not taken for the response
+// to the next request, even if it arrives late.
 func TestBodyOfHEAD(t *testing.T) {
 	said := make(chan struct{}, 10)
 	p := speak(t, "127.0.0.1", func(c *net.TCPConn, r *http.Request, nth int) bool {
@@ -444,7 +443,8 @@ func TestBodyOfHEAD(t *testing.T) {
 	}
 }
 
-// A content encoding that was not requested is reported unless the size of the file is known to be that of the answer.
+// TestUnrequestedEncoding checks that a content encoding that was not requested is reported unless
+// the known size of the file is the size of the response.
 func TestUnrequestedEncoding(t *testing.T) {
 	for encoding, want := range map[string]string{"gzip": "gzip", "x-gzip\x01, br": "x-gzip , br", "identity": "", "": ""} {
 		p := speak(t, "127.0.0.1", say("HTTP/1.1 200 OK\r\nContent-Encoding: "+encoding+"\r\nContent-Length: 4\r\n\r\nabcd"))

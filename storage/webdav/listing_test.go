@@ -20,7 +20,7 @@ import (
 	"weir/storage/storagetest"
 )
 
-// names returns the sorted names of a listing, those of folders with a slash.
+// names returns the sorted names of a listing; names of folders end in a slash.
 func names(res storage.Result) (all []string) {
 	for _, e := range res.Entries {
 		if e.Dir {
@@ -40,15 +40,16 @@ func keys(prefix string, n int) (all []string) {
 	return all
 }
 
-// fakeBucket is a service of S3 with flat listings, whose pages lack what the fields say.
+// fakeBucket is a service of S3 with flat listings, whose pages lack the parts selected by the
+// fields.
 type fakeBucket struct {
 	keys      []string
 	page      int    // names of a page
-	says      int    // MaxKeys, 0: as page
-	truncated string // IsTruncated of pages that are not the last; "": left out of all
-	token     string // "": tokens that work; else this one, always; "-": none
+	says      int    // MaxKeys, 0: same as page
+	truncated string // IsTruncated of pages before the last; "": left out of all
+	token     string // "": tokens that work; "-": no token; any other text: this token, always
 	deaf      bool   // continuations are ignored
-	first     bool   // it knows the first version of the request only
+	first     bool   // only the first version of the request is supported
 	count     int    // KeyCount; 0: left out
 	raw       bool   // encoding-type is ignored
 	asked     atomic.Int32
@@ -113,7 +114,8 @@ func (s *fakeBucket) list(t *testing.T) (storage.Result, error) {
 	return do(t, storagetest.TargetOf(t, srv.URL+"/b", cred), storage.Op{Kind: storage.List})
 }
 
-// Listings of S3 are continued as the service lets them be, or refused: never used as far as they came.
+// TestS3ListingsAreWhole checks that listings of S3 are continued in a way that the service
+// supports, or refused: an incomplete listing is never used.
 func TestS3ListingsAreWhole(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]*fakeBucket{
@@ -153,7 +155,8 @@ func TestS3ListingsAreWhole(t *testing.T) {
 	}
 }
 
-// Keys that no path can name are left out and counted, whether names are encoded or not.
+// TestOddKeysOfS3AreLeftOut checks that keys that a path cannot have are left out and counted, with
+// encoded and raw names.
 func TestOddKeysOfS3AreLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, raw := range []bool{false, true} {
@@ -174,7 +177,7 @@ func TestOddKeysOfS3AreLeftOut(t *testing.T) {
 	}
 }
 
-// Listings that end too early are refused, in each format.
+// TestListingsCutOff checks that listings that end too early are refused, in each format.
 func TestListingsCutOff(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
@@ -198,14 +201,15 @@ func TestListingsCutOff(t *testing.T) {
 	}
 }
 
-// A name that is redirected to the same one with a slash is a folder, however the server spells it; other redirects are followed.
+// TestRedirectsToFolders checks that a name is a folder if it is redirected to the same name with a
+// slash, in any spelling; other redirects are followed.
 func TestRedirectsToFolders(t *testing.T) {
 	t.Parallel()
 	var location atomic.Value
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/") || strings.HasSuffix(r.URL.Path, "file") {
 			w.Header().Set("Content-Length", "4")
-			_, _ = w.Write([]byte("page")) // HEAD has none
+			_, _ = w.Write([]byte("page")) // HEAD has no body
 			return
 		}
 		w.Header()["Location"] = []string{location.Load().(string)}
@@ -234,7 +238,7 @@ func TestRedirectsToFolders(t *testing.T) {
 	}
 }
 
-// The target of a read can be a file.
+// TestFileAsTarget checks that the target of a read can be a file.
 func TestFileAsTarget(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -243,7 +247,7 @@ func TestFileAsTarget(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(1000))
-		_, _ = w.Write(make([]byte, 1000)) // HEAD has none
+		_, _ = w.Write(make([]byte, 1000)) // HEAD has no body
 	}))
 	defer s.Close()
 	target := storagetest.TargetOf(t, s.URL+"/data/f.root", storage.Credentials{})

@@ -22,7 +22,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// TestSeveralDigestLines are one list.
+// TestSeveralDigestLines checks that several lines form one list.
 func TestSeveralDigestLines(t *testing.T) {
 	var h head
 	err := h.parse([]byte("HTTP/1.1 200 OK\r\nDigest: adler32=00000001\r\nRepr-Digest: adler=:AAAAAg==:\r\nDigest: md5=xyz\r\n" +
@@ -41,7 +41,7 @@ func FuzzHead(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n := headEnd(b, 0)
-		for cut := range min(len(b), 200) { // found in pieces as in one
+		for cut := range min(len(b), 200) { // in pieces the end is found at the same place
 			if n > 0 && cut < n && headEnd(b[:cut], 0) == 0 && headEnd(b, cut) != n {
 				t.Fatalf("the end is at %d, but after %d bytes it is at %d", n, cut, headEnd(b, cut))
 			}
@@ -59,7 +59,7 @@ func FuzzHead(f *testing.F) {
 		if h.status < 100 || h.status > 999 || h.length < -1 {
 			t.Errorf("head %+v", h)
 		}
-		// Where the standard library takes the head as well, it means the same.
+		// If the standard library accepts the header as well, the results must be equal.
 		r, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b[:n])), &http.Request{Method: http.MethodGet})
 		if err == nil && (r.StatusCode != h.status || !h.chunked && h.status == 200 && r.ContentLength != h.length) {
 			t.Errorf("status %d, length %d; net/http has %d, %d", h.status, h.length, r.StatusCode, r.ContentLength)
@@ -67,7 +67,7 @@ func FuzzHead(f *testing.F) {
 	})
 }
 
-// ended returns a link whose other side has closed.
+// ended returns a link whose other side has closed the connection.
 func ended(t testing.TB) *link {
 	p := speak(t, "127.0.0.1", sayAndClose(""))
 	u, err := url.Parse(p.url)
@@ -138,7 +138,7 @@ func FuzzMultistatus(f *testing.F) {
 	})
 }
 
-// FuzzPage: whatever a page holds, its entries are names in the folder itself.
+// FuzzPage checks that the entries of any page are names in the folder itself.
 func FuzzPage(f *testing.F) {
 	for _, text := range []string{
 		`<a href="a.root">a.root</a>`, `<A HREF='b%20c.dat'>`, `<a class=x href=./amp&amp;%3cx%3e.dat>`, `<a href="/data/sub%20dir/">`,
@@ -391,7 +391,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// forever repeats a text without end.
+// forever repeats a text endlessly.
 type forever struct {
 	text string
 	at   int
@@ -405,7 +405,8 @@ func (f *forever) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A name or a nest without end is refused long before it fills the memory.
+// TestListingsWithoutEndAreRefused checks that a name or nested elements without end are refused
+// long before they fill the memory.
 func TestListingsWithoutEndAreRefused(t *testing.T) {
 	const head = `<?xml version="1.0"?><d:multistatus xmlns:d="DAV:">`
 	for name, c := range map[string]struct {
@@ -432,7 +433,8 @@ func TestListingsWithoutEndAreRefused(t *testing.T) {
 
 func multistatus(r io.Reader) (wireclient.Listing, error) { return parseMultistatus(r, "/data/") }
 
-// Many entries of ordinary length are no long entry.
+// TestLongListingsAreRead checks that many entries of ordinary length are not taken for a long
+// entry.
 func TestLongListingsAreRead(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0"?><d:multistatus xmlns:d="DAV:">`)

@@ -17,7 +17,7 @@ import (
 	"weir/storage/storagetest"
 )
 
-// events is a Progress that remembers what it heard.
+// events is a Progress that records its calls.
 type events struct {
 	phases []storage.Phase
 	moved  int64
@@ -45,7 +45,7 @@ func clientAt(t testing.TB, target string, cred storage.Credentials) storage.Cli
 	return storagetest.Client(t, Driver(), storagetest.TargetOf(t, target, cred))
 }
 
-// place puts made content under a lab's data folder.
+// place writes generated content to a lab's data folder.
 func place(t testing.TB, dir, name string, seed uint64, size int64) {
 	t.Helper()
 	b := make([]byte, size)

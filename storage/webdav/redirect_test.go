@@ -24,7 +24,7 @@ import (
 	"weir/storage"
 )
 
-// redirector answers everything with a redirect to another peer.
+// redirector responds to all requests with a redirect to another peer.
 func redirector(t testing.TB, status int, to string) *peer {
 	return speak(t, "127.0.0.1", func(c *net.TCPConn, r *http.Request, _ int) bool {
 		_, err := fmt.Fprintf(c, "HTTP/1.1 %d Go There\r\nLocation: %s%s?ticket=42\r\nContent-Length: 5\r\n\r\nthere", status, to,
@@ -61,8 +61,9 @@ func TestRedirectedRead(t *testing.T) {
 	}
 }
 
-// Where a file is, a client asks once for all ranges of an operation, and once for all operations that keep the file open; again for
-// another file, and if the place has expired.
+// TestRedirectsAreKept checks that a client requests a file from the redirector once for all ranges
+// of an operation, and once for all operations that keep the file open; again for another file, and
+// if the redirect has expired.
 func TestRedirectsAreKept(t *testing.T) {
 	var expired atomic.Bool
 	data := speak(t, "127.0.0.1", func(c *net.TCPConn, r *http.Request, _ int) bool {
@@ -86,7 +87,7 @@ func TestRedirectsAreKept(t *testing.T) {
 		path  string
 		keep  bool
 		stale bool
-		asked int // how often the redirector was asked so far
+		asked int // number of requests to the redirector so far
 	}{
 		{"a", false, false, 1}, {"a", false, false, 2}, {"a", true, false, 3}, {"a", true, false, 3}, {"a", true, true, 4}, {"a", true, false, 4},
 		{"b", true, false, 5}, {"a", true, false, 6}, {"a", false, false, 6}, {"a", true, false, 7},
@@ -117,7 +118,8 @@ func TestErrorNamesTheDataServer(t *testing.T) {
 	}
 }
 
-// Credentials are for the scheme, host and port of the target, as in transfers (internal/tpc.TestCredentialsStayAtHome).
+// TestCredentialsStayHome checks that credentials are sent only to the scheme, host and port of the
+// target, as in transfers (internal/tpc.TestCredentialsStayAtHome).
 func TestCredentialsStayHome(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
 		testCredentialsStayHome(t, host)
@@ -156,7 +158,7 @@ func testCredentialsStayHome(t *testing.T, host string) {
 	}
 }
 
-// swallow reads an upload's body, checks it, and answers 201.
+// swallow reads an upload's body, checks it, and sends 201.
 func swallow(t testing.TB, seed uint64, size int64) func(*net.TCPConn, *http.Request, int) bool {
 	return func(c *net.TCPConn, r *http.Request, _ int) bool {
 		if strings.Contains(r.Header.Get("Expect"), "100") {
@@ -197,8 +199,8 @@ func TestRedirectedWrite(t *testing.T) {
 	}
 }
 
-// A server that redirects the first upload and refuses Expect, or never says 100, keeps all others itself. It is remembered: one upload
-// asks.
+// TestServersWithoutContinue runs a server that redirects the first upload, stores all others
+// itself, and refuses Expect or never sends 100. This is remembered: one upload sends Expect.
 func TestServersWithoutContinue(t *testing.T) {
 	for name, refuses := range map[string]bool{"417": true, "silent": false} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +218,8 @@ func TestServersWithoutContinue(t *testing.T) {
 	})
 }
 
-// A server that redirects after the body is first taken for one that is slow to redirect.
+// TestServerRedirectsAfterBody runs a server that redirects after the body: it is first taken for a
+// server that is slow to redirect.
 func TestServerRedirectsAfterBody(t *testing.T) {
 	tier.Full(t, "two waits for 100 Continue, of 11 s")
 	if asked := uploadWithoutContinue(t, false, 4); asked != 2 {
@@ -224,8 +227,8 @@ func TestServerRedirectsAfterBody(t *testing.T) {
 	}
 }
 
-// uploadWithoutContinue uploads four files to a server that redirects so many of them, and that never says 100, or refuses Expect. It
-// returns how many uploads had an Expect.
+// uploadWithoutContinue uploads four files to a server that redirects the given number of them, and
+// that never sends 100, or refuses Expect. It returns the number of uploads with Expect.
 func uploadWithoutContinue(t *testing.T, refuses bool, redirected int64) int64 {
 	t.Helper()
 	const size, seed = 100_000, 9
@@ -239,7 +242,7 @@ func uploadWithoutContinue(t *testing.T, refuses bool, redirected int64) int64 {
 				_, err := io.WriteString(c, "HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 				return err != nil
 			}
-			r.Header.Del("Expect") // kept says 100 otherwise
+			r.Header.Del("Expect") // kept sends 100 otherwise
 		}
 		if bodies.Add(1) > redirected {
 			return kept(c, r, nth)
@@ -261,7 +264,7 @@ func uploadWithoutContinue(t *testing.T, refuses bool, redirected int64) int64 {
 	return asked.Load()
 }
 
-// Where a move is sent elsewhere, its destination goes along.
+// TestRedirectedMove checks that the Destination of a redirected move names the new server.
 func TestRedirectedMove(t *testing.T) {
 	data := speak(t, "127.0.0.1", say("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"))
 	p := redirector(t, 307, data.url)
@@ -278,7 +281,7 @@ func TestRedirectedMove(t *testing.T) {
 	}
 }
 
-// What cannot be moved is refused, and why is said in words that all drivers share.
+// TestRefusedMove checks the errors of refused moves, which all drivers share.
 func TestRefusedMove(t *testing.T) {
 	for answer, want := range map[string]error{
 		"412 Precondition Failed": fs.ErrExist, "409 Conflict": fs.ErrNotExist, "404 Not Found": fs.ErrNotExist,
@@ -401,8 +404,8 @@ func TestDeadlineOfContext(t *testing.T) {
 	}
 }
 
-// TestTrickle sends a body in pieces that are smaller than what the kernel is
-// told to gather: each must be told soon, not at the end.
+// TestTrickle sends a body in pieces that are smaller than the amount of data that the kernel
+// gathers: each piece must be reported soon, not at the end.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
 	const piece, pieces = 200 << 10, 5
@@ -414,7 +417,7 @@ func TestTrickle(t *testing.T) {
 			if _, err := c.Write(make([]byte, piece)); err != nil {
 				return false
 			}
-			for sum < (i+1)*piece { // the next only when this one was told
+			for sum < (i+1)*piece { // the next piece only after this piece was reported
 				select {
 				case n := <-heard:
 					sum += n
@@ -439,8 +442,8 @@ func (h hearing) Reached(storage.Phase) {}
 func (h hearing) Moved(n int)           { h <- int64(n) }
 func (h hearing) ServedBy(string)       {}
 
-// Real redirectors take two seconds here to find a place for a new file: each byte that
-// is told is one that a data server has kept.
+// TestUploadsBehindRealRedirectors runs real redirectors, which take two seconds here to find a
+// place for a new file: each reported byte must be a byte that a data server has stored.
 func TestUploadsBehindRealRedirectors(t *testing.T) {
 	for _, version := range labtest.XRootDs() {
 		t.Run("version "+version, func(t *testing.T) {

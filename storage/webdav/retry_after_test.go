@@ -7,7 +7,8 @@ import (
 	"weir/storage"
 )
 
-// What 429 and 503 ask for, in seconds or as a date, is known to the caller.
+// TestRetryAfter checks that the caller gets the wait of 429 and 503, which is in seconds or a
+// date.
 func TestRetryAfter(t *testing.T) {
 	date := time.Now().Add(time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")
 	for answer, want := range map[string]time.Duration{

@@ -24,7 +24,7 @@ import (
 	"weir/storage/storagetest"
 )
 
-// s3Target is a folder of a bucket of a real service.
+// s3Target returns a folder of a bucket of a real service.
 func s3Target(t *testing.T, server, folder string) (*lab.System, storage.Target) {
 	t.Helper()
 	s := labtest.Start(t, lab.S3Config{Server: server})
@@ -34,7 +34,7 @@ func s3Target(t *testing.T, server, folder string) (*lab.System, storage.Target)
 
 func TestS3PassesTheSuite(t *testing.T) {
 	d := Driver()
-	d.Kinds = slices.DeleteFunc(d.Kinds, func(k storage.Kind) bool { return k == storage.Move }) // S3 has none
+	d.Kinds = slices.DeleteFunc(d.Kinds, func(k storage.Kind) bool { return k == storage.Move }) // not supported by S3
 	for _, server := range labtest.S3Servers() {
 		t.Run(server, func(t *testing.T) {
 			_, target := s3Target(t, server, "/a folder")
@@ -50,7 +50,8 @@ func do(t *testing.T, target storage.Target, op storage.Op) (storage.Result, err
 	return storagetest.Client(t, Driver(), target).Do(t.Context(), &op, &events{})
 }
 
-// A listing of more than a thousand names comes in pages, and names that mean something in a URL stay what they are.
+// TestS3ListsInPages checks a listing of more than a thousand names, which has several pages, with
+// names that have special characters of URLs.
 func TestS3ListsInPages(t *testing.T) {
 	s, target := s3Target(t, "", "")
 	require.NoError(t, os.Mkdir(filepath.Join(s.Data, "many"), 0o755))
@@ -119,7 +120,8 @@ func TestBucketOfTarget(t *testing.T) {
 	}
 }
 
-// The key of a day is that of AWS's own example, but for the service: "Create a signed AWS API request", AWS IAM User Guide.
+// TestKeyOfDay checks the key of a day with AWS's own example, except for the service: "Create a
+// signed AWS API request", AWS IAM User Guide.
 func TestKeyOfDay(t *testing.T) {
 	const secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 	k := &bucket{region: "us-east-1"}
@@ -158,7 +160,8 @@ func TestObjectsOfHostileServers(t *testing.T) {
 	}
 }
 
-// An object that comes to be while it is removed, as after a write that was broken off, is removed.
+// TestRemoveOfALateObject checks that an object that is created during its removal is removed, as
+// after a write that was broken off.
 func TestRemoveOfALateObject(t *testing.T) {
 	t.Parallel()
 	empty := &fakeBucket{page: 1000}

@@ -39,12 +39,12 @@ func TestXRootDPassesTheSuite(t *testing.T) {
 	for _, sum := range []string{"adler32", "md5", "crc32c"} {
 		t.Run(sum, func(t *testing.T) {
 			o := storagetest.Options{Network: true, Sum: sum, Few: sum != "adler32", Lacks: []storagetest.Lack{storagetest.SafeMove}}
-			// Where XRootD's HTTP has to compute a checksum, the requests that follow may
-			// be refused (see notRun), or end XRootD: root:// has it do so before.
+			// If XRootD's HTTP has to compute a checksum, the following requests may be refused
+			// (see notRun), or end XRootD: it is computed over root:// before.
 			o.Summed = func(t *testing.T, path string) { summed(t, xr.URLs["root"], path, sum) }
 			if !o.Few {
-				// The name with a question mark: XRootD takes what follows it
-				// for its own, escaped or not. The short runs have other names.
+				// The name with a question mark: XRootD parses the text after it as its own,
+				// escaped or not. The short runs have other names.
 				o.Lacks = append(o.Lacks, storagetest.SpecialNames)
 			}
 			storagetest.Run(t, Driver(), storagetest.TargetOf(t, xr.URLs["http"], storage.Credentials{}), o)
@@ -52,7 +52,7 @@ func TestXRootDPassesTheSuite(t *testing.T) {
 	}
 }
 
-// summed has XRootD compute and note a checksum.
+// summed lets XRootD compute and store a checksum.
 func summed(t *testing.T, root, path, sum string) {
 	t.Helper()
 	svc, err := xrootd.Driver().Open(t.Context(), storagetest.TargetOf(t, root, storage.Credentials{}))

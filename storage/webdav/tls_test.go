@@ -17,7 +17,7 @@ import (
 	"weir/storage/storagetest"
 )
 
-// secureServer answers with 300 kB, and asks for a certificate if told so.
+// secureServer sends 300 kB, and requests a certificate according to auth.
 func secureServer(t *testing.T, auth tls.ClientAuthType) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,7 +25,7 @@ func secureServer(t *testing.T, auth tls.ClientAuthType) *httptest.Server {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		_, _ = w.Write(make([]byte, 300_000)) // the client tells if it misses something
+		_, _ = w.Write(make([]byte, 300_000)) // the client reports missing bytes
 	}))
 	s.TLS = &tls.Config{ClientAuth: auth}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -63,8 +63,9 @@ func trust(t testing.TB, caFile string) *tls.Config {
 	return cred.TLS
 }
 
-// TestDiscardedUndecrypted reads from real servers with TLS 1.2 and 1.3 and all cipher suites: as many bytes as the file has are
-// counted, most of them undecrypted, and what is verified on the same connection before and after is right.
+// TestDiscardedUndecrypted reads from real servers with TLS 1.2 and 1.3 and all cipher suites: the
+// number of bytes counted is the size of the file, most of them were not decrypted, and data that
+// is verified on the same connection before and after is correct.
 func TestDiscardedUndecrypted(t *testing.T) {
 	b := make([]byte, undecryptedSize)
 	content.Fill(b, 1, 0)
@@ -120,9 +121,10 @@ func agreedOn(t *testing.T, url string, conf *tls.Config) uint16 {
 	return c.ConnectionState().CipherSuite
 }
 
-// TestResumption has each operation in a session of its own at real servers: with tickets of its own a client resumes from its
-// second connection on, with those of all clients from the first of the second client on. XRootD resumes none unless its
-// configuration has http.tlsreuse on.
+// TestResumption runs each operation in a session of its own at real servers: a client with tickets
+// of its own resumes from its second connection on; with the tickets of all clients, the second
+// client resumes from its first connection on. XRootD resumes no sessions unless its configuration
+// has http.tlsreuse on.
 func TestResumption(t *testing.T) {
 	for name, srv := range tlsServers(t) {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
