@@ -10,8 +10,8 @@ import (
 	"weir/storage"
 )
 
-// TestBalancedServers tells which of the servers behind a balancer sent the bytes:
-// the payload comes from each one's own data address.
+// TestBalancedServers checks that ServedBy distinguishes the servers behind a balancer: each server
+// sends the payload from its own data address.
 func TestBalancedServers(t *testing.T) {
 	for _, loopback := range []bool{true, false} {
 		g := labtest.Start(t, lab.GridFTPConfig{Servers: 3, Loopback: loopback})

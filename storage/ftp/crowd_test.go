@@ -8,8 +8,8 @@ import (
 	"weir/storage/storagetest"
 )
 
-// TestCrowd looks at what 2000 clients hold while they sleep. Their server is a process of its own (GridFTP servers have a process
-// for each connection, too many for a test).
+// TestCrowd checks the resources of 2000 idle clients. Their server is a process of its own
+// (GridFTP servers have a process for each connection, too many for a test).
 func TestCrowd(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector has shadow memory")

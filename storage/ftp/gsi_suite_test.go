@@ -12,7 +12,7 @@ import (
 	"weir/storage/storagetest"
 )
 
-// gridTarget returns a GridFTP server that admits proxies, and the credentials for it.
+// gridTarget returns a GridFTP server that accepts proxies, and the credentials for it.
 func gridTarget(t testing.TB, change func(*storage.Auth)) (*lab.System, storage.Credentials) {
 	t.Helper()
 	g := labtest.Start(t, lab.GridFTPConfig{Auth: "gsi"})
@@ -30,8 +30,9 @@ func gridCred(t testing.TB, g *lab.System, change func(*storage.Auth)) storage.C
 	return cred
 }
 
-// TestGSIPassesTheSuite with all ways to secure data connections. In the first tier those that are secured, each of which costs both ends
-// the keys of a proxy, bring one file.
+// TestGSIPassesTheSuite runs the suite with all ways to secure data connections. In the first tier,
+// secured data connections transfer only one file, since each connection costs both sides the key
+// generation of a proxy.
 func TestGSIPassesTheSuite(t *testing.T) {
 	for _, data := range []storage.DataChannel{storage.ClearData, storage.AuthenticatedData, storage.SafeData, storage.PrivateData} {
 		t.Run(string(data), func(t *testing.T) {

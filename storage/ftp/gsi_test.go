@@ -19,7 +19,8 @@ import (
 	"weir/storage/storagetest"
 )
 
-// TestGSIRefusals: what is wrong on either side ends in one error of one class, which says what it is.
+// TestGSIRefusals checks that a fault on either side leads to one error of one class, with a
+// description of the fault.
 func TestGSIRefusals(t *testing.T) {
 	g, _ := gridTarget(t, nil)
 	expired, err := g.ProxyFor(-time.Minute)
@@ -60,7 +61,8 @@ func TestGSIRefusals(t *testing.T) {
 	}
 }
 
-// listenAs leads from the host of url, another name of this machine, to a server, and returns the URL to use.
+// listenAs forwards one connection from the host of url, another name of this machine, to a server,
+// and returns the URL to use.
 func listenAs(t *testing.T, url, server string) string {
 	t.Helper()
 	u, to := storagetest.TargetOf(t, url, storage.Credentials{}).URL, storagetest.TargetOf(t, server, storage.Credentials{}).URL
@@ -87,7 +89,8 @@ func listenAs(t *testing.T, url, server string) string {
 	return u.String()
 }
 
-// TestGSINonsense: servers that do not keep to the protocol are broken, or refuse, and no client waits for them.
+// TestGSINonsense checks that servers that violate the protocol lead to an error, and that no
+// client waits for them.
 func TestGSINonsense(t *testing.T) {
 	cred := gridcerttest.Member(t, gridcerttest.NewCA(t, "Nonsense"))
 	token := func(b string) string { return "335 ADAT=" + base64.StdEncoding.EncodeToString([]byte(b)) + "\r\n" }
@@ -129,7 +132,7 @@ func TestGSINonsense(t *testing.T) {
 	}
 }
 
-// TestCredentialsOfGrid: what cannot work says so before the network is touched.
+// TestCredentialsOfGrid checks that invalid credentials are reported before the network is touched.
 func TestCredentialsOfGrid(t *testing.T) {
 	cred := gridcerttest.Member(t, gridcerttest.NewCA(t, "Credentials"))
 	for says, change := range map[string]func(*storage.Credentials){
@@ -146,7 +149,7 @@ func TestCredentialsOfGrid(t *testing.T) {
 	}
 }
 
-// TestDerived: a data server has to show a proxy that descends from ours.
+// TestDerived checks that a data server has to present a proxy that descends from the client's.
 func TestDerived(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Derived")
 	user := ca.User(t)
@@ -184,8 +187,8 @@ func TestDerived(t *testing.T) {
 	}
 }
 
-// FuzzToken: a server may answer anything to ADAT. Each session ends in an error of a known kind, and reads no more
-// than it was sent.
+// FuzzToken sends arbitrary responses to ADAT. Each session must end in an error of a known kind,
+// and read no more bytes than were sent.
 func FuzzToken(f *testing.F) {
 	for _, seed := range []string{"", "AAAA", "FgMDAAA=", base64.StdEncoding.EncodeToString([]byte("\x15\x03\x03\x00\x02\x02\x30")), "=",
 		"*"} {

@@ -20,15 +20,15 @@ import (
 	"weir/storage/storagetest"
 )
 
-// An impostor answers commands by their verbs; what it does not know is fine with
-// it. In an answer, PORT stands for its passive port as PASV writes it.
+// An impostor sends a reply by the verb of the command; commands without an entry succeed. In a
+// reply, PORT stands for its passive port in the format of PASV.
 type impostor struct {
 	answers map[string]string
-	data    func(d net.Conn) // what it does with a data connection; nil: nothing
-	active  func(d net.Conn) // the same with one that it makes to the client
+	data    func(d net.Conn) // uses a data connection; nil: nothing is sent
+	active  func(d net.Conn) // the same with a connection that the impostor makes to the client
 }
 
-// start returns the impostor's address. It is gone after the test.
+// start returns the impostor's address. It is stopped at the end of the test.
 func (i impostor) start(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,8 +121,8 @@ func block(flags byte, count, offset uint64) string {
 	return string(binary.BigEndian.AppendUint64(b, offset))
 }
 
-// TestImpostors sees to it that whatever a server says ends in time with an error
-// of the right class, and leaves a client that can go on.
+// TestImpostors checks that an operation ends in time with an error of the right class for each of
+// these servers, and leaves a client that can continue.
 func TestImpostors(t *testing.T) {
 	read := storage.Op{Kind: storage.Read, Path: "f", Size: 10}
 	wide := storage.Op{Kind: storage.Read, Path: "f", Size: 10, Ahead: 2}
@@ -190,7 +190,7 @@ func TestImpostors(t *testing.T) {
 			if c.want == storage.Timeout {
 				c.op.Timeout = 300 * time.Millisecond
 			}
-			for range 2 { // the second time on the same session, or on a new one
+			for range 2 { // the second time on the same session, or on a new session
 				_, err := client.Do(t.Context(), &c.op, &quiet{})
 				if got := storage.Classify(err); got != c.want || err == nil || !strings.Contains(err.Error(), c.says) {
 					t.Fatalf("%v: class %q, want %q with %q", err, got, c.want, c.says)
@@ -200,7 +200,7 @@ func TestImpostors(t *testing.T) {
 	}
 }
 
-// Names that no command can carry are left out and counted.
+// TestOddNamesAreLeftOut checks that names that a command cannot have are left out and counted.
 func TestOddNamesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	i := impostor{answers: map[string]string{"MLSD": "150 go\r\n226 done\r\n"},
@@ -213,12 +213,13 @@ func TestOddNamesAreLeftOut(t *testing.T) {
 	}
 }
 
-// parallel is a server that knows extended block mode and sends one stream.
+// parallel returns a server that supports extended block mode and sends one stream.
 func parallel(text string) impostor {
 	return impostor{answers: map[string]string{"MODE": "200 fine\r\n", "RETR": "150 go\r\n226 done\r\n"}, active: send(text)}
 }
 
-// TestIPv6 asks with EPSV, and goes to the address of the control connection.
+// TestIPv6 checks that the client sends EPSV, and connects to the address of the control
+// connection.
 func TestIPv6(t *testing.T) {
 	data, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
@@ -251,7 +252,7 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
-// TestExtraReplies are not taken for the next command's.
+// TestExtraReplies checks that extra replies are not taken for the next command's replies.
 func TestExtraReplies(t *testing.T) {
 	i := impostor{answers: map[string]string{"NOOP": "200 fine\r\n550 and more\r\n"}}
 	c := serviceAt(t, "ftp://"+i.start(t), storage.Credentials{}).Client()
@@ -261,7 +262,7 @@ func TestExtraReplies(t *testing.T) {
 	}
 }
 
-// TestAllowedAddresses: see the package's comment.
+// TestAllowedAddresses checks the rules in the package's comment.
 func TestAllowedAddresses(t *testing.T) {
 	near, far := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("198.51.100.7")
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 	"weir/storage/storagetest"
 )
 
-// TestReadsAllocateNothing but what opening and closing a data connection does:
-// FTP wants a new one for each transfer.
+// TestReadsAllocateNothing checks that a read allocates nothing except for opening and closing a
+// data connection: FTP requires a new data connection for each transfer.
 func TestReadsAllocateNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -31,7 +31,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 		require.NoError(t, err)
 		return conn
 	}
-	control := connect() // the first under a context is dearer
+	control := connect() // the first connection under a context has more allocations
 	dial := testing.AllocsPerRun(50, func() { _ = connect().Close() })
 	_ = control.Close() // nothing was sent
 	for name, op := range map[string]storage.Op{
@@ -56,7 +56,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 	}
 }
 
-// silent hears nothing.
+// silent is a Progress that ignores everything.
 type silent struct{}
 
 func (*silent) Reached(storage.Phase) {}

@@ -14,7 +14,7 @@ import (
 	"weir/storage"
 )
 
-// gate serves FTP that answers USER with 331 and PASS with a reply that refuses.
+// gate starts an FTP server with the reply 331 to USER, and a refusal to PASS.
 func gate(t *testing.T, refusal string) (target string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -43,8 +43,9 @@ func gate(t *testing.T, refusal string) (target string) {
 	return "ftp://" + l.Addr().String() + "/"
 }
 
-// TestLoginIsRefused: the refusal of a login is storage.ErrLogin for each operation, however the server words it, and never
-// the error of an operation that the server does not have or of a file that it does not have.
+// TestLoginIsRefused checks that the refusal of a login is storage.ErrLogin for each operation,
+// with any text of the server, and never the error of an operation that the server does not support
+// or of a missing file.
 func TestLoginIsRefused(t *testing.T) {
 	for refusal, needsTLS := range map[string]bool{
 		"500 OOPS: vsftpd: refusing to run with writable root inside chroot()": false,

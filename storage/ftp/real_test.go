@@ -20,7 +20,7 @@ import (
 	"weir/storage/storagetest"
 )
 
-// A quiet Progress remembers what it was told.
+// A quiet Progress records its calls.
 type quiet struct {
 	phases  []storage.Phase
 	servers []string
@@ -36,7 +36,7 @@ func serviceAt(t testing.TB, url string, cred storage.Credentials) storage.Servi
 	return storagetest.Open(t, Driver(), storagetest.TargetOf(t, url, cred))
 }
 
-// place makes a file of content behind the server's back.
+// place creates a file of content without using the server.
 func place(t testing.TB, s *lab.System, name string, seed uint64, size int64) {
 	t.Helper()
 	b := make([]byte, size)
@@ -52,7 +52,7 @@ func must(t testing.TB, c storage.Client, op storage.Op) (storage.Result, *quiet
 	return res, q
 }
 
-// TestPlainFTP works with the facts that today's plain FTP servers tell.
+// TestPlainFTP works with the facts of current plain FTP servers.
 func TestPlainFTP(t *testing.T) {
 	f := labtest.Start(t, lab.ProFTPDConfig{})
 	c := serviceAt(t, f.URL, secret(f)).Client()
@@ -76,7 +76,7 @@ func TestPlainFTP(t *testing.T) {
 	must(t, c, storage.Op{Kind: storage.Remove, Path: "d"})
 }
 
-// TestWrongPassword is denied, without telling it.
+// TestWrongPassword checks that a wrong password is refused, and not part of the error.
 func TestWrongPassword(t *testing.T) {
 	f := labtest.Start(t, lab.ProFTPDConfig{})
 	cred := secret(f)
@@ -89,8 +89,9 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestUnfinishedWrite is written again, but only by who left it. How large the file
-// is then is the server's affair: it may still be at what it got of the first one.
+// TestUnfinishedWrite checks that an unfinished file is written again, but only by the client that
+// left it. The size of the file afterwards is undefined: the server may still be writing the bytes
+// that it received from the first write.
 func TestUnfinishedWrite(t *testing.T) {
 	g := labtest.Start(t, lab.GridFTPConfig{})
 	s := serviceAt(t, g.URL, storage.Credentials{})
@@ -112,14 +113,14 @@ func TestUnfinishedWrite(t *testing.T) {
 	}
 }
 
-// ending ends a context with the first bytes.
+// ending cancels a context at the first bytes.
 type ending struct{ cancel func() }
 
 func (ending) Reached(storage.Phase) {}
 func (e ending) Moved(int)           { e.cancel() }
 func (ending) ServedBy(string)       {}
 
-// TestForeignNames are refused where another file would be meant.
+// TestForeignNames checks that names are refused that the server would take for another file.
 func TestForeignNames(t *testing.T) {
 	g := labtest.Start(t, lab.GridFTPConfig{})
 	place(t, g, "n", 1, 100)
@@ -134,7 +135,7 @@ func TestForeignNames(t *testing.T) {
 	must(t, c, storage.Op{Kind: storage.Read, Path: "n", Size: 100})
 }
 
-// TestDataAddress is told as the server of a transfer.
+// TestDataAddress checks that the address is reported as the server of a transfer.
 func TestDataAddress(t *testing.T) {
 	g := labtest.Start(t, lab.GridFTPConfig{})
 	place(t, g, "f", 1, 100)

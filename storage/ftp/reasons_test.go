@@ -21,8 +21,8 @@ import (
 	"weir/storage"
 )
 
-// withoutReasons returns the URL of a proxy to a server. What the server refuses with 550 comes without a reason, as from vsftpd and
-// pure-ftpd, and it knows neither MLST nor MLSD.
+// withoutReasons returns the URL of a proxy to a server. Refusals of the server with 550 have no
+// reason, as from vsftpd and pure-ftpd, and MLST and MLSD are not supported.
 func withoutReasons(t *testing.T, server string) string {
 	t.Helper()
 	u, err := url.Parse(server)
@@ -79,7 +79,8 @@ func withoutReasons(t *testing.T, server string) string {
 	return u.String()
 }
 
-// A refusal without a reason is no evidence that nothing is there: folders are removed, and what stays is not called missing.
+// TestRefusalsWithoutReasons checks that a refusal without a reason is not taken as evidence that a
+// file is missing: folders are removed, and a file that remains is not reported as missing.
 func TestRefusalsWithoutReasons(t *testing.T) {
 	f := labtest.Start(t, lab.ProFTPDConfig{})
 	c := serviceAt(t, withoutReasons(t, f.URL), secret(f)).Client()

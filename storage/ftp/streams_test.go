@@ -10,8 +10,8 @@ import (
 	"weir/storage"
 )
 
-// TestStreams reads over several data connections and over one in turns, with
-// other operations in between.
+// TestStreams reads alternately over several data connections and over one, with other operations
+// in between.
 func TestStreams(t *testing.T) {
 	g := labtest.Start(t, lab.GridFTPConfig{})
 	const size = 5_000_000
@@ -48,7 +48,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestLostStreams are made anew.
+// TestLostStreams checks that lost streams are replaced.
 func TestLostStreams(t *testing.T) {
 	g := labtest.Start(t, lab.GridFTPConfig{})
 	place(t, g, "f", 3, 2_000_000)
@@ -61,7 +61,7 @@ func TestLostStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsElsewhere are one where the server knows no more.
+// TestStreamsElsewhere checks that one connection is used if the server does not support more.
 func TestStreamsElsewhere(t *testing.T) {
 	f := labtest.Start(t, lab.ProFTPDConfig{})
 	place(t, f, "f", 3, 100_000)
