@@ -130,7 +130,7 @@ func (a Auth) Read() (Credentials, error) {
 			return c, errors.New("auth: method token needs token_file or token_variable")
 		}
 	case BasicAuth, S3Auth:
-		both := a.Method == S3Auth && strings.Contains(c.Password, ":") // the access key stands before the secret key
+		both := a.Method == S3Auth && strings.Contains(c.Password, ":") // the access key precedes the secret key
 		if c.User == "" && !both || c.Password == "" {
 			return c, fmt.Errorf("auth: method %s needs user and password_file or password_variable", a.Method)
 		}

@@ -27,7 +27,7 @@ func (c porterClient) Do(_ context.Context, _ *Op, p Progress) (Result, error) {
 }
 func (porterClient) Close() error { return nil }
 
-// An asking porter can be asked.
+// An asking porter is a porter that reports its servers.
 type asking struct {
 	porter
 	servers []string

@@ -89,7 +89,7 @@ func (r *Renewable[T]) Renewals() int {
 	return int(r.count.Swap(0))
 }
 
-// look returns the state of files, nil for a file that is not there.
+// look returns the state of files, nil for a missing file.
 func look(files []string) []os.FileInfo {
 	all := make([]os.FileInfo, len(files))
 	for i, file := range files {

@@ -39,7 +39,7 @@ type Op struct {
 	// or emptied first, and stays, even if the read fails. Its disk's failures wrap ErrScratch.
 	// Empty: the payload is dropped
 	Dest    string
-	Sync    bool          // Write: have the bytes put on stable storage before the file is closed, where the protocol can ask for that
+	Sync    bool          // Write: the bytes are put on stable storage before the file is closed, if the protocol supports it
 	Timeout time.Duration // the whole operation; 0: unlimited
 }
 
@@ -252,8 +252,8 @@ const (
 	Copy                 // have the service fetch a file from Op.Source
 	Login                // connect and authenticate, nothing else
 	Move                 // give a file or folder another name
-	Locate               // which servers have a file
-	Ping                 // check whether the service is there, on the session as it is
+	Locate               // find the servers that have a file
+	Ping                 // check whether the service is available, on the present session
 	Run                  // run a program of the user on a file
 	Kinds                // number of kinds
 )
@@ -302,7 +302,7 @@ const (
 	Secured                    // TLS is agreed
 	Authenticated              // the service has accepted the credentials
 	Redirected                 // another server was named
-	Opened                     // the file is open, or the answer's head is there
+	Opened                     // the file is open, or the response's header has arrived
 	FirstByte                  // the first payload byte has arrived
 	Phases                     // number of phases
 )

@@ -8,7 +8,7 @@
 //	{size}     size of the file in bytes
 //	{offset}   first byte of the requested range, 0 for the whole file
 //	{length}   bytes of the requested range, the size for the whole file
-//	{dest}     a file that does not exist yet, for what is read
+//	{dest}     a file that does not exist yet, for the bytes read
 //	{source}   a file with the content to be written
 //
 // A literal brace is written {{. A command with {source} writes, any other command reads. A command
@@ -74,7 +74,7 @@ func Driver() storage.Driver {
 	}
 }
 
-// A service is one command on one target. Mutable state is protected by mu, or lies in parts with
+// A service is one command on one target. Mutable state is protected by mu, or is in parts with
 // locks of their own.
 type service struct {
 	place    place

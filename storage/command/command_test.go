@@ -67,7 +67,7 @@ func TestConformance(t *testing.T) {
 			target := storage.Target{URL: parse(t, c.url), Command: []string{c.preset}}
 			storagetest.Run(t, d, target, storagetest.Options{
 				Lacks: append(c.lacks, always...), Clients: 4, Largest: 2 << 20, Few: true, Network: true,
-				Bound: 2 * time.Minute, // they ask name servers, which may be slow when many do
+				Bound: 2 * time.Minute, // they use name servers, which may be slow with many requests
 			})
 		})
 	}

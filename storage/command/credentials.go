@@ -46,7 +46,7 @@ func (s *service) credentials(c storage.Credentials) error {
 	}
 	env["LC_ALL"] = "C"
 	from := c.From
-	for _, set := range [][]string{ // a value, and the variables that it goes to
+	for _, set := range [][]string{ // a value, and the variables that receive it
 		{from.ProxyFile, "X509_USER_PROXY"},
 		{from.CertFile, "X509_USER_CERT"},
 		{cmp.Or(from.KeyFile, from.CertFile), "X509_USER_KEY"},

@@ -80,7 +80,7 @@ func TestJobsFolderUntouched(t *testing.T) {
 	}
 }
 
-// A job begins in an empty folder of its own, which goes with it.
+// TestJobsFolder checks that a job starts in an empty folder of its own, which is removed with it.
 func TestJobsFolder(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)

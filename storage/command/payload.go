@@ -21,12 +21,12 @@ const startUp = 1 << 20
 // A fetch is a read about to happen.
 type fetch struct {
 	line line
-	part storage.Range // wanted; Length is negative for a whole file of unknown size
+	part storage.Range // to be read; Length is negative for a whole file of unknown size
 	dest string
-	keep bool // dest is a regular file, whose size and sum can be taken
+	keep bool // dest is a regular file, so its size and sum can be computed
 }
 
-// read brings a file, or one part of it.
+// read reads a file, or one part of it.
 func (c *client) read(ctx context.Context, op *storage.Op, p *progress) (storage.Result, error) {
 	res := storage.Result{Size: -1}
 	if op.Sum != "" {

@@ -44,13 +44,13 @@ type tool struct {
 	part []string // reads one range; nil: cannot
 
 	raw  bool   // URLs of XRootD's schemes are not escaped
-	sink string // unwanted payload goes to: "" a scratch file after all, "link" a link to /dev/null, else that path
+	sink string // destination of discarded payload: "" a scratch file after all, "link" a link to /dev/null, else that path
 	// The program is one process that reads {source} with read and writes {dest} with write, so the
 	// kernel's counters show its progress.
 	counted bool
 	env     []string // set unless the environment has them
 
-	said  func(stdout []byte) (int64, bool)                    // bytes that a read brought, or is going to bring
+	said  func(stdout []byte) (int64, bool)                    // bytes that a read has transferred, or is going to transfer
 	stat  func(stdout []byte) (int64, error)                   // size of a file
 	list  func(stdout []byte, at, url string) (entries, error) // parses the content of a folder
 	sum   func(stdout []byte) (hex string, ok bool)            // a checksum
@@ -77,8 +77,9 @@ func known() map[string]tool {
 	return map[string]tool{
 		"gfal-copy": {
 			argv: map[storage.Kind][]string{
-				// gfal2 writes into a destination that is a device, also through a link, and removes it if a copy by
-				// XRootD fails. So it gets a link to /dev/null, which XRootD's client takes with -f only.
+				// gfal2 writes into a destination that is a device, also through a link, and
+				// removes it if a copy by XRootD fails. So the destination is a link to /dev/null,
+				// which XRootD's client accepts with -f only.
 				storage.Read:     {"gfal-copy", "-f", "{url}", "file://{dest}"},
 				storage.Write:    {"gfal-copy", "-f", "-p", "file://{source}", "{url}"},
 				storage.Stat:     {"gfal-stat", "{url}"},

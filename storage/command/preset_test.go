@@ -63,7 +63,7 @@ func hostile(p pair) []string {
 	if p.system.Name != "gridftp" {
 		names = append(names, "new\nline", "ünï 漢字")
 	}
-	if p.system.Name != "xrootd" { // also in HTTP it takes an escaped dash for the start of options
+	if p.system.Name != "xrootd" { // an escaped dash is taken for the start of options, in HTTP as well
 		names = append(names, "que?stion")
 	}
 	return names
@@ -141,7 +141,7 @@ func TestErrorClasses(t *testing.T) {
 	}
 }
 
-// elsewhere is the same URL on a port that nobody listens on.
+// elsewhere returns the same URL with a port without a listener.
 func elsewhere(t *testing.T, where string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -235,8 +235,8 @@ func TestProgressOfAnUpload(t *testing.T) {
 	}
 }
 
-// A password or token reaches the program, but stands on no command line and
-// in no error.
+// TestCredentialsAreKept checks that a password or token reaches the program, but is not part of a
+// command line or an error.
 func TestCredentialsAreKept(t *testing.T) {
 	of(t, "curl")
 	const password = `s3cret "word\`
@@ -334,9 +334,9 @@ func TestTheNullDeviceSurvives(t *testing.T) {
 	}
 }
 
-// Data that gfal-copy reads without a checksum goes to a device through a link, by each of gfal2's
-// ways, as often as it reads; the link stays a link, and the size is known without a request of its
-// own.
+// TestGfalCopyDiscards checks that data that gfal-copy reads without a checksum is written to a
+// device through a link, by each of gfal2's ways, for each read; the link remains a link, and the
+// size is known without a request of its own.
 func TestGfalCopyDiscards(t *testing.T) {
 	s := start(t)
 	for _, p := range s.pairs()[4:] {

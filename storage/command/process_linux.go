@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process is a running program. Its end is heard through a descriptor of the process in Go's poller, so that a
-// thousand programs cost no thousand threads that wait for them.
+// A process is a running program. Its end is detected with a descriptor of the process in Go's
+// poller, so that a thousand programs do not need a thousand waiting threads.
 type process struct {
 	cmd  *exec.Cmd
 	file *os.File // nil on a kernel without such descriptors
@@ -27,7 +27,7 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// newProcess takes over a program that was just started.
+// newProcess returns the process of a program that was just started.
 func newProcess(cmd *exec.Cmd) *process {
 	p := &process{cmd: cmd}
 	// Not os.Process's own descriptor: it must stay blocking.
@@ -100,7 +100,7 @@ func (p *process) wake() {
 	}
 }
 
-// reap takes the exit status of a program that has ended.
+// reap returns the exit status of a program that has ended.
 func (p *process) reap() error {
 	if p.file != nil {
 		defer p.file.Close()

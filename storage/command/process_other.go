@@ -19,7 +19,8 @@ type process struct {
 
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// newProcess takes over a program that was just started. The goroutine that waits for it ends with it.
+// newProcess returns the process of a program that was just started. A goroutine waits for the
+// program and ends with it.
 func newProcess(cmd *exec.Cmd) *process {
 	p := &process{cmd: cmd, ended: make(chan struct{}), woken: make(chan struct{}, 1)}
 	go func() {
@@ -52,7 +53,7 @@ func (p *process) wake() {
 	}
 }
 
-// reap takes the exit status of a program that has ended.
+// reap returns the exit status of a program that has ended.
 func (p *process) reap() error {
 	<-p.ended
 	return p.err

@@ -19,7 +19,7 @@ import (
 	"weir/storage/storagetest"
 )
 
-// heard is a Progress that remembers.
+// heard is a Progress that records its calls.
 type heard struct {
 	moved   int64
 	calls   int
@@ -37,7 +37,7 @@ func (h *heard) Moved(n int) {
 	}
 }
 
-// client opens a command on a URL where nobody has to listen.
+// client opens a command on a URL that need not have a listener.
 func client(t *testing.T, where string, argv ...string) storage.Client {
 	t.Helper()
 	return clientOf(t, storage.Target{URL: parse(t, where), Command: argv})
@@ -170,7 +170,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// marked counts the processes whose environment holds a mark.
+// marked counts the processes with a mark in their environment.
 func marked(mark string) int {
 	n := 0
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -218,8 +218,7 @@ func TestHangingProgramAndItsChildren(t *testing.T) {
 	}
 }
 
-// gone waits until no process has the mark; the kernel takes its time to
-// reap orphans.
+// gone waits until no process has the mark; the kernel needs some time to reap orphans.
 func gone(t *testing.T, mark string, before int) {
 	t.Helper()
 	end := time.After(10 * time.Second)

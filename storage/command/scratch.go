@@ -14,9 +14,9 @@ import (
 	"weir/storage"
 )
 
-// A service's folder is below the system's folder for temporary files. Only this user can read it, so
-// all that is in it comes from the service and its programs. The service holds a lock on the folder's manifest, so
-// that a folder whose weir was killed is known by its lock being free.
+// A service's folder is below the system's folder for temporary files. Only this user can read it,
+// so all files in it come from the service and its programs. The service holds a lock on the
+// folder's manifest. A free lock indicates that the folder's weir was killed.
 const (
 	folderPrefix = "weir-command-"
 	manifestName = "manifest"

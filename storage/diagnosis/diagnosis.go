@@ -31,7 +31,7 @@ const (
 	SpeaksTLS     Kind = "tls"            // a target without TLS names a port with TLS
 	SpeaksNoTLS   Kind = "no tls"         // a target with TLS names a port that does not
 	OtherProtocol Kind = "other protocol" // the port has another protocol than the target
-	Silent        Kind = "silent"         // the server takes the connection and does not answer
+	Silent        Kind = "silent"         // the server accepts the connection and does not respond
 	UnknownCA     Kind = "unknown ca"
 	Expired       Kind = "expired certificate"
 	OtherName     Kind = "other host name" // of the server's certificate
@@ -39,7 +39,7 @@ const (
 	Forbidden     Kind = "forbidden"       // credentials, or rights, do not suffice
 	NoListing     Kind = "no listing"
 	NoFiles       Kind = "no files"
-	IsFile        Kind = "file" // the target is one, not a folder
+	IsFile        Kind = "file" // the target is a file, not a folder
 	Redirected    Kind = "redirected"
 	NoSizes       Kind = "no sizes"
 	WrongSize     Kind = "wrong size"
@@ -48,7 +48,7 @@ const (
 	UnknownHost   Kind = "host name"     // it has no address
 	Unreachable   Kind = "unreachable"   // no route to the host
 	Unconnected   Kind = "no connection" // no response to the request to connect
-	LocalFile     Kind = "local file"    // of this machine: not there, or with no right to it
+	LocalFile     Kind = "local file"    // of this machine: missing, or without permission
 	NoSpace       Kind = "no space"      // on the target's disk or on one of this machine
 	NotYetValid   Kind = "certificate not yet valid"
 	NoNames       Kind = "certificate without names"

@@ -142,7 +142,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestBusyXRootD: an XRootD server that also speaks http on its port, and has an operation take too long, speaks the right protocol.
+// TestBusyXRootD checks that an XRootD server that also supports http on its port, with an
+// operation that takes too long, is not reported to have another protocol.
 func TestBusyXRootD(t *testing.T) {
 	server := labtest.Start(t, lab.XRootDConfig{})
 	for _, err := range []error{os.ErrDeadlineExceeded, syscall.ECONNRESET, io.ErrUnexpectedEOF} {

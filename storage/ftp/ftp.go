@@ -189,8 +189,7 @@ func (s *service) credentials(t storage.Target) error {
 	return nil
 }
 
-// certificates sets the clients to log in with a proxy, to the account mapped to it or to
-// auth.user.
+// certificates configures logins with a proxy, to the account mapped to it or to auth.user.
 func (s *service) certificates(t storage.Target) (err error) {
 	s.user, s.pass = ":globus-mapping:", "dummy" // sent by clients of Globus
 	switch t.Cred.Method {

@@ -155,8 +155,8 @@ func (x *control) adat(token []byte) error {
 // The bytes that the initiator of a GSI handshake sends at its end.
 const delegateNothing, delegateProxy = '0', 'D'
 
-// delegate sends whether a proxy is delegated, and signs a proxy for the key that the server has
-// generated.
+// delegate sends the byte that indicates whether a proxy is delegated, and then signs a proxy for
+// the key that the server has generated.
 func (x *control) delegate(ch *channel) error {
 	if !x.c.s.grid.delegate {
 		_, err := ch.tls.Write([]byte{delegateNothing})

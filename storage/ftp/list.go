@@ -147,7 +147,7 @@ func parseMachineLine(line []byte) (storage.Entry, bool, error) {
 		}
 	}
 	if e.Dir {
-		e.Size = -1 // servers report another size for a folder
+		e.Size = -1 // servers report an unrelated size for a folder
 	}
 	return e, skip, nil
 }

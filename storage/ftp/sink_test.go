@@ -16,8 +16,7 @@ import (
 // TestMain lets the test's own binary be a server, in another process.
 func TestMain(m *testing.M) { os.Exit(storagetest.Main(m, serve)) }
 
-// startSink starts a lean server whose files are called by their sizes and
-// returns its address.
+// startSink starts a lean server whose files have their sizes as names, and returns its address.
 func startSink(t testing.TB) string { return storagetest.StartElsewhere(t) }
 
 func serve() error {

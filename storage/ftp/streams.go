@@ -106,8 +106,8 @@ func (t *transfer) spread(n int) (bool, error) {
 	return true, nil
 }
 
-// ways returns the addresses of this machine and of the server's data interface for data
-// connections, which may differ from those of the control connection: PASV returns the interface's
+// ways returns the address of this machine and the server's data interface for data connections.
+// They may differ from the addresses of the control connection: PASV returns the interface's
 // address, and the system returns the local address that faces it.
 func (t *transfer) ways() (local, from netip.Addr, err error) {
 	local, from = t.control.c.conn.Local().Addr().Unmap(), t.control.c.conn.Peer().Addr().Unmap()

@@ -65,8 +65,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The DNS is asked once for an address, again after a while, and sooner if it
-// failed.
+// TestNamesAskOnce checks that the DNS is queried once for an address, again after a while, and
+// sooner if it failed.
 func TestNamesAskOnce(t *testing.T) {
 	asked := 0
 	n := NewNames("", "", true)

@@ -75,7 +75,7 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// The certificates may stand in any order and with authorities among them.
+// TestOrder checks that the certificates may be in any order and with authorities among them.
 func TestOrder(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Order")
 	user := ca.User(t)
@@ -97,7 +97,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Of a certificate and its key a proxy is made, and made anew before it ends.
+// TestMadeProxy checks that a proxy is made from a certificate and its key, and renewed before it
+// expires.
 func TestMadeProxy(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Made")
 	now := time.Now()

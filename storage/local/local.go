@@ -90,7 +90,7 @@ const (
 	MaxChunk     = 16 << 20
 )
 
-// buffer returns a buffer of the requested length; free takes it back.
+// buffer returns a buffer of the requested length; free returns it to the pool.
 func (s *service) buffer(chunk int) *[]byte {
 	if chunk <= 0 {
 		chunk = DefaultChunk
@@ -229,7 +229,7 @@ type reader struct {
 	f     *os.File
 	h     hash.Hash          // nil: the payload is dropped
 	p     storage.Progress   // nil: nothing is reported
-	dest  *storage.LocalFile // nil: takes nothing
+	dest  *storage.LocalFile // nil: the data is discarded
 	begun bool
 }
 

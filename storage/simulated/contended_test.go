@@ -14,9 +14,8 @@ import (
 	"weir/storage"
 )
 
-// TestContendedLoopFollowsTheory compares services whose rate depends on how
-// many operations are there with the exact solution, on both sides of the
-// maximum.
+// TestContendedLoopFollowsTheory compares services whose rate depends on the number of operations
+// present with the exact solution, on both sides of the maximum.
 func TestContendedLoopFollowsTheory(t *testing.T) {
 	tier.Slow(t, "simulates hours of many clients")
 	const ms = time.Millisecond
@@ -75,8 +74,8 @@ func TestContendedLatencyIsThatOfSharing(t *testing.T) {
 	})
 }
 
-// TestContendedGivingUp takes operations away in the middle: the others are as
-// fast as if they had never been there, and nobody is lost.
+// TestContendedGivingUp cancels operations in the middle: the others are as fast as without them,
+// and no operation is lost.
 func TestContendedGivingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, "simulated://x?service=1s&kappa=1&files=1x1B")
@@ -150,8 +149,8 @@ func TestContendedInRealTime(t *testing.T) {
 	}
 }
 
-// TestNoise opens services again and again: each has a capacity of its own,
-// with the spread that was asked for, and a seed makes them the same.
+// TestNoise opens services repeatedly: each has a capacity of its own, with the requested spread,
+// and a seed makes them the same.
 func TestNoise(t *testing.T) {
 	draw := func(url string) []float64 {
 		var out []float64

@@ -188,7 +188,7 @@ func (r *run) transmit() error {
 	}
 	piece := int64(r.op.Chunk)
 	if piece <= 0 {
-		piece = max(16<<10, int64(w.Bandwidth/200)) // the payload that the link carries in 5 ms: streams take turns, and cheaply
+		piece = max(16<<10, int64(w.Bandwidth/200)) // the payload that the link carries in 5 ms: streams alternate, at a low cost
 	}
 	for r.left > 0 {
 		n := min(piece, r.left)

@@ -1,5 +1,5 @@
-// Package simulated is a service in memory whose knee is known: a queueing station that theory can compute, for
-// tests, demonstrations and weir's check of itself.
+// Package simulated is a service in memory with a known knee: a queueing station that theory can
+// compute, for tests, demonstrations and weir's check of itself.
 //
 // A target is a URL such as
 //
@@ -8,13 +8,13 @@
 //
 // # The model
 //
-// An operation waits, first come first served, for one of the servers, which then takes a service time, exponential
-// or constant. Its payload then passes the link that all operations share, if there is a bandwidth: in pieces, each
-// of which queues for the link, so that streams take turns as packets on a cable do. A new session first takes the
-// connect time, in parallel for all clients. An operation that is given up leaves its queue or its server at
-// once.
+// An operation waits, first come first served, for one of the servers, and then occupies it for a
+// service time, exponential or constant. Its payload then passes the link that all operations
+// share, if there is a bandwidth: in pieces, each of which queues for the link, so that streams
+// alternate like packets on a cable. A new session first needs the connect time, in parallel for
+// all clients. A canceled operation leaves its queue or its server at once.
 //
-// With sigma or kappa there are no servers: n operations at once, each of which would take the service time S
+// With sigma or kappa there are no servers: n operations at once, each with the service time S if
 // alone, together end at the rate
 //
 //	n/S / (1 + sigma(n-1) + kappa n(n-1))
@@ -28,11 +28,11 @@
 // is opened: exp of a normal number with that standard deviation. With a seed in the URL a process
 // draws the same numbers as the last process.
 //
-// The payload is never there: files are a size and a seed of package content, and checksums are
-// computed from these. All waiting is for timers and channels, so under testing/synctest it takes
-// no wall time. In real time everything is planned ahead: a server begins its next operation at the
-// planned end of the last operation, not when a late timer fires, so that the machine's own
-// lateness does not lower the capacity.
+// Payload is not stored: files are a size and a seed of package content, and checksums are computed
+// from these. All waiting uses timers and channels, so under testing/synctest it needs no wall
+// time. In real time everything is planned ahead: a server begins its next operation at the planned
+// end of the last operation, not when a late timer fires, so that the machine's own lateness does
+// not lower the capacity.
 //
 // Services of one Driver with the same URL share files, servers and link, and written files stay as
 // long as the Driver does. Processes share nothing.

@@ -89,7 +89,7 @@ func TestSharedSessionConnectsOnce(t *testing.T) {
 	})
 }
 
-// heard is a Progress that remembers when bytes moved.
+// heard is a Progress that records the times at which bytes moved.
 type heard struct {
 	moved  int64
 	times  []time.Duration

@@ -29,9 +29,9 @@ type waiter struct {
 	after   *waiter
 }
 
-// enter takes a server for an operation that arrived at the given time, and returns when its service begins or
-// began: that may lie in the past if this goroutine runs late. The server is held until leave. If ctx ends first
-// there is no server.
+// enter assigns a server to an operation that arrived at the given time, and returns the time at
+// which its service begins or began: that may be in the past if this goroutine runs late. The
+// server is held until leave. If ctx ends first, no server is assigned.
 func (s *station) enter(ctx context.Context, w *waiter, arrival time.Duration) (time.Duration, error) {
 	s.mu.Lock()
 	if start, ok := s.idle(arrival); ok {
@@ -57,7 +57,7 @@ func (s *station) enter(ctx context.Context, w *waiter, arrival time.Duration) (
 	return 0, ctx.Err()
 }
 
-// idle takes a server that has nothing to do. No operation waits while there is one.
+// idle takes an idle server. While a server is idle, no operation waits.
 func (s *station) idle(arrival time.Duration) (time.Duration, bool) {
 	if s.fresh > 0 {
 		s.fresh--
@@ -71,7 +71,8 @@ func (s *station) idle(arrival time.Duration) (time.Duration, bool) {
 	return max(since, arrival), true
 }
 
-// leave gives the server back that was busy until the given time, to the one the caller that waits longest.
+// leave passes a server that was busy until the given time to the caller that has waited longest,
+// or marks it as idle.
 func (s *station) leave(until time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +178,7 @@ func (s *contended) settle(t time.Duration) {
 	s.past = max(s.past, t)
 }
 
-// remove takes out the operation at a place. The others keep their order if it matters.
+// remove removes the operation at a position. The others keep their order if it matters.
 func (s *contended) remove(i int) *waiter {
 	w, last := s.in[i], len(s.in)-1
 	w.queued = false

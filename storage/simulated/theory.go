@@ -23,10 +23,10 @@ func (c Config) Theory(think time.Duration) Theory {
 	return Theory{Servers: c.Servers, Service: c.Service, Think: think, Sigma: c.Sigma, Kappa: c.Kappa, Collapse: c.Collapse, Left: c.Left}
 }
 
-// Rate returns at which rate operations end while n of them are there.
+// Rate returns the rate at which operations end while n of them are present.
 func (c Config) Rate(n int) float64 { return c.Theory(0).at(n) }
 
-// at returns at which rate operations end while n of them are there.
+// at returns the rate at which operations end while n of them are present.
 func (t Theory) at(n int) float64 {
 	x, s := float64(n), t.Service.Seconds()
 	rate := math.Min(x, float64(t.Servers)) / s

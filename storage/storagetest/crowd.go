@@ -58,7 +58,7 @@ func Crowd(t *testing.T, s storage.Service, path string, usual int, most int64) 
 		t.Logf("round %d: %v after the start, %d bytes resident for each client", round, time.Since(begin).Round(time.Millisecond),
 			(Resident(t)-before)/n)
 	}
-	for range 2 { // how much garbage lies about is a matter of the moment's collector; pools are emptied by the second collection
+	for range 2 { // the amount of garbage depends on the collector at that time; pools are emptied by the second collection
 		debug.FreeOSMemory()
 	}
 	each := (Resident(t) - before) / n

@@ -79,8 +79,8 @@ func (s *suite) testFolders(t *testing.T) {
 	}
 }
 
-// testRemoveFolder checks that only an empty folder goes: a run must never remove files that it did
-// not make.
+// testRemoveFolder checks that only an empty folder can be removed: a run must never remove files
+// that it did not create.
 func (s *suite) testRemoveFolder(t *testing.T, c storage.Client, outer, inner string) {
 	t.Helper()
 	if !s.lacks(SafeRemove) {
@@ -307,7 +307,7 @@ func (s *suite) testPlain(t *testing.T) {
 	c := s.client(t)
 	for _, size := range s.sizes() {
 		seed := uint64(size) + 9
-		p := s.path(t, fmt.Sprintf("f%d", size)) // a new name each time: redirectors take a while to forget one
+		p := s.path(t, fmt.Sprintf("f%d", size)) // a new name each time: redirectors remember a name for a while
 		if s.offers(storage.Write) {
 			s.removeAfter(t, p)
 			out := s.must(t, c, storage.Op{Kind: storage.Write, Path: p, Size: size, Seed: seed, Plain: true})

@@ -139,7 +139,7 @@ func (s *suite) cancelWithin(t *testing.T, c storage.Client, op storage.Op) {
 	}
 }
 
-// testTimeout gives operations no time at all.
+// testTimeout runs operations with a timeout of a nanosecond.
 func (s *suite) testTimeout(t *testing.T) {
 	s.need(t, storage.Read)
 	c := s.client(t)

@@ -16,7 +16,7 @@ import (
 	"weir/storage"
 )
 
-// memory returns a folder that lies in memory, where there is one.
+// memory returns a folder in memory, if the machine has /dev/shm.
 func memory(b *testing.B) string {
 	b.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "weir-bench-")
@@ -53,7 +53,7 @@ func bareCopy(address, path, dest string) error {
 	return err
 }
 
-// BenchmarkCopy brings a file to memory of this machine.
+// BenchmarkCopy copies a file to memory of this machine.
 func BenchmarkCopy(b *testing.B) {
 	labtest.Need(b, "nginx", "curl")
 	ng := benchNginx(b)

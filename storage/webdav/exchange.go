@@ -175,8 +175,8 @@ func (x *exchange) onFile() bool {
 }
 
 // toFolder reports whether a request for a file was redirected to the same name with a slash at its
-// end, on the same host: this is how servers redirect folders. Some servers do not escape the name
-// in Location.
+// end, on the same host, as servers redirect folders. Some servers do not escape the name in
+// Location.
 func (x *exchange) toFolder(r *request, l *link) bool {
 	if !x.onFile() {
 		return false

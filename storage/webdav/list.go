@@ -145,7 +145,7 @@ func (r *response) entry() (e storage.Entry) {
 		e.Dir = e.Dir || p.Prop.Type.Collection != nil
 	}
 	if e.Dir {
-		e.Size = -1 // servers report another size for a folder
+		e.Size = -1 // servers report an unrelated size for a folder
 	}
 	return e
 }
@@ -270,7 +270,7 @@ type member struct {
 }
 
 // parseMultistatus reads the response to a PROPFIND of folder, an escaped path. The folder itself
-// is not among the entries. If a proxy has renamed folders, the paths are those of the server
+// is not among the entries. If a proxy has renamed folders, the paths are the names on the server
 // behind it.
 func parseMultistatus(r io.Reader, folder string) (l wireclient.Listing, err error) {
 	var all []member

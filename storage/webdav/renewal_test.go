@@ -21,7 +21,7 @@ import (
 	"weir/storage/storagetest"
 )
 
-// takes returns an answer for requests with the Authorization line that has want, and of 401 for others.
+// takes returns a success for requests whose Authorization line contains want, and 401 for others.
 func takes(want *atomic.Pointer[string]) func(*net.TCPConn, *http.Request, int) bool {
 	return func(c *net.TCPConn, r *http.Request, _ int) bool {
 		status := "401 Unauthorized"

@@ -176,8 +176,8 @@ func (x *call) removeObject() error {
 }
 
 // removeMarker removes an empty folder. If neither the listing nor HEAD finds its marker, DELETE is
-// sent nevertheless, because some services have an entry for a marker by its name alone; the error
-// is then fs.ErrNotExist, since DELETE does not report whether a marker existed.
+// sent nevertheless, because some services recognize a marker only by its name; the error is then
+// fs.ErrNotExist, since DELETE does not report whether a marker existed.
 func (x *call) removeMarker() error {
 	err := x.removeFolder()
 	if !errors.Is(err, fs.ErrNotExist) {

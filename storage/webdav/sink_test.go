@@ -17,8 +17,8 @@ import (
 // TestMain lets the test's own binary be the sink, in another process.
 func TestMain(m *testing.M) { os.Exit(storagetest.Main(m, sink)) }
 
-// startSink starts a server that takes uploads and drops them in the kernel,
-// and returns its URL: with it, the client is the limit.
+// startSink starts a server that accepts uploads and drops them in the kernel, and returns its URL:
+// with it, the client is the limit.
 func startSink(t testing.TB) string { return "http://" + storagetest.StartElsewhere(t) }
 
 func sink() error {

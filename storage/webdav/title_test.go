@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTitles: the page of an error gives its title or heading unless that repeats the status.
+// TestTitles checks that the title or heading of an error page is returned unless it repeats the
+// status.
 func TestTitles(t *testing.T) {
 	for page, want := range map[string]string{
 		"<title>400 No required SSL certificate was sent</title><h1>400 Bad Request</h1>": "No required SSL certificate was sent",

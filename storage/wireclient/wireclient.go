@@ -3,9 +3,9 @@
 // clients hold, and the reading of names and numbers that servers send.
 //
 // A driver's client consists of two parts. The client itself keeps the state that must survive
-// between operations: connections and open files. Everything else lies in a call, which is taken
-// from a pool for each operation, so that thousands of idle clients cost little memory. A driver's
-// call embeds Call.
+// between operations: connections and open files. All other state is in a call, which is taken from
+// a pool for each operation, so that thousands of idle clients cost little memory. A driver's call
+// embeds Call.
 package wireclient
 
 import (
@@ -205,7 +205,7 @@ func (b *Buffer) Hold() {
 	}
 }
 
-// Release gives the memory back with all that is in it.
+// Release returns the memory to the pool, with all of its contents.
 func (b *Buffer) Release() {
 	if b.held != nil {
 		b.Pool.Put(b.held)
@@ -214,7 +214,7 @@ func (b *Buffer) Release() {
 	b.Pos, b.End = 0, 0
 }
 
-// Lend returns the room behind the received bytes.
+// Lend returns the free part of the buffer, behind the received bytes.
 func (b *Buffer) Lend() []byte {
 	b.Hold()
 	if b.Pos == b.End {
@@ -223,7 +223,7 @@ func (b *Buffer) Lend() []byte {
 	return b.Data[b.End:]
 }
 
-// Return gives the memory back if everything was read.
+// Return returns the memory to the pool if everything was read.
 func (b *Buffer) Return() {
 	if b.Pos == b.End {
 		b.Release()

@@ -71,12 +71,12 @@ func (x *exchange) count(l *link) {
 	}
 }
 
-// drop closes a link whose state is not known, with the files open on it.
+// drop closes a link whose state is unknown, with the files open on it.
 func (x *exchange) drop(l *link) {
 	x.count(l)
 	x.c.forget(l)
 	if w, ok := l.wire.(secured); ok {
-		l.wire = w.wire // without a goodbye, which might have to wait
+		l.wire = w.wire // without close_notify, which might have to wait
 	}
 	_ = l.close() // the connection is gone in any case
 }
@@ -163,8 +163,8 @@ func (x *exchange) unexpected(l *link, f frame) error {
 	return wireclient.ProtocolError("%s in answer to %s", statusName(f.status), requestName(x.req.code))
 }
 
-// another returns the server to try after err: the redirector, if the failed server is one that it
-// had named and if the request may be sent again.
+// another returns the server to try after err: the redirector, if it had named the failed server
+// and the request may be sent again.
 func (x *exchange) another(l *link, err error) (*server, error) {
 	home := x.c.s.home
 	if l == nil || l.server == home || !broken(err) || !x.req.path || x.call.Result.Reopened >= maxReopens || x.call.Ctx.Err() != nil {

@@ -150,7 +150,7 @@ func recordAll(t *testing.T) {
 	}
 }
 
-// parrot sends the same bytes on every connection, whatever the request, and closes.
+// parrot sends the same bytes on every connection without regard to the request, and closes.
 func parrot(t testing.TB, said func() []byte) string {
 	t.Helper()
 	var conf net.ListenConfig

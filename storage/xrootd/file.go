@@ -8,7 +8,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// A file is a file that is open on a link.
+// A file is an open file on a link.
 type file struct {
 	path   string // below the target; only of files that stay open
 	link   *link

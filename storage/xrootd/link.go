@@ -95,7 +95,7 @@ func (l *link) ended(err error) error {
 	return fmt.Errorf("the server closed the connection: %w", io.EOF)
 }
 
-// take returns the next n bytes of a head, after need. They are valid until the next read.
+// take returns the next n bytes of a header, after need. They are valid until the next read.
 func (l *link) take(n int) []byte {
 	b := l.Data[l.Pos : l.Pos+n]
 	l.Pos += n

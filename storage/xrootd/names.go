@@ -230,8 +230,8 @@ func (x *call) checksum() error {
 }
 
 // mostSumTries is the number of requests for a checksum while the response has a checksum of
-// another kind: while a server computes a checksum of a file, it lets all other requests for one of
-// the same file wait for it, and sends the same result to all of them (XrdXrootdJob::Schedule).
+// another kind: while a server computes a checksum of a file, all other checksum requests for the
+// file wait for it and get the same result (XrdXrootdJob::Schedule).
 const mostSumTries = 20
 
 // ping logs in, or sends a ping if that was done before.

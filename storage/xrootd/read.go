@@ -9,7 +9,7 @@ import (
 	"weir/storage/wireclient"
 )
 
-// The default size and number of requests in flight, those of xrdcp (XRD_CPCHUNKSIZE,
+// Default size and number of requests in flight, the same as in xrdcp (XRD_CPCHUNKSIZE,
 // XRD_CPPARALLELCHUNKS of XRootD 5).
 const (
 	defaultChunk = 8 << 20

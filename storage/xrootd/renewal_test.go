@@ -11,7 +11,8 @@ import (
 	"weir/storage"
 )
 
-// A login whose token is refused reads the file again and logs in with the renewed token, in the same operation.
+// TestRefusedTokenIsReadAgain checks that a login with a refused token reads the file again and
+// logs in with the renewed token, in the same operation.
 func TestRefusedTokenIsReadAgain(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
 	file, err := s.TokenFor(0, "")

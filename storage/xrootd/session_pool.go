@@ -45,7 +45,8 @@ func (h *sessionPool) close() {
 	h.wg.Wait()
 }
 
-// attach gives l a stream of a session with its server. It opens a session if no session has a free stream.
+// attach assigns to l a stream of a session with its server. It opens a session if no session has a
+// free stream.
 func (h *sessionPool) attach(x *exchange, l *link) error {
 	t, b, fresh := h.room(l.server)
 	if fresh {

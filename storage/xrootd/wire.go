@@ -107,7 +107,7 @@ const (
 	firstRequest    = 3000
 )
 
-// A request is a request on the wire: a code, 16 bytes of parameters, and arguments.
+// A request is a message to a server: a code, 16 bytes of parameters, and arguments.
 type request struct {
 	code   uint16
 	params [16]byte

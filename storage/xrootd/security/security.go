@@ -21,13 +21,14 @@ import (
 	"weir/storage/xrootd/security/krb5"
 )
 
-// A Method is one way to authenticate. One Method serves all clients of a service; it is safe for concurrent
-// use.
+// A Method is one way to authenticate. One Method serves all clients of a service; it is safe for
+// concurrent use.
 type Method interface {
 	// Name is the protocol's name as servers write it: "unix", "krb5", "ztn", "gsi".
 	Name() string
-	// Begin starts the proof towards one server. It may have to ask a third party (krb5: the KDC, once for all
-	// clients), until ctx ends but never longer than ten seconds. Errors leave the protocol's name to the caller.
+	// Begin starts the proof towards one server. It may send requests to a third party (krb5: the
+	// KDC, once for all clients), until ctx ends but never longer than ten seconds. The caller adds
+	// the protocol's name to errors.
 	Begin(ctx context.Context, s Server) (Exchange, error)
 }
 

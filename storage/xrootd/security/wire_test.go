@@ -29,7 +29,7 @@ const (
 // A wire is a connection for one login, without the driver.
 type wire struct{ net.Conn }
 
-// ask sends a request and returns status and body of the answer.
+// ask sends a request and returns status and body of the response.
 func (w wire) ask(id uint16, parameters [16]byte, data []byte) (uint16, []byte, error) {
 	b := binary.BigEndian.AppendUint16([]byte{0, 1}, id)
 	b = append(b, parameters[:]...)

@@ -208,7 +208,7 @@ func TestParseCache(t *testing.T) {
 
 func TestNow(t *testing.T) {
 	k := &Client{}
-	synctest.Test(t, func(t *testing.T) { // whose clock stands still
+	synctest.Test(t, func(t *testing.T) { // with a clock that stands still
 		start := time.Now()
 		for i := range 1000 {
 			if got := k.now(); !got.Equal(start.Add(time.Duration(i) * time.Microsecond)) {

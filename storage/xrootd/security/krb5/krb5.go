@@ -38,7 +38,7 @@ type Client struct {
 	cache    string                   // ticket cache, "" with a keytab
 
 	last atomic.Int64  // time of the latest authenticator, in us since 1970
-	gate chan struct{} // holds one value: the goroutine that sends requests to the KDC
+	gate chan struct{} // holds a value while a goroutine sends requests to the KDC
 
 	mu      sync.RWMutex
 	tickets map[string]*ticket // by the requested service
