@@ -38,7 +38,8 @@ func TestInClear(t *testing.T) {
 	}
 }
 
-// A token is looked for in the order of WLCG Bearer Token Discovery, and only for method token without a token of its own.
+// TestDiscovered checks that a token is searched in the order of WLCG Bearer Token Discovery, and
+// only for method token without a token of its own.
 func TestDiscovered(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -57,7 +57,7 @@ func TestNoDest(t *testing.T) {
 	}
 }
 
-// Writing to /dev/full fails as a full disk does.
+// TestFullDest checks that writing to /dev/full fails like writing to a full disk.
 func TestFullDest(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "full disk")
 	require.NoError(t, os.Symlink("/dev/full", link))

@@ -10,7 +10,8 @@ import (
 	"weir/internal/require"
 )
 
-// A file is looked at once a second, and again where a credential was refused. Content that is no token changes nothing.
+// TestRenewable checks that a file is checked once a second, and again if a credential was refused.
+// Content that is not a token changes nothing.
 func TestRenewable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	set := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }

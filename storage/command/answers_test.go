@@ -95,7 +95,8 @@ func TestByWords(t *testing.T) {
 	}
 }
 
-// Files to send go when they are many, but never while they are sent.
+// TestSourcesAreBounded checks that files to send are removed if there are many, but never while
+// they are sent.
 func TestSourcesAreBounded(t *testing.T) {
 	s := newSources(t.TempDir()+"/", 2500)
 	exists := func(name string) bool { _, err := os.Stat(name); return err == nil }

@@ -10,7 +10,8 @@ import (
 	"weir/storage/command"
 )
 
-// The cost of an operation in addition to its program: side by side with os/exec.
+// BenchmarkSpawn measures the cost of an operation in addition to its program, in comparison with
+// os/exec.
 func BenchmarkSpawn(b *testing.B) {
 	for name, kind := range map[string]storage.Kind{"driver": storage.Read, "job": storage.Run} {
 		b.Run(name, func(b *testing.B) { spawn(b, kind) })

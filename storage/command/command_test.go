@@ -22,7 +22,7 @@ func parse(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// of is the driver with the kinds that a preset offers.
+// of returns the driver with the kinds that a preset supports.
 func of(t *testing.T, preset string) storage.Driver {
 	t.Helper()
 	d := command.Driver()

@@ -13,8 +13,8 @@ import (
 	"weir/storage"
 )
 
-// TestGridProxies has the real clients write, read and sum a file on a GridFTP server that requires
-// a proxy; without one they are refused.
+// TestGridProxies writes, reads and sums a file with the real clients on a GridFTP server that
+// requires a proxy; without a proxy they are refused.
 func TestGridProxies(t *testing.T) {
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
 	g := labtest.Start(t, lab.GridFTPConfig{Auth: "gsi"})
@@ -45,7 +45,7 @@ func TestGridProxies(t *testing.T) {
 					t.Errorf("the server's checksum is %s, want %s", res.Sum, want)
 				}
 			}
-			// as workers have them: names in their folder, and authorities in one file
+			// as on workers: names in their folder, and authorities in one file
 			folder, err := os.Getwd()
 			require.NoError(t, err)
 			bundled := target

@@ -56,8 +56,8 @@ func job(t *testing.T, argv ...string) (storage.Result, error) {
 	return res, err
 }
 
-// A folder that a job has left unchanged serves for the next job as well, and is removed with the
-// client.
+// TestJobsFolderUntouched checks that a folder that a job has left unchanged is used for the next
+// job as well, and removed with the client.
 func TestJobsFolderUntouched(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -146,7 +146,7 @@ func TestJobsThatFail(t *testing.T) {
 	}
 }
 
-// A scratch disk that is full is no fault of the service.
+// TestJobWithoutScratch checks that a full scratch disk is not reported as a fault of the service.
 func TestJobWithoutScratch(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -161,7 +161,8 @@ func TestJobWithoutScratch(t *testing.T) {
 	}
 }
 
-// The usage of a job equals its own measurement, including the usage of its children.
+// TestJobsCPU checks that the usage of a job equals its own measurement, including the usage of its
+// children.
 func TestJobsCPU(t *testing.T) {
 	tier.Slow(t, "runs programs for seconds")
 	cpu := func(argv ...string) time.Duration {
@@ -181,7 +182,7 @@ func TestJobsCPU(t *testing.T) {
 	}
 }
 
-// Memory is the program's memory, even if this process is larger.
+// TestJobsMemory checks that memory is the program's memory, even if this process is larger.
 func TestJobsMemory(t *testing.T) {
 	tier.Slow(t, "runs programs that use hundreds of MB")
 	used := func(argv ...string) float64 {
@@ -209,7 +210,8 @@ func TestJobsMemory(t *testing.T) {
 	runtime.KeepAlive(ballast)
 }
 
-// A job that does not end in time has crashed, and its children with it.
+// TestJobsTimeout checks that a job that does not end in time is a timeout, and that it and its
+// children are killed.
 func TestJobsTimeout(t *testing.T) {
 	mark := "WEIR_TEST_MARK=" + t.Name()
 	t.Setenv("WEIR_TEST_MARK", t.Name())
@@ -224,7 +226,8 @@ func TestJobsTimeout(t *testing.T) {
 	gone(t, mark, 0)
 }
 
-// Programs get credentials where they look for them.
+// TestJobsCredentials checks that programs get credentials in the places where they search for
+// them.
 func TestJobsCredentials(t *testing.T) {
 	labtest.Need(t, "sh")
 	dir := t.TempDir()

@@ -21,7 +21,7 @@ const startUp = 1 << 20
 // A fetch is a read about to happen.
 type fetch struct {
 	line line
-	part storage.Range // to be read; Length is negative for a whole file of unknown size
+	part storage.Range // wanted; Length is negative for a whole file of unknown size
 	dest string
 	keep bool // dest is a regular file, so its size and sum can be computed
 }

@@ -19,7 +19,7 @@ import (
 	"weir/storage/command"
 )
 
-// services are the three of package lab, started once for all their tests.
+// services are the three services of package lab, started once for all their tests.
 type services struct{ nginx, xrootd, gridftp *lab.System }
 
 func start(t *testing.T) services {
@@ -55,8 +55,8 @@ func file(seed uint64, size int64) []byte {
 	return b
 }
 
-// Names with special characters for a shell, a URL or a listing. Names that a protocol cannot
-// express are not used with it.
+// hostile returns names with special characters for a shell, a URL or a listing. Names that a
+// protocol cannot express are not used with it.
 func hostile(p pair) []string {
 	names := []string{"with space", `quo'te"s`, "-dash", "--help", "per%20cent", "plus+amp&eq=", "br{a}[c]$x`y`;z", `back\slash`, "ast*",
 		"ha#sh", "~tilde", "$(touch x)"}
@@ -100,7 +100,8 @@ func TestQuestionMarkCannotStandInXRootDsURLs(t *testing.T) {
 	}
 }
 
-// Failures are classified correctly for every program and its wording.
+// TestErrorClasses checks that failures are classified correctly for every program and its error
+// texts.
 func TestErrorClasses(t *testing.T) {
 	s := start(t)
 	for _, p := range s.pairs() {
@@ -190,8 +191,8 @@ func TestHTTPStatus(t *testing.T) {
 	}
 }
 
-// During a slow download of a large file, its bytes are reported, with and without discarding them;
-// and never more than exist.
+// TestProgressOfCurl checks that during a slow download of a large file its bytes are reported,
+// with and without discarding them, and never more bytes than exist.
 func TestProgressOfCurl(t *testing.T) {
 	of(t, "curl")
 	const size, rate = 6 << 20, 2 << 20
@@ -207,8 +208,8 @@ func TestProgressOfCurl(t *testing.T) {
 	}
 }
 
-// A service that stops in the middle of an upload: the bytes sent by then were reported, and only
-// that lets the test's service continue.
+// TestProgressOfAnUpload uses a service that stops in the middle of an upload: the test lets it
+// continue only after the bytes sent by then were reported.
 func TestProgressOfAnUpload(t *testing.T) {
 	of(t, "curl")
 	const size = 64 << 20
@@ -291,7 +292,7 @@ func onACommandLine(word string) bool {
 	return false
 }
 
-// TLS with an authority of our own, as the tools of the field name it.
+// TestTLS uses TLS with an authority of its own, with the settings of the common tools.
 func TestTLS(t *testing.T) {
 	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // see TestConformance
 	x := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
@@ -312,7 +313,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A tool that removes its destination first must not reach the device.
+// TestTheNullDeviceSurvives checks that a tool that removes its destination first does not reach
+// the device.
 func TestTheNullDeviceSurvives(t *testing.T) {
 	before, err := os.Lstat(os.DevNull)
 	require.NoError(t, err)

@@ -13,7 +13,8 @@ import (
 	"weir/storage"
 )
 
-// Programs that start after a renewal get the renewed token.
+// TestRenewedTokenReachesPrograms checks that programs that start after a renewal get the renewed
+// token.
 func TestRenewedTokenReachesPrograms(t *testing.T) {
 	of(t, "curl")
 	var wanted atomic.Value

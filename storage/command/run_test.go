@@ -87,7 +87,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// The arguments of a program are the template's, without a shell in between.
+// TestArguments checks that the arguments of a program are the template's, without a shell in
+// between.
 func TestArguments(t *testing.T) {
 	c := client(t, "https://host:1/a%20b/", "sh", "-c", `printf '%s\n' "$@" >"$0"`, "{dest}", "{url}", "{path}", "--size={size}",
 		"{offset}+{length}", "{{url}", "}", "$(id)", "-{path}")
@@ -112,7 +113,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// A user's script is named as the user would name it.
+// TestRunsWhereWeWereStarted checks that the name of a user's script is relative to the current
+// folder.
 func TestRunsWhereWeWereStarted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("analysis.sh", []byte("echo ran >&2; exit 5\n"), 0o755))
@@ -161,7 +163,8 @@ $(printf 'tab\there \033[31mred') " >&2; exit 7`
 	}
 }
 
-// Programs that flood their output cost neither memory nor time to the end.
+// TestFlood checks that programs with a very large output need neither much memory nor much time at
+// their end.
 func TestFlood(t *testing.T) {
 	c := client(t, nowhere, "sh", "-c", "head -c 50000000 /dev/zero; head -c 50000000 /dev/zero | tr '\\0' x >&2; exit 1")
 	_, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: -1}, &heard{})
@@ -182,7 +185,8 @@ func marked(mark string) int {
 	return n
 }
 
-// A program that hangs, and its children, are gone when Do returns.
+// TestHangingProgramAndItsChildren checks that a program that hangs, and its children, have ended
+// when Do returns.
 func TestHangingProgramAndItsChildren(t *testing.T) {
 	mark := "WEIR_TEST_MARK=" + t.Name()
 	t.Setenv("WEIR_TEST_MARK", t.Name())
@@ -233,8 +237,8 @@ func gone(t *testing.T, mark string, before int) {
 	}
 }
 
-// A program that ends while its children go on: they end with it, and Do
-// does not wait for the output that they hold open.
+// TestChildrenThatStay checks that the running children of a program that ends are ended with it,
+// and that Do does not wait for the output that they hold open.
 func TestChildrenThatStay(t *testing.T) {
 	mark := "WEIR_TEST_MARK=" + t.Name()
 	t.Setenv("WEIR_TEST_MARK", t.Name())
@@ -246,14 +250,15 @@ func TestChildrenThatStay(t *testing.T) {
 	gone(t, mark, 0)
 }
 
-// Payload is counted as the file grows, not when the program is done.
+// TestProgressWhileItRuns checks that payload is counted while the file grows, not when the program
+// has ended.
 func TestProgressWhileItRuns(t *testing.T) {
 	dir := t.TempDir()
 	on := filepath.Join(dir, "on")
 	script := `head -c 1000 /dev/zero >"$0"; while [ ! -e "$1" ]; do sleep 0.01; done; head -c 500 /dev/zero >>"$0"`
 	c := client(t, nowhere, "sh", "-c", script, "{dest}", on)
 	h := &heard{}
-	h.onMoved = func() { // only its going on lets the program end
+	h.onMoved = func() { // the program ends only after this call
 		if h.moved == 1000 {
 			if err := os.WriteFile(on, nil, 0o600); err != nil {
 				t.Error(err)
@@ -264,7 +269,7 @@ func TestProgressWhileItRuns(t *testing.T) {
 	if err != nil || h.moved != 1500 || h.calls != 2 || res.Size != 1500 || len(h.phases) != 1 || h.phases[0] != storage.FirstByte {
 		t.Errorf("%v: %d bytes in %d calls, size %d, phases %v", err, h.moved, h.calls, res.Size, h.phases)
 	}
-	// The next operation finds a clean place.
+	// The next operation starts with an empty folder.
 	require.NoError(t, os.Remove(on))
 	h.moved, h.calls = 0, 0
 	if _, err := c.Do(t.Context(), &storage.Op{Kind: storage.Read, Path: "f", Size: 1500, Timeout: 20 * time.Second}, h); err != nil ||
@@ -299,7 +304,8 @@ func TestCustomWrite(t *testing.T) {
 	}
 }
 
-// All scratch files go with the service, also after failures.
+// TestNothingIsLeft checks that all scratch files are removed with the service, also after
+// failures.
 func TestNothingIsLeft(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -321,7 +327,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// Hundreds of processes at once need no thread each and leave nothing open.
+// TestManyAtOnce checks that hundreds of processes at once do not need a thread each and leave no
+// open files.
 func TestManyAtOnce(t *testing.T) {
 	s, err := command.Driver().Open(t.Context(), storage.Target{URL: parse(t, nowhere), Command: []string{"sleep", "0.3"}})
 	require.NoError(t, err)

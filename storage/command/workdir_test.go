@@ -14,8 +14,8 @@ import (
 // manifestText is the content of a folder's manifest.
 const manifestText = "this folder, with all that is in it, is of one run of weir and its programs\n"
 
-// The files of a killed run are removed by the next run; other users' files, and files of unknown
-// origin, stay.
+// TestLeftoversOfKilledRuns checks that the files of a killed run are removed by the next run;
+// other users' files, and files of unknown origin, remain.
 func TestLeftoversOfKilledRuns(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)

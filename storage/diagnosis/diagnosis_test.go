@@ -43,7 +43,8 @@ func (*asks) Error() string      { return "401" }
 func (*asks) Unwrap() error      { return fs.ErrPermission }
 func (a *asks) Offers() []string { return a.names }
 
-// The diagnosis of an error follows from its types, with any wrapping.
+// TestKindsOfErrors checks that the diagnosis of an error follows from its types, with any
+// wrapping.
 func TestKindsOfErrors(t *testing.T) {
 	for want, err := range map[Kind]error{
 		Redirected:  &storage.RedirectError{To: "https://other.example/data/"},
@@ -79,7 +80,7 @@ func TestKindsOfErrors(t *testing.T) {
 	}
 }
 
-// greeting serves a port that sends text to each client, and nothing else.
+// greeting starts a server that only sends text to each client.
 func greeting(t *testing.T, text string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,7 +101,7 @@ func greeting(t *testing.T, text string) string {
 	return l.Addr().String()
 }
 
-// A connection to a port detects its protocol.
+// TestProbes checks that a connection to a port detects its protocol.
 func TestProbes(t *testing.T) {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	plain, encrypted := httptest.NewServer(hello), httptest.NewTLSServer(hello)

@@ -19,7 +19,8 @@ import (
 	"weir/storage/xrootd"
 )
 
-// apart has the goroutine of t, and the programs that it starts, in a network of their own until t ends. shell sets the network up.
+// apart puts the goroutine of t, and the programs that it starts, into a network of their own until
+// t ends. shell configures the network.
 func apart(t *testing.T, shell string) {
 	t.Helper()
 	labtest.Need(t, "ip", "iptables")
@@ -32,9 +33,9 @@ func apart(t *testing.T, shell string) {
 	}
 }
 
-// TestNetworks: an unreachable host has the diagnosis of the reason, for every protocol: routes
-// that are missing or forbid the way, firewalls that drop or reject packets, neighbors that do not
-// answer, families of addresses that this machine lacks.
+// TestNetworks checks that the diagnosis of an unreachable host names the reason, for every
+// protocol: missing or prohibiting routes, firewalls that drop or reject packets, neighbors that do
+// not respond, address families that this machine lacks.
 func TestNetworks(t *testing.T) {
 	const down, route, closed = Unconnected, Unreachable, Refused
 	for _, tt := range []struct {

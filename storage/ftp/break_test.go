@@ -10,11 +10,12 @@ import (
 	"weir/storage"
 )
 
-// Parts are read at a Pure-FTPd, which ends a transfer that was broken off with the code of a transfer that begins.
+// TestPartsAtPureFTPd reads parts from a Pure-FTPd, which ends a transfer that was broken off with
+// the code of a transfer that begins.
 func TestPartsAtPureFTPd(t *testing.T) {
 	tier.Full(t, "Pure-FTPd")
 	s := labtest.Start(t, lab.FTPConfig{Server: "pure-ftpd"})
-	place(t, s, "f", 1, 50_000_000) // more than sockets hold
+	place(t, s, "f", 1, 50_000_000) // more than the sockets' buffers hold
 	c := serviceAt(t, s.URL, secret(s)).Client()
 	defer c.Close()
 	for i := range 3 {

@@ -70,7 +70,7 @@ func listenAs(t *testing.T, url, server string) string {
 	if err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // its one connection ends it, too
+	t.Cleanup(func() { _ = l.Close() }) // it also ends with its only connection
 	go func() {
 		c, err := l.Accept()
 		if err != nil {

@@ -17,7 +17,8 @@ func TestGridFTPPassesTheSuite(t *testing.T) {
 	})
 }
 
-// Without MLST and MLSD, since with them a plain FTP server is like a GridFTP server.
+// TestPlainFTPPassesTheSuite runs the suite without MLST and MLSD, since with them a plain FTP
+// server is like a GridFTP server.
 func TestPlainFTPPassesTheSuite(t *testing.T) {
 	f := labtest.Start(t, lab.ProFTPDConfig{Old: true})
 	storagetest.Run(t, Driver(), storagetest.TargetOf(t, f.URL, secret(f)), storagetest.Options{

@@ -14,8 +14,8 @@ import (
 	"weir/storage/gridcert/gridcerttest"
 )
 
-// A folder of authorities and its revocation lists are read again every ten minutes. Files that
-// cannot be read then change nothing.
+// TestAuthorities checks that a folder of authorities and its revocation lists are read again every
+// ten minutes, and that unreadable files then change nothing.
 func TestAuthorities(t *testing.T) {
 	r := newChainRig(t)
 	now := time.Now()

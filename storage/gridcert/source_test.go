@@ -22,7 +22,8 @@ import (
 	"weir/storage/gridcert/gridcerttest"
 )
 
-// Unusable settings return an error before the network is used, with a remedy.
+// TestNoCredentials checks that unusable settings return an error before the network is used, with
+// a remedy.
 func TestNoCredentials(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Source")
 	user := ca.User(t)
@@ -128,7 +129,8 @@ func TestMadeProxy(t *testing.T) {
 	}
 }
 
-// A new file replaces the old proxy; an invalid file does not while the old proxy is valid.
+// TestRenewal checks that a new file replaces the old proxy, and that an invalid file does not
+// while the old proxy is valid.
 func TestRenewal(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Renewal")
 	user := ca.User(t)
@@ -178,7 +180,7 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// weakPair is a certificate with a key of 512 bits, as older tools made them.
+// weakPair returns a certificate with a key of 512 bits, as made by older tools.
 func weakPair(t *testing.T, ca gridcerttest.Pair) []byte {
 	t.Helper()
 	t.Setenv("GODEBUG", "rsa1024min=0")

@@ -24,7 +24,8 @@ func refusedFor(t *testing.T, what string, err error, reason string) {
 	}
 }
 
-// A certificate is believed as long as it and the files of its authority are.
+// TestTrustDates checks that a certificate is trusted as long as it and the files of its authority
+// are valid.
 func TestTrustDates(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "Dates")
 	now := time.Now()
@@ -52,7 +53,7 @@ func TestTrustDates(t *testing.T) {
 	}(), "expired")
 }
 
-// Authorities may be in one file, in several folders, or signed by others.
+// TestTrustPlaces checks authorities in one file, in several folders, or signed by others.
 func TestTrustPlaces(t *testing.T) {
 	root, other := gridcerttest.NewCA(t, "Root"), gridcerttest.NewCA(t, "Other")
 	middle := root.Sign(t, &x509.Certificate{Subject: other.Cert.Subject, IsCA: true, BasicConstraintsValid: true,
@@ -69,7 +70,7 @@ func TestTrustPlaces(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	two := gridcerttest.CADir(t, other) // another of the same name comes first
+	two := gridcerttest.CADir(t, other) // another authority of the same name comes first
 	entries := must(os.ReadDir(two))
 	gridcerttest.WriteFile(t, 0o644, filepath.Join(two, strings.TrimSuffix(entries[0].Name(), "0")+"1"), middle.CertPEM())
 	if err := NewTrust(storage.Auth{CADir: two}).Verify(host.Cert, time.Now()); err != nil {
@@ -89,8 +90,8 @@ func TestTrustPlaces(t *testing.T) {
 	}
 }
 
-// A revoked certificate is refused, with any version of the list, unless another authority signed
-// the list.
+// TestRevoked checks that a revoked certificate is refused, with any version of the list, unless
+// another authority signed the list.
 func TestRevoked(t *testing.T) {
 	ca, other := gridcerttest.NewCA(t, "Revoked"), gridcerttest.NewCA(t, "Revoked")
 	host, fine := ca.Host(t, "a"), ca.Host(t, "b")
@@ -115,7 +116,7 @@ func TestRevoked(t *testing.T) {
 	refusedFor(t, "garbage", verify(with([]byte("x")), host), ".r0")
 }
 
-// oldList has OpenSSL make a list as it does by default.
+// oldList makes a list with OpenSSL's defaults.
 func oldList(t *testing.T, ca, revoked gridcerttest.Pair) []byte {
 	t.Helper()
 	labtest.Need(t, "openssl")

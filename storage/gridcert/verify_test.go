@@ -29,7 +29,7 @@ func newChainRig(t testing.TB) *chainRig {
 	return r
 }
 
-// proxies returns the chain of as many proxies as there are changes, the first one signed by the user.
+// proxies returns a chain with one proxy for each change, the first proxy signed by the user.
 func (r *chainRig) proxies(changes ...func(*x509.Certificate)) []*x509.Certificate {
 	by := r.user
 	chain := []*x509.Certificate{by.Cert}
@@ -50,7 +50,8 @@ func policyOf(t *testing.T, pathLength int, language ...int) func(*x509.Certific
 	}
 }
 
-// Proxies by RFC 3820 have the rights of their user; each rule that they break is a reason to refuse them.
+// TestVerifyChain checks that proxies by RFC 3820 have the rights of their user, and that a
+// violation of any rule leads to a refusal.
 func TestVerifyChain(t *testing.T) {
 	r := newChainRig(t)
 	all := []int{5, 5, 7, 21, 1}

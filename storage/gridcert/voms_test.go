@@ -84,8 +84,8 @@ func production() []string {
 		"/atlas/Role=NULL/Capability=NULL"}
 }
 
-// Attributes that the real VOMS program made are read. Attributes that are not verified are
-// ignored.
+// TestVOMSAttributes checks that attributes made by the real VOMS program are read, and that
+// attributes that are not verified are ignored.
 func TestVOMSAttributes(t *testing.T) {
 	r := newVOMSRig(t)
 	h := r.proxy(production()...)
@@ -127,7 +127,7 @@ func TestVOMSAttributes(t *testing.T) {
 		t.Errorf("an authority that is not trusted: %q, %v", fqans, err)
 	}
 
-	// Each changed byte of the attributes makes them count nothing, or leaves them as they were.
+	// If any byte of the attributes is changed, they are refused, or the same as before.
 	raw, at := vomsIn(t, h.Chain[0])
 	for i := range raw {
 		changed := *h.Chain[0]
@@ -158,7 +158,7 @@ func vomsIn(t *testing.T, c *x509.Certificate) (raw []byte, at int) {
 	return c.Extensions[at].Value, at
 }
 
-// Malformed attributes of any kind are refused.
+// FuzzVOMS checks that malformed attributes of any kind are refused.
 func FuzzVOMS(f *testing.F) {
 	text, err := os.ReadFile("testdata/voms.pem")
 	require.NoError(f, err)

@@ -180,8 +180,8 @@ func TestErrorsSayWhere(t *testing.T) {
 	}
 }
 
-// The unfinished file of a killed writer does not keep its folder from being removed; the file of a
-// running writer does.
+// TestFoldersWithUnfinishedFilesOfTheDead checks that the unfinished file of a killed writer does
+// not prevent the removal of its folder, and that the file of a running writer does.
 func TestFoldersWithUnfinishedFilesOfTheDead(t *testing.T) {
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
@@ -200,8 +200,8 @@ func TestFoldersWithUnfinishedFilesOfTheDead(t *testing.T) {
 	}
 }
 
-// Entries that cannot be read are left out of listings and counted; a link to a file is listed with
-// the size of the file.
+// TestListingLeavesOutWhatCannotBeRead checks that unreadable entries are left out of listings and
+// counted, and that a link to a file is listed with the size of the file.
 func TestListingLeavesOutWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -223,7 +223,7 @@ func TestListingLeavesOutWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A target that is a file can be read, and not be changed.
+// TestFileAsTarget checks that a target that is a file can be read, and not be changed.
 func TestFileAsTarget(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/f"

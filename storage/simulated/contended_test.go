@@ -101,8 +101,7 @@ func TestContendedGivingUp(t *testing.T) {
 	})
 }
 
-// TestContendedDoneAndGivenUpAtOnce lets an end and a cancellation come at the
-// same moment, many times.
+// TestContendedDoneAndGivenUpAtOnce runs an end and a cancellation at the same moment, many times.
 func TestContendedDoneAndGivenUpAtOnce(t *testing.T) {
 	begin := time.Now()
 	s := newContended(Config{Servers: 2, Seed: 1}, func() time.Duration { return time.Since(begin) }, func(int) float64 { return 1e6 })
@@ -128,7 +127,7 @@ func TestContendedDoneAndGivenUpAtOnce(t *testing.T) {
 	}
 }
 
-// TestContendedInRealTime: the machine's lateness must not lower the rate.
+// TestContendedInRealTime checks that the machine's lateness does not lower the rate.
 func TestContendedInRealTime(t *testing.T) {
 	s := open(t, "simulated://x?service=100ms&servers=4000&collapse=100000x50%&files=1x1kB")
 	var all sync.WaitGroup

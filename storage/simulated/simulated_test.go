@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	atOnce := storagetest.Options{Largest: 1 << 20, Lacks: []storagetest.Lack{storagetest.EarlyProgress}}
 	for query, o := range map[string]storagetest.Options{
 		"service=50us&dist=constant&bandwidth=100Gbit/s&connect=10us&servers=100": {},
-		"service=0&files=0x0":                                       atOnce, // without a link, short operations have no way to be on
+		"service=0&files=0x0":                                       atOnce, // without a link, short operations are never in progress
 		"service=10us&servers=1":                                    atOnce,
 		"service=10us&sigma=0.1&kappa=0.001":                        atOnce,
 		"service=50us&sigma=0.1&bandwidth=100Gbit/s&collapse=3x50%": {},
@@ -50,8 +50,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Clients that share a session connect once, however many they are, and again
-// when it breaks.
+// TestSharedSessionConnectsOnce checks that clients that share a session connect once, for any
+// number of clients, and again when it breaks.
 func TestSharedSessionConnectsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := target(t, "simulated://x?service=1ms&servers=100&connect=1s&files=9x100B")
@@ -197,8 +197,8 @@ func TestGivingUpFreesThePlace(t *testing.T) {
 	})
 }
 
-// TestLateTurnIsPassedOn lets a turn and a cancellation come at the same
-// moment, many times: the server must never be lost.
+// TestLateTurnIsPassedOn runs the assignment of a server and a cancellation at the same moment,
+// many times: the server must never be lost.
 func TestLateTurnIsPassedOn(t *testing.T) {
 	s := newStation(1)
 	for i := range 2000 {

@@ -133,7 +133,7 @@ func TestBandwidthIsShared(t *testing.T) {
 }
 
 func TestTheory(t *testing.T) {
-	// One server: the recursion of mean value analysis, an independent way.
+	// One server: compared with the recursion of mean value analysis.
 	th := Theory{Servers: 1, Service: 10 * time.Millisecond, Think: 35 * time.Millisecond}
 	queue := 0.0
 	for n := 1; n <= 300; n++ {

@@ -310,7 +310,7 @@ func (s *suite) testDest(t *testing.T) {
 	copied(t, dest, seed, size)
 }
 
-// testDestIsOwn looks who else may read a copy.
+// testDestIsOwn checks that other users cannot write to a copy.
 func (s *suite) testDestIsOwn(t *testing.T, c storage.Client, read storage.Op) {
 	t.Helper()
 	read.Dest = filepath.Join(t.TempDir(), "own")
@@ -321,8 +321,8 @@ func (s *suite) testDestIsOwn(t *testing.T, c storage.Client, read storage.Op) {
 	}
 }
 
-// testScratch reads to a file that cannot be written: this machine's fault, by name, and nothing
-// that the next operation minds.
+// testScratch reads to a file that cannot be written: the error must be a failure of this machine
+// with the name of the file, and must not affect the next operation.
 func (s *suite) testScratch(t *testing.T, c storage.Client, read storage.Op, dest string) {
 	t.Helper()
 	for _, read.Sum = range s.sums() {

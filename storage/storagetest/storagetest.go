@@ -17,7 +17,7 @@ import (
 	"weir/storage"
 )
 
-// A Lack is something that a target cannot do and is excused from.
+// A Lack is a feature that a target does not have and that is not tested.
 type Lack string
 
 // Features that a target may lack.
@@ -52,7 +52,8 @@ type Options struct {
 	Shared  bool          // clients can share a session (Target.Shared)
 	Network bool          // the target's host is reached over TCP: dead and silent hosts are tried as well
 	Bound   time.Duration // in which every single operation must end; 0 is 30 s
-	// Put makes a file of package content behind the driver's back; needed if the driver reads and does not write.
+	// Put makes a file of package content without the driver; needed if the driver reads and does
+	// not write.
 	Put func(t *testing.T, path string, seed uint64, size int64)
 	// Summed has the service compute a file's checksum outside the driver, if the service must have
 	// it before the first request; nil is nothing.

@@ -106,7 +106,7 @@ func (c client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (sto
 	return c.d.do(ctx, c.Client, op, p)
 }
 
-// after makes a defect that shows when a good operation is over.
+// after returns a defective Do that changes the result of an operation after its end.
 func after(change func(op *storage.Op, p storage.Progress, res *storage.Result, err error) error) func(context.Context, storage.Client,
 	*storage.Op, storage.Progress) (storage.Result, error) {
 	return func(ctx context.Context, good storage.Client, op *storage.Op, p storage.Progress) (storage.Result, error) {

@@ -31,8 +31,8 @@ func memory(b *testing.B) string {
 	return dir
 }
 
-// bareCopy is the least that can be done: one request, and io.Copy to a file,
-// here made to use a large buffer, as its own one of 32 KiB costs more.
+// bareCopy is the minimal copy: one request, and io.Copy to a file with a large buffer, as its own
+// buffer of 32 KiB costs more.
 func bareCopy(address, path, dest string) error {
 	c, err := net.Dial("tcp", address)
 	if err != nil {

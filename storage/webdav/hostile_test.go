@@ -315,7 +315,7 @@ func TestNotRun(t *testing.T) {
 		{storage.List, "501 Unknown", text, storage.ErrBusy},
 		{storage.Stat, "404 Not Found", "", fs.ErrNotExist},
 		{storage.Stat, "404 Not Found", "No such file.", fs.ErrNotExist},
-		{storage.Read, "404 Not Found", "Unable to stat /x; no\n", fs.ErrNotExist}, // as long as text
+		{storage.Read, "404 Not Found", "Unable to stat /x; no\n", fs.ErrNotExist}, // same length as text
 		{storage.List, "501 Unknown", "PROPFIND?", errors.ErrUnsupported},
 	} {
 		t.Run(fmt.Sprint(c.kind, " ", c.status, " ", c.body), func(t *testing.T) {

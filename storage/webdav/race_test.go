@@ -2,5 +2,5 @@
 
 package webdav
 
-// raceEnabled: under the race detector a sync.Pool loses things on purpose.
+// raceEnabled is true under the race detector, with which a sync.Pool drops objects on purpose.
 const raceEnabled = true

@@ -40,7 +40,8 @@ func takes(want *atomic.Pointer[string]) func(*net.TCPConn, *http.Request, int) 
 	}
 }
 
-// A token or a password that the server refuses is read again, and the operation is repeated if it differs.
+// TestRefusedSecretsAreReadAgain checks that a refused token or password is read again, and that
+// the operation is repeated if it differs.
 func TestRefusedSecretsAreReadAgain(t *testing.T) {
 	for name, auth := range map[string]storage.Auth{
 		"token": {Method: storage.TokenAuth}, "password": {Method: storage.BasicAuth, User: "ada"},
@@ -96,7 +97,8 @@ func TestRefusedSecretsAreReadAgain(t *testing.T) {
 	}
 }
 
-// A token that is renewed before it ends is used from then on: no request is refused.
+// TestRenewedToken checks that a token that is renewed before it expires is used from then on: no
+// request is refused.
 func TestRenewedToken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte("first"), 0o600))
@@ -128,7 +130,8 @@ func TestRenewedToken(t *testing.T) {
 	}
 }
 
-// New connections present the certificate that is in the file then.
+// TestRenewedCertificate checks that new connections present the certificate that is in the file at
+// that time.
 func TestRenewedCertificate(t *testing.T) {
 	ca := gridcerttest.NewCA(t, "CA")
 	shown := make(chan string, 1)
@@ -169,7 +172,7 @@ func TestRenewedCertificate(t *testing.T) {
 	}
 }
 
-// A request costs no memory for its credentials.
+// TestProofAllocatesNothing checks that a request allocates no memory for its credentials.
 func TestProofAllocatesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte("first"), 0o600))
@@ -179,7 +182,7 @@ func TestProofAllocatesNothing(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	n := testing.AllocsPerRun(1000, func() { s.(*service).proofOf((*storage.Renewable[string]).Current) })
-	if n > 0.1 { // a look at the file costs some
+	if n > 0.1 { // checking the file allocates
 		t.Errorf("%g allocations", n)
 	}
 }

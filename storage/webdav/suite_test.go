@@ -27,8 +27,8 @@ func TestNginxWithTLSAndPasswordPassesTheSuite(t *testing.T) {
 	if cred.TLS == nil {
 		t.Fatal(err)
 	}
-	// Over TLS nginx now and then closes the connection instead of answering
-	// the MOVE of a folder; a change is not sent twice. Without TLS it is tested.
+	// Over TLS nginx occasionally closes the connection instead of responding to the MOVE of a
+	// folder; a change is not sent twice. The move is tested without TLS.
 	storagetest.Run(t, Driver(), storagetest.TargetOf(t, ng.URLs["https"], cred), storagetest.Options{
 		Network: true, Lacks: []storagetest.Lack{storagetest.ServerSums, storagetest.FolderMove}, Few: true,
 	})

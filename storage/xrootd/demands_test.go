@@ -49,7 +49,7 @@ func TestTLSThatServersDemand(t *testing.T) {
 	}
 }
 
-// brings writes a file, reads it with its checksum and removes it.
+// brings writes a file, reads it with its checksum, requests its size and removes it.
 func brings(t *testing.T, target storage.Target) *events {
 	t.Helper()
 	client := storagetest.Client(t, Driver(), target)

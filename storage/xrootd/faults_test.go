@@ -160,7 +160,7 @@ func faultsOfRedirects() map[string]fault {
 		"redirect to itself": {answer: say(rqOpen, func(c *talk, q query) bool { return c.send(q, c.peer, "?a=b") }),
 			words: "more than 16 redirects"},
 		"redirect and hang up": {answer: say(rqOpen, func(c *talk, q query) bool {
-			_ = c.send(q, c.peer, "") // it may have gone
+			_ = c.send(q, c.peer, "") // the client may have closed the connection
 			return false
 		}), words: "more than 16 redirects"},
 	}

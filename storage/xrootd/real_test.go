@@ -126,7 +126,7 @@ func TestOperationsAllocateNothing(t *testing.T) {
 	}
 	tests := map[string]struct {
 		op   storage.Op
-		most float64 // the sum's text, the file that is opened, a name that is built
+		most float64 // the sum's text, the opened file, a generated name
 	}{
 		"page read, kept":           {page(storage.Op{}), 0},
 		"plain read, kept":          {page(storage.Op{Plain: true}), 0},

@@ -77,7 +77,7 @@ func TestEachLevelSignsWhatTheServerWants(t *testing.T) {
 				require.NoError(t, err)
 				ok := regexp.MustCompile(`<sig><ok>(\d+)</ok><bad>(\d+)</bad><ign>(\d+)</ign></sig>`).FindStringSubmatch(string(text))
 				if i == levels-1 {
-					all++ // the question itself
+					all++ // this request itself
 				}
 				if ok == nil || ok[1] != fmt.Sprint(all) || ok[3] != "0" {
 					t.Errorf("the server says %q of right, wrong and unwanted signatures, want %d right and none unwanted", ok, all)
@@ -203,7 +203,7 @@ func TestWrongSignaturesAreRefused(t *testing.T) {
 				if _, err := c.Do(t.Context(), &stat, &events{}); err != nil {
 					t.Fatal(err)
 				}
-				refusedSignature(t, c, stat, "signature sequence") // the same bytes once more
+				refusedSignature(t, c, stat, "signature sequence") // the same bytes again
 			})
 		}
 	}
@@ -232,7 +232,7 @@ func TestUnsignableIsExplained(t *testing.T) {
 	}
 }
 
-// TestOverridesOfLevels has a server that forces signatures, with exceptions for two requests.
+// TestOverridesOfLevels runs a server that forces signatures, with exceptions for two requests.
 func TestOverridesOfLevels(t *testing.T) {
 	for _, c := range []struct {
 		demand     string

@@ -46,13 +46,13 @@ type peer struct {
 	digests string            // "" means sha256
 	prime   string            // "" means prime512
 	shown   []byte            // certificates instead of its own
-	signer  gridcerttest.Pair // of the tag, instead of itself
+	signer  gridcerttest.Pair // signer of the tag, instead of itself
 	tag     []byte            // instead of a random tag
 	half    func([]byte) []byte
-	x       *big.Int // its secret exponent; nil means any
+	x       *big.Int // its secret exponent; nil means a random exponent
 	client  []byte   // module that the client chose
 	options uint32   // of the client
-	sealer  *sealer  // with the secret that was agreed upon
+	sealer  *sealer  // with the agreed secret
 	proxy   *rsa.PublicKey
 }
 

@@ -243,7 +243,7 @@ func TestSilentKDC(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if !testing.Short() { // without a deadline of one's own it is over as well
+	if !testing.Short() { // a request without a deadline ends as well
 		if _, err := c.Request(t.Context(), service); !errors.Is(err, context.DeadlineExceeded) ||
 			!strings.Contains(err.Error(), "does not answer") {
 			t.Errorf("error %v, want that the KDC does not answer in time", err)
