@@ -12,13 +12,14 @@ import (
 )
 
 const (
-	// worthSplice is how many bytes are worth the kernel's detour through a pipe.
+	// worthSplice is the number of bytes from which the kernel's detour through a pipe pays off.
 	worthSplice = 128 << 10
-	// mostGulp is how many bytes the kernel gathers at most: until then a slow source seems to give nothing.
+	// mostGulp is the maximum number of bytes that the kernel gathers: until they have arrived, a
+	// slow source seems to send nothing.
 	mostGulp = 256 << 10
 )
 
-// A taker takes the body of an answer into a file. It allocates nothing on the way.
+// A taker writes the body of a response to a file. It does not allocate while it does so.
 type taker struct {
 	*answer
 	ctx     context.Context
@@ -28,9 +29,8 @@ type taker struct {
 	touched time.Time
 }
 
-// take writes up to n of the body's bytes, of which there are as many, at off,
-// and returns how many: fewer only with an error, io.ErrUnexpectedEOF if the
-// body has ended.
+// take writes up to n bytes of the body, which has at least as many, at off, and returns the number
+// written: fewer only with an error, io.ErrUnexpectedEOF if the body has ended.
 func (t *taker) take(off, n int64) (done int64, err error) {
 	for done < n && err == nil {
 		var m int64
@@ -44,7 +44,7 @@ func (t *taker) take(off, n int64) (done int64, err error) {
 		}
 		done += m
 		if m > 0 && errors.Is(err, os.ErrDeadlineExceeded) && t.ctx.Err() == nil {
-			t.touched, err = time.Time{}, nil // slow, but it moves
+			t.touched, err = time.Time{}, nil // slow, but it makes progress
 		}
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -53,7 +53,7 @@ func (t *taker) take(off, n int64) (done int64, err error) {
 	return done, err
 }
 
-// touch moves the connection's deadline ahead, if it was not moved just now.
+// touch extends the deadline of the connection, unless it was just extended.
 func (t *taker) touch() error {
 	now := time.Now()
 	if now.Sub(t.touched) < t.pool.stall/8 {
@@ -63,15 +63,15 @@ func (t *taker) touch() error {
 	if err := t.conn.SetReadDeadline(now.Add(t.pool.stall)); err != nil {
 		return err
 	}
-	if t.ctx.Err() != nil { // its own deadline was moved just now
+	if t.ctx.Err() != nil { // the deadline set by its end was just overwritten
 		return context.Cause(t.ctx)
 	}
 	return nil
 }
 
-// direct takes bytes from the connection itself, if there are many by the kernel.
+// direct reads bytes from the connection itself; many bytes are moved by the kernel.
 func (t *taker) direct(off, n int64) (int64, error) {
-	if b := t.conn.in.Buffered(); b > 0 { // they came with the head
+	if b := t.conn.in.Buffered(); b > 0 { // they arrived with the head
 		p, err := t.conn.in.Peek(int(min(int64(b), n)))
 		if err != nil {
 			return 0, err
@@ -99,7 +99,7 @@ func (t *taker) direct(off, n int64) (int64, error) {
 	return m, writeTrouble(err)
 }
 
-// copy takes bytes through memory: they are encrypted, or come in pieces.
+// copy moves bytes through memory: they are encrypted, or chunked.
 func (t *taker) copy(off, n int64) (int64, error) {
 	gather(t.conn, t.left-n, mostGulp) // more than the record that TLS has read ahead
 	m, err := t.write(t.Body, off, n)
@@ -109,7 +109,8 @@ func (t *taker) copy(off, n int64) (int64, error) {
 	return m, err
 }
 
-// write reads from r until the buffer is full, and writes what came. TLS gives at most 16 KiB at a time.
+// write reads from r until the buffer is full, and writes the data to the file. TLS returns at most
+// 16 KiB per read.
 func (t *taker) write(r io.Reader, off, n int64) (int64, error) {
 	m, err := 0, error(nil)
 	for buf := t.buf[:min(n, int64(len(t.buf)))]; m < len(buf) && err == nil; {
@@ -125,7 +126,7 @@ func (t *taker) write(r io.Reader, off, n int64) (int64, error) {
 			return 0, local("write", err)
 		}
 		if errors.Is(err, io.EOF) {
-			err = nil // it comes again, if more is asked for
+			err = nil // the next read returns it again
 		}
 	}
 	if m == 0 && errors.Is(err, io.EOF) {
@@ -134,8 +135,8 @@ func (t *taker) write(r io.Reader, off, n int64) (int64, error) {
 	return int64(m), err
 }
 
-// writeTrouble tells errors of the file from those of the connection, which come
-// out of one call.
+// writeTrouble separates errors of the file from errors of the connection, which are returned by
+// the same call.
 func writeTrouble(err error) error {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
@@ -150,16 +151,16 @@ func writeTrouble(err error) error {
 }
 
 const (
-	// askFirst is the size from which a server is asked whether it wants a body.
+	// askFirst is the size from which a body is sent with Expect: 100-continue.
 	askFirst = 1 << 20
-	// sendSlice is how many bytes the kernel is told to send at once.
+	// sendSlice is the number of bytes passed to the kernel at once.
 	sendSlice = 4 << 20
-	// shrug is how long an answer to that is waited for: not all servers give one.
+	// shrug is the time to wait for the response to that: not all servers send one.
 	shrug = time.Second
 )
 
-// invited waits until the server says that it wants the body (100 Continue), or
-// for a while. Any other answer is the last word.
+// invited waits until the server accepts the body (100 Continue), or until the time is over. Any
+// other response is final.
 func (c *conn) invited(method string) (*http.Response, error) {
 	if err := c.SetReadDeadline(time.Now().Add(shrug)); err != nil {
 		return nil, err
@@ -171,8 +172,8 @@ func (c *conn) invited(method string) (*http.Response, error) {
 	return resp, err
 }
 
-// send sends the body of q. Its error is io.ErrUnexpectedEOF, as a trouble, if the
-// file has become shorter.
+// send sends the body of q. If the file has become shorter, its error is a trouble of the class
+// SourceBad.
 func (p *pool) send(c *conn, q question) error {
 	if _, err := q.body.Seek(q.off, io.SeekStart); err != nil {
 		return local("read", err)
@@ -191,7 +192,7 @@ func (p *pool) send(c *conn, q question) error {
 		left -= n
 		q.sent(n)
 		switch {
-		case n > 0 && errors.Is(err, os.ErrDeadlineExceeded): // slow, but it moves
+		case n > 0 && errors.Is(err, os.ErrDeadlineExceeded): // slow, but it makes progress
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return failf(transfer.Transient, "%s took nothing for %s", q.url.Host, p.stall)
 		case err != nil:
@@ -203,7 +204,7 @@ func (p *pool) send(c *conn, q question) error {
 	return nil
 }
 
-// A copier writes what the kernel cannot send by itself.
+// A copier writes data that the kernel cannot send by itself.
 type copier struct {
 	w    io.Writer
 	size int // of buf

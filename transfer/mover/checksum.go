@@ -16,13 +16,13 @@ import (
 	"weir/transfer"
 )
 
-// A sum is an adler32 that may not be known.
+// A sum is an adler32 that may be unknown.
 type sum struct {
 	value uint32
 	known bool
 }
 
-// catalogSum is what the catalog says of a lease's file; checkLease has looked at it.
+// catalogSum returns the checksum of a lease's file in the catalog; checkLease has validated it.
 func catalogSum(l transfer.Lease) sum {
 	if l.Adler == "" {
 		return sum{}
@@ -31,28 +31,28 @@ func catalogSum(l transfer.Lease) sum {
 	return sum{v, err == nil}
 }
 
-// wantDigest asks for an adler32, in the words of RFC 3230, which all servers
-// know that know any. RFC 9530's would bring two answers.
+// wantDigest returns the header that requests an adler32 in the syntax of RFC 3230, which every
+// server with checksums supports. With the header of RFC 9530 as well, a server would return two.
 func wantDigest() []string { return []string{"Want-Digest", "adler32"} }
 
-// digestOf reads RFC 3230's Digest, in which adler32 is in hex, and RFC 9530's
-// Repr-Digest, in which it is bytes in base64.
+// digestOf reads the Digest of RFC 3230, in which adler32 is hexadecimal, and the Repr-Digest of
+// RFC 9530, in which it is bytes in base64.
 func digestOf(h http.Header) sum {
 	s, err := adler.Parse(digest.Adler32().InHeader(h))
 	return sum{s, err == nil}
 }
 
-// digestTime is how long a server may take to read a file of n bytes for its checksum.
+// digestTime returns the time that a server may take to read a file of n bytes for its checksum.
 func (m *Mover) digestTime(n int64) time.Duration {
 	return m.opt.Stall + time.Duration(n/slowest)*time.Second
 }
 
-// slowest is how many bytes a second a server reads at least.
+// slowest is the minimum rate, in bytes per second, at which a server reads a file.
 const slowest = 10 << 20
 
-// askHead asks a server about a file: its size and checksum, if it tells any. On a
-// connection that had other questions XRootD before 5.5.4 may tell another file's, so
-// that a checksum which is not wanted is asked for again on a connection of its own.
+// askHead requests the size and, if the server has one, the checksum of a file. On a connection
+// with earlier requests XRootD before 5.5.4 may return the checksum of another file, so that an
+// unexpected checksum is requested again on a connection of its own.
 func (m *Mover) askHead(ctx context.Context, u *url.URL, end transfer.End, size int64, want sum) (*answer, sum, error) {
 	a, reported, err := m.askSum(ctx, u, end, size, !want.known)
 	if err == nil && want.known && reported.known && reported.value != want.value {
@@ -73,7 +73,7 @@ func (m *Mover) askSum(ctx context.Context, u *url.URL, end transfer.End, size i
 	if err != nil {
 		return nil, sum{}, err
 	}
-	if a.StatusCode == http.StatusOK && a.ContentLength < 0 { // Apache tells no length of an empty file
+	if a.StatusCode == http.StatusOK && a.ContentLength < 0 { // Apache sends no length of an empty file
 		g, err := m.pool.ask(ctx, question{method: http.MethodGet, url: u, token: end.Token, pin: end.Pin, others: end.Servers})
 		if err != nil {
 			return nil, sum{}, err
@@ -117,11 +117,11 @@ func (m *Mover) localSum(ctx context.Context, name string, r *reporter) (size in
 	}
 }
 
-// errNotPlain is about folders, pipes and devices.
+// errNotPlain is the error for folders, pipes and devices.
 var errNotPlain = errors.New("it is no plain file")
 
-// there looks whether a name of this site is taken. It is not an error if the
-// file is the one that is wanted: same tells so, and has is what was read there.
+// there checks whether a name of this site is taken. It is not an error if the wanted file has the
+// name: same is true then, and has is the checksum that was computed.
 func (m *Mover) there(ctx context.Context, l transfer.Lease, want func() (sum, error), r *reporter) (has uint32, same bool, err error) {
 	name := l.Dest.Path
 	info, err := m.root.Lstat(name)
@@ -160,7 +160,7 @@ func (m *Mover) there(ctx context.Context, l transfer.Lease, want func() (sum, e
 	return has, true, nil
 }
 
-// check reads a file that this site should have already.
+// check reads a file that this site should already have.
 func (m *Mover) check(ctx context.Context, l transfer.Lease, r *reporter, out *transfer.Outcome) error {
 	r.stage(transfer.Verifying)
 	name := l.Source.Path

@@ -63,7 +63,7 @@ func TestDestinationsThatDoNotTakeIt(t *testing.T) {
 	}
 }
 
-// tree lists what is below a folder, without what movers keep.
+// tree lists the files below a folder, except the folder of temporaries.
 func tree(t *testing.T, root string) string {
 	t.Helper()
 	out, err := exec.Command("find", root, "-path", filepath.Join(root, Hidden), "-prune", "-o", "-printf", "%P %y %s %l\n").Output()
@@ -86,8 +86,8 @@ func TestFolders(t *testing.T) {
 	arrived(t, m, filepath.Join(from.dir, "a/b/c/f"), l, do(t, m, l))
 }
 
-// inside runs a mover in a mount namespace of its own, where root has what
-// mount says, and returns the outcomes.
+// inside runs a mover in a mount namespace of its own, in which mount sets up root, and returns the
+// outcomes.
 func inside(t *testing.T, root, mount string, leases ...transfer.Lease) []transfer.Outcome {
 	t.Helper()
 	labtest.Need(t, "unshare", "mount")
@@ -118,7 +118,7 @@ func inside(t *testing.T, root, mount string, leases ...transfer.Lease) []transf
 	return all
 }
 
-// TestDiskFull: known before it begins, or found out in the middle.
+// TestDiskFull: detected before the attempt begins, or in the middle.
 func TestDiskFull(t *testing.T) {
 	const size = 12 << 20
 	from := newSite(t, nil)
@@ -131,7 +131,7 @@ func TestDiskFull(t *testing.T) {
 	if out[1].Fault != "" {
 		t.Errorf("a small file: %+v", out[1])
 	}
-	// files that are filled in later hide what is free: room is not asked then
+	// less space, and a limit on the size of files
 	quota := mount + " && head -c 6m /dev/zero > " + root + "/other && ulimit -f 4096"
 	failed(t, inside(t, root, quota, pullLease(from.url, "f", sum, size))[0], transfer.DestFull)
 }
@@ -145,7 +145,7 @@ func TestReadOnly(t *testing.T) {
 	l := pullLease(from.url, "f", sum, 1000)
 	l.Dest.Path = "ro/f"
 	out := inside(t, root, mount, l)
-	failed(t, out[0], transfer.Permanent) // and another file system
+	failed(t, out[0], transfer.Permanent) // it is another file system
 	l.Dest.Path = "ro/new/f"
 	failed(t, inside(t, root, mount, l)[0], transfer.Denied)
 }

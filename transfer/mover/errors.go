@@ -20,29 +20,28 @@ import (
 	"weir/transfer"
 )
 
-// ErrCancelled is the cause to end an attempt's context with (context.
-// WithCancelCause) when its request was cancelled: the part is removed then.
-// With any other cause what has arrived is kept for the next attempt.
+// ErrCancelled is the cause to end an attempt's context with (context.WithCancelCause) when its
+// request was cancelled: the part is removed then. With any other cause the received data are kept
+// for the next attempt.
 var ErrCancelled = errors.New("the request was cancelled")
 
-// errSuperseded is the cause that ends an attempt when one with a later epoch
-// begins here.
+// errSuperseded is the cause that ends an attempt when an attempt with a later epoch begins here.
 var errSuperseded = errors.New("a later attempt at the same file has begun")
 
-// A trouble is why an attempt ended without success.
+// A trouble is the reason for which an attempt ended without success.
 type trouble struct {
 	fault  transfer.ErrorClass
 	reason string // a sentence without a secret
 	after  time.Duration
-	status int   // of the other end's answer, 0: none
-	here   bool  // it is of this machine's files
+	status int   // of the other end's response; 0 if there was no response
+	here   bool  // it concerns the files of this machine
 	err    error // may be nil
 }
 
 // Error implements error.
 func (t *trouble) Error() string { return t.reason }
 
-// Unwrap returns what the trouble comes from.
+// Unwrap returns the underlying error.
 func (t *trouble) Unwrap() error { return t.err }
 
 func failf(fault transfer.ErrorClass, format string, args ...any) *trouble {
@@ -50,7 +49,7 @@ func failf(fault transfer.ErrorClass, format string, args ...any) *trouble {
 	return &trouble{fault: fault, reason: err.Error(), err: errors.Unwrap(err)}
 }
 
-// troubleOf says what err, with what was done when it came, means.
+// troubleOf classifies err, or the cause with which ctx was ended.
 func troubleOf(ctx context.Context, err error) *trouble {
 	if ctx.Err() != nil {
 		return ended(context.Cause(ctx))
@@ -61,7 +60,7 @@ func troubleOf(ctx context.Context, err error) *trouble {
 	return &trouble{fault: kindOf(err), reason: err.Error(), err: err}
 }
 
-// ended says what the end of an attempt's context means.
+// ended classifies the cause that ended an attempt's context.
 func ended(cause error) *trouble {
 	switch {
 	case errors.Is(cause, ErrCancelled):
@@ -72,7 +71,7 @@ func ended(cause error) *trouble {
 	return &trouble{fault: transfer.Transient, reason: "the agent was told to end", err: cause}
 }
 
-// worthKeeping reports whether another attempt can go on with what one has left.
+// worthKeeping reports whether another attempt can resume from the data left by this one's failure.
 func worthKeeping(f transfer.ErrorClass) bool {
 	switch f {
 	case transfer.Checksum, transfer.Occupied, transfer.Permanent, transfer.Unverified, transfer.RequestCancelled,
@@ -82,8 +81,8 @@ func worthKeeping(f transfer.ErrorClass) bool {
 	return true
 }
 
-// local says what an error of this machine's files means. doing is a sentence's
-// beginning, such as "write store/run1/f1".
+// local classifies an error of this machine's files. doing is the beginning of a sentence, such as
+// "write store/run1/f1".
 func local(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -92,7 +91,7 @@ func local(doing string, err error) error {
 		return known
 	}
 	var perr *fs.PathError
-	if errors.As(err, &perr) { // its path is that of this machine, or a temporary name
+	if errors.As(err, &perr) { // its path is a path of this machine, or a temporary name
 		err = perr.Err
 	}
 	if lerr, ok := errors.AsType[*os.LinkError](err); ok {
@@ -101,7 +100,7 @@ func local(doing string, err error) error {
 	return &trouble{fault: kindOf(err), reason: doing + ": " + err.Error(), here: true, err: err}
 }
 
-// about is the site that a trouble of a lease is about, "" where it is about no site.
+// about returns the site of a lease that a trouble is about, "" if it is about no site.
 func (t *trouble) about(l *transfer.Lease) string {
 	own, other := l.Dest.Site, l.Source.Site
 	if l.Mode == transfer.Push {
@@ -117,7 +116,7 @@ func (t *trouble) about(l *transfer.Lease) string {
 	return ""
 }
 
-// kindOf sorts errors of the operating system. What is not known is tried again.
+// kindOf classifies errors of the operating system. Unknown errors are transient.
 func kindOf(err error) transfer.ErrorClass {
 	var cert *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
@@ -138,32 +137,32 @@ func kindOf(err error) transfer.ErrorClass {
 	return transfer.Transient
 }
 
-// outside reports whether an os.Root has refused a path that leads out of it; it
-// has no sentinel for that.
+// outside reports whether an os.Root has refused a path that leads out of it; there is no sentinel
+// error for that.
 func outside(err error) bool {
 	return err != nil && strings.HasSuffix(err.Error(), "path escapes from parent")
 }
 
-// broken reports whether err is one of a connection, after which another
-// connection may do better.
+// broken reports whether err is an error of a connection, after which another connection may
+// succeed.
 func broken(err error) bool {
 	var t *trouble
 	if errors.As(err, &t) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return false // somebody has said what it is; waiting once more would only keep the lease
+		return false // it is classified already, or a timeout: waiting once more would only keep the lease
 	}
 	var ne net.Error
 	return errors.As(err, &ne) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// maxAfter bounds how long a server may put us off.
+// maxAfter bounds the Retry-After of a server.
 const maxAfter = time.Hour
 
-// refused says what an answer's status means that is no success. missing is
-// what 404 means: at a source it has lost the file.
+// refused classifies a response whose status is not a success. missing is the class of 404 and 410:
+// at a source, the file is lost.
 func (a *answer) refused(doing string, missing transfer.ErrorClass) *trouble {
 	text := a.text()
-	if text == http.StatusText(a.StatusCode) { // said already
+	if text == http.StatusText(a.StatusCode) { // the message contains it already
 		text = ""
 	}
 	if text != "" {

@@ -41,7 +41,7 @@ func source(t testing.TB, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// raw starts a server that does with each connection what it likes.
+// raw starts a server that handles each connection with the given function.
 func raw(t testing.TB, each func(c net.Conn, request string)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,7 +82,7 @@ func answers(c net.Conn, head string, body []byte) {
 	_, _ = c.Write(body)
 }
 
-// impatient is a Mover that waits for a quarter of a second.
+// impatient returns a Mover whose stall time is a quarter of a second.
 func impatient(t testing.TB) *Mover { return newMover(t, Options{Stall: 250 * time.Millisecond}) }
 
 func TestSourcesThatAreNotAsTheyShouldBe(t *testing.T) {
@@ -168,7 +168,7 @@ func endless(data []byte) func(net.Conn, string) {
 	}
 }
 
-// TestAConnectionThatBreaksAgainAndAgain: as long as something comes, it goes on.
+// TestAConnectionThatBreaksAgainAndAgain: as long as bytes arrive, the attempt continues.
 func TestAConnectionThatBreaksAgainAndAgain(t *testing.T) {
 	tier.Slow(t, "waits for broken connections")
 	const size = 1 << 20
@@ -198,7 +198,7 @@ func TestAConnectionThatBreaksAgainAndAgain(t *testing.T) {
 	}
 }
 
-// flipping is a door that changes a byte on the way, so many times.
+// flipping is a ResponseWriter that changes a byte on the way, a limited number of times.
 type flipping struct {
 	http.ResponseWriter
 	at, off int64
@@ -215,7 +215,7 @@ func (f *flipping) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// spoiling is a door behind one who changes the byte at some place so many times.
+// spoiling starts an endpoint behind a proxy that changes the byte at an offset a number of times.
 func spoiling(t testing.TB, dir string, at, times int64, chunks bool) (url string, asked *atomic.Int64) {
 	t.Helper()
 	s, err := serve.New(serve.Config{Dir: dir})
@@ -243,7 +243,7 @@ func spoiling(t testing.TB, dir string, at, times int64, chunks bool) (url strin
 	}), asked
 }
 
-// TestASpoiledByteOnTheWay costs one chunk more, no matter who asks for what.
+// TestASpoiledByteOnTheWay costs one chunk more, with any number of streams.
 func TestASpoiledByteOnTheWay(t *testing.T) {
 	const size, step = 5<<20 + 9, 1 << 20
 	dir := t.TempDir()
@@ -284,7 +284,7 @@ func TestASpoiledByteFromASourceWithoutChunks(t *testing.T) {
 	}
 }
 
-// TestASourceThatIsSpoiledItself is told from a network that spoils.
+// TestASourceThatIsSpoiledItself is distinguished from a network that damages data.
 func TestASourceThatIsSpoiledItself(t *testing.T) {
 	const size = 3 << 20
 	dir := t.TempDir()
@@ -292,7 +292,7 @@ func TestASourceThatIsSpoiledItself(t *testing.T) {
 	require.NoError(t, flip(filepath.Join(dir, "f"), 1<<20))
 	door := newSite(t, func(c *serve.Config) { c.Dir = dir })
 	without, _ := spoiling(t, dir, -1, 0, false)
-	plain := source(t, func(w http.ResponseWriter, r *http.Request) { // tells no checksum of any kind
+	plain := source(t, func(w http.ResponseWriter, r *http.Request) { // sends no checksum of any kind
 		if strings.HasPrefix(r.URL.Path, "/.weir/") {
 			http.NotFound(w, r)
 			return
@@ -311,7 +311,7 @@ func TestASourceThatIsSpoiledItself(t *testing.T) {
 	}
 }
 
-// TestNoChecksum: nobody tells any.
+// TestNoChecksum: neither the catalog nor the source has a checksum.
 func TestNoChecksum(t *testing.T) {
 	data, sum := bytesOf(1, 100_000)
 	url := source(t, func(w http.ResponseWriter, r *http.Request) {
@@ -374,7 +374,7 @@ func TestASourceWithoutRanges(t *testing.T) {
 	}
 }
 
-// TestNobodyThere: a port that nobody listens on, and a name that is none.
+// TestNobodyThere: a port without a listener, and a name that does not exist.
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -386,7 +386,7 @@ func TestNobodyThere(t *testing.T) {
 	failed(t, do(t, m, pullLease("http://nobody.invalid", "f", "", 5)), transfer.Transient)
 }
 
-// TestSlowButMoving: patience is for silence, not for slowness.
+// TestSlowButMoving: the stall time limits silence, not slowness.
 func TestSlowButMoving(t *testing.T) {
 	t.Parallel()
 	const size = 400_000
@@ -409,7 +409,7 @@ func TestSlowButMoving(t *testing.T) {
 	}
 }
 
-// TestProgress is told, grows, and ends with the attempt.
+// TestProgress is reported, grows, and ends with the attempt.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	const size = 40 << 20

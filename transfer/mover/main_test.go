@@ -19,8 +19,8 @@ import (
 	"weir/transfer"
 )
 
-// childVar makes this test program a door of a folder, or a mover of leases in a
-// file, for tests that kill one or measure its CPU time.
+// childVar makes this test program an endpoint of a folder, or a mover of leases in a file, for
+// tests that kill a process or measure its CPU time.
 const childVar = "WEIR_MOVER_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func childServe(dir string) error {
 	return s.Serve(ctx, l)
 }
 
-// A job is what a child that moves is to do.
+// A job is the work of a child that moves files.
 type job struct {
 	Root     string
 	Unsynced bool

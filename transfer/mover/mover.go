@@ -1,17 +1,16 @@
-// Package mover copies one file from a site to another: it pulls from any HTTP
-// server, and pushes to one that speaks WebDAV.
+// Package mover copies one file from a site to another: it pulls from any HTTP server, and pushes
+// to any server that supports WebDAV.
 //
-// A pulled file is written under a temporary name, .weir/ITEM.EPOCH.part below the
-// site's root. What was written is read back while it is still in the processor's
-// cache, and the adler32 of what was read back decides. Then the file is put on stable storage and gets its
-// name, which never replaces another file. So Outcome's success means: the file
-// of this name has this size and checksum, and outlives a power failure (see
-// Options.Unsynced).
+// A pulled file is written under a temporary name, .weir/ITEM.EPOCH.part below the site's root. The
+// written data are read back while they are still in the processor's cache, and the adler32 of the
+// data read back is compared with the expected checksum. Then the file is put on stable storage and
+// gets its name, which never replaces another file. So Outcome's success means: the file of this
+// name has this size and checksum, and outlives a power failure (see Options.Unsynced).
 //
-// What a broken attempt left is used by the next one of the same item, of whatever epoch, after it
-// was read again and found to be what was noted. An endpoint that keeps parts (transfer/endpoint/parts.go) is pushed
-// only what is not right there. Only temporaries that a Mover of
-// the same state folder made are ever removed.
+// The data left by a broken attempt are used by the next attempt at the same item, of any epoch,
+// after they were read again and match the recorded checksums. If an endpoint keeps parts
+// (transfer/endpoint/parts.go), only the missing and the damaged parts are pushed. A Mover only
+// ever removes temporaries that a Mover of the same state folder made.
 package mover
 
 import (
@@ -37,26 +36,26 @@ import (
 // Hidden is the folder of temporaries, below the root of a site.
 const Hidden = transfer.Hidden
 
-// Options say where a Mover works. The zero value of a field means what its
-// comment says.
+// Options configure a Mover. The comment of each field defines the meaning of its zero value.
 type Options struct {
 	Root  string // folder of the site; it must exist
-	State string // private folder for what must outlive the process; "" is .weir below Root
+	State string // private folder for data that must outlive the process; "" is .weir below Root
 
-	CAs   *x509.CertPool             // who may vouch for endpoints that have no pin; nil is the system's
-	Guard func(netip.AddrPort) error // refuses addresses that must not be connected to; nil refuses none
-	Stall time.Duration              // without any byte before an attempt is given up; 0 is 60 s
+	CAs   *x509.CertPool             // authorities that may vouch for endpoints without a pin; nil is the system's
+	Guard func(netip.AddrPort) error // refuses addresses that must not be connected to; nil allows all
+	Stall time.Duration              // time without any byte before an attempt is given up; 0 is 60 s
 
-	// Buffer is how many bytes are read, written and read back at once; 0 is DefaultBuffer. Each stream of an attempt has
-	// a buffer. What the kernel moves by itself, without TLS, is only read back through it.
+	// Buffer is the number of bytes read, written and read back at once; 0 is DefaultBuffer. Each
+	// stream of an attempt has a buffer. Data that the kernel moves by itself, without TLS, only
+	// pass through it when they are read back.
 	Buffer int
 
-	// Unsynced leaves it to the operating system when data reach stable
-	// storage: what was done may be lost, or empty, after a power failure. It is for scratch space.
+	// Unsynced leaves the time at which data reach stable storage to the operating system: after a
+	// power failure, finished files may be lost, or empty. It is for scratch space.
 	Unsynced bool
 
-	// Unread leaves out reading back, and so the checksum: no outcome is verified
-	// then. No agent says so; it is for measuring what the checksum costs.
+	// Unread disables reading back, and so the checksum: no outcome is verified then. No agent sets
+	// it; it serves to measure the cost of the checksum.
 	Unread bool
 
 	Now func() time.Time // the coordinator's clock; nil is this machine's
@@ -76,8 +75,8 @@ type Mover struct {
 
 	mu     sync.Mutex
 	active map[int64]*running // by item
-	kept   map[int64]int64    // item: epoch of the part that an attempt left
-	dirs   map[string]bool    // folders that are there
+	kept   map[int64]int64    // item: epoch of the part that an earlier attempt left
+	dirs   map[string]bool    // folders that exist
 }
 
 // running is an attempt under way.
@@ -94,7 +93,7 @@ const (
 	MaxBuffer     = 64 << 20
 )
 
-// New opens a site's folder. Only one Mover at a time may have a state folder.
+// New opens the folder of a site. Only one Mover at a time may use a state folder.
 func New(o Options) (*Mover, error) {
 	o.Stall = cmp.Or(o.Stall, time.Minute)
 	if o.Now == nil {
@@ -117,16 +116,16 @@ func New(o Options) (*Mover, error) {
 	return m, nil
 }
 
-// Close gives back what New took. Temporaries stay for the next Mover.
+// Close releases the resources acquired by New. Temporaries stay for the next Mover.
 func (m *Mover) Close() error {
 	m.saver.close()
 	m.pool.close()
 	return errors.Join(m.made.close(), m.root.Close())
 }
 
-// Do makes one attempt at one file, and tells from time to time how far it is;
-// tell is called by one goroutine at a time and must not block. It returns when all is over, soon after
-// ctx has ended. A later epoch of the same item ends an earlier one that still runs.
+// Do makes one attempt at one file, and reports its progress from time to time; tell is called by
+// one goroutine at a time and must not block. Do returns when the attempt has ended, soon after ctx
+// has ended. A later epoch of the same item ends an earlier attempt that still runs.
 func (m *Mover) Do(ctx context.Context, l transfer.Lease, tell func(transfer.Progress)) transfer.Outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -166,7 +165,7 @@ func (m *Mover) do(ctx context.Context, l transfer.Lease, tell func(transfer.Pro
 	return failf(transfer.Permanent, "a mover does not do copies of the kind %q", l.Mode)
 }
 
-// checkLease refuses impossible leases.
+// checkLease refuses invalid leases.
 func checkLease(l transfer.Lease) error {
 	switch {
 	case l.Size < 0:
@@ -188,7 +187,7 @@ func checkLease(l transfer.Lease) error {
 	return nil
 }
 
-// enter makes l the attempt at its item that runs here.
+// enter registers l as the running attempt at its item.
 func (m *Mover) enter(l transfer.Lease, cancel context.CancelCauseFunc) (*running, error) {
 	me := &running{epoch: l.Epoch, cancel: cancel, done: make(chan struct{})}
 	for {
@@ -208,7 +207,7 @@ func (m *Mover) enter(l transfer.Lease, cancel context.CancelCauseFunc) (*runnin
 	}
 }
 
-// atOnce is how many attempts are under way, at least 1.
+// atOnce returns the number of attempts under way, at least 1.
 func (m *Mover) atOnce() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,11 +218,11 @@ func (m *Mover) leave(l transfer.Lease, me *running) {
 	m.mu.Lock()
 	delete(m.active, l.Item)
 	if len(m.active) == 0 && m.made.long() {
-		_ = m.made.shorten(m.kept) // it is only long
+		_ = m.made.shorten(m.kept) // a failure only leaves the list long
 	}
 	m.mu.Unlock()
 	close(me.done)
 }
 
-// partName is the name of an attempt's temporary, below the root.
+// partName returns the name of an attempt's temporary, below the root.
 func partName(item, epoch int64) string { return transfer.PartName(item, epoch) }

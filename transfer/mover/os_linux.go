@@ -12,8 +12,8 @@ import (
 	"weir/transfer"
 )
 
-// room looks whether the file system of f has n bytes left, so that a copy that
-// cannot end does not begin.
+// room checks whether the file system of f has n bytes left, so that a copy without enough space
+// does not begin.
 func room(f *os.File, n int64) error {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil || s.Blocks == 0 {
@@ -27,9 +27,9 @@ func room(f *os.File, n int64) error {
 		fmt.Sprint(unit.Bytes(float64(free))))
 }
 
-// gather tells the kernel to wake us for a gulp of bytes and no less, where n are still to
-// come: fewer wake-ups and fewer system calls a byte. More than is
-// still to come would wake no reader. It is a hint: failures do not matter.
+// gather lets the kernel wake this process only once gulp bytes have arrived, if n bytes are still
+// to come: that means fewer wake-ups and fewer system calls per byte. A mark above the remaining
+// bytes would never wake a reader. It is a hint: failures do not matter.
 func gather(c *conn, n int64, gulp int) {
 	mark := int32(1)
 	if n >= 2*int64(gulp) {
@@ -48,14 +48,14 @@ func gather(c *conn, n int64, gulp int) {
 	}
 }
 
-// quiet reports whether nothing has come on an idle connection: one that has
-// something to say was closed by the other side, or is out of step.
+// quiet reports whether nothing has arrived on an idle connection: if there are data, the other
+// side has closed it, or it is out of step.
 func quiet(c *conn) bool {
 	if c.in.Buffered() > 0 {
 		return false
 	}
 	if c.plain == nil {
-		return true // what TLS has read cannot be seen; a request that fails is sent again
+		return true // data read by TLS are not visible; a request that fails is sent again
 	}
 	raw, err := c.plain.SyscallConn()
 	if err != nil {
@@ -70,13 +70,13 @@ func quiet(c *conn) bool {
 	return err == nil && calm
 }
 
-// nearby is a round trip within which one connection keeps any network busy: with
-// the 6 MiB that Linux receives ahead, at 6 GB/s.
+// nearby is a round trip within which one connection fills any network: with the 6 MiB that Linux
+// receives ahead, at 6 GB/s.
 const nearby = time.Millisecond
 
-// near tells that the other end of c is so near that more connections would bring
-// nothing sooner, and only wait for each other where they write. What has to be
-// decrypted is worth more of them: each has a processor of its own.
+// near reports whether the other end of c is so near that more connections would not increase the
+// rate, and would only wait for each other when they write. Encrypted data benefit from more
+// connections: each has a processor of its own.
 func near(c *conn) bool {
 	if c.plain == nil {
 		return false

@@ -20,7 +20,7 @@ import (
 	"weir/transfer"
 )
 
-// TestNear: a server on this machine is near, unless what it sends must be decrypted.
+// TestNear: a server on this machine is near, unless its data must be decrypted.
 func TestNear(t *testing.T) {
 	askEach(t, http.NotFound, func(scheme string, a *answer) {
 		if near(a.conn) != (scheme == "http") {
@@ -29,7 +29,7 @@ func TestNear(t *testing.T) {
 	})
 }
 
-// askEach has try take the answer of a server without TLS, and of one with it.
+// askEach calls try with the response of a server without TLS, and of a server with it.
 func askEach(t *testing.T, handler http.HandlerFunc, try func(scheme string, a *answer)) {
 	t.Helper()
 	m := newMover(t, Options{})
@@ -49,8 +49,8 @@ func askEach(t *testing.T, handler http.HandlerFunc, try func(scheme string, a *
 	}
 }
 
-// TestGather: a connection with much to come wakes its reader for many bytes at once, with and without TLS, and for each byte
-// at the end of the body.
+// TestGather: a connection with much data to come wakes its reader for many bytes at once, with and
+// without TLS, and for each byte at the end of the body.
 func TestGather(t *testing.T) {
 	const size = 8 << 20
 	handler := func(w http.ResponseWriter, _ *http.Request) {
@@ -91,8 +91,8 @@ func lowat(t *testing.T, c *conn) (mark int) {
 	return mark
 }
 
-// TestMoreConnections: a large file from where one connection is not enough is
-// fetched over several at once.
+// TestMoreConnections: a large file is fetched over several connections at once if one connection
+// is not enough.
 func TestMoreConnections(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)

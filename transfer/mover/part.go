@@ -15,14 +15,14 @@ import (
 
 const (
 	defaultChunk = 64 << 20
-	fewChunks    = 16 // of a smaller file: of what was spoiled on the way only a part is fetched again
+	fewChunks    = 16 // of a smaller file: after damage on the way only part of the file is fetched again
 	minChunk     = 1 << 20
-	noteEvery    = 16 << 20  // bytes between two notes of how far a chunk is
-	smallest     = noteEvery // a file below it is not worth a state
+	noteEvery    = 16 << 20  // bytes between two records of the progress of a chunk
+	smallest     = noteEvery // a smaller file has no state file
 	slice        = 1 << 20   // bytes that are read back at once: they are still in a cache
 )
 
-// A chunk is a part of a file whose checksum is known by itself.
+// A chunk is a part of a file that has its own checksum.
 type chunk struct {
 	got   int64 // bytes from its start that were written and read back
 	sum   uint32
@@ -44,11 +44,10 @@ type part struct {
 	from  origin
 }
 
-// An origin is what a part came from: who wants to go on with it must find the same.
+// An origin is the source of a part: an attempt may only resume the part from the same origin.
 type origin struct{ site, tag string }
 
-// openPart makes the part of a lease, or goes on with one that an earlier
-// attempt left.
+// openPart makes the part of a lease, or resumes the part that an earlier attempt left.
 func (m *Mover) openPart(l transfer.Lease) (*part, error) {
 	p := &part{m: m, item: l.Item, epoch: l.Epoch, size: l.Size, step: chunkSize(l), from: origin{site: l.Source.Site}}
 	p.chunks = make([]chunk, (l.Size+p.step-1)/p.step)
@@ -60,7 +59,7 @@ func (m *Mover) openPart(l transfer.Lease) (*part, error) {
 	}
 	m.mu.Lock()
 	before, left := m.kept[l.Item]
-	m.kept[l.Item] = l.Epoch // also if the process is told to end now
+	m.kept[l.Item] = l.Epoch // set now, in case the process is ended
 	m.mu.Unlock()
 	if left && before != l.Epoch && !m.inherit(l.Item, before, l.Epoch) {
 		m.made.remove(l.Item, before)
@@ -81,20 +80,20 @@ func chunkSize(l transfer.Lease) int64 {
 	return max(l.Chunk, minChunk)
 }
 
-// inherit makes the part of one epoch that of another.
+// inherit renames the part of one epoch to that of another epoch.
 func (m *Mover) inherit(item, from, to int64) bool {
 	if m.root.Rename(partName(item, from), partName(item, to)) != nil {
 		return false
 	}
-	_ = m.made.state.Rename(stateName(item, from), stateName(item, to)) // without it nothing of the part is trusted
+	_ = m.made.state.Rename(stateName(item, from), stateName(item, to)) // without its state the part is not trusted
 	return true
 }
 
 func (p *part) open() (err error) {
 	name := partName(p.item, p.epoch)
 	p.file, err = p.m.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
-	if errors.Is(err, fs.ErrNotExist) { // somebody has tidied up
-		_ = p.m.root.Mkdir(Hidden, 0o777) // if it cannot be made, the next line says so
+	if errors.Is(err, fs.ErrNotExist) { // the folder was removed
+		_ = p.m.root.Mkdir(Hidden, 0o777) // if this fails, the next line returns an error
 		p.file, err = p.m.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	}
 	if err != nil {
@@ -113,8 +112,8 @@ func (p *part) open() (err error) {
 	return nil
 }
 
-// openState reads what was noted of the part, reads the part again to see
-// whether it is so, and begins new notes.
+// openState reads the records of the part, verifies them by reading the part again, and begins a
+// new state file.
 func (p *part) openState(l transfer.Lease) error {
 	name := stateName(p.item, p.epoch)
 	if p.size < smallest {
@@ -140,8 +139,8 @@ func (p *part) openState(l transfer.Lease) error {
 	return nil
 }
 
-// read takes over what the notes say, as far as the part has it. They need not be
-// complete, nor right.
+// read takes over the recorded chunks whose checksums match the data of the part. The records may
+// be incomplete or wrong.
 func (p *part) read(old io.Reader, head string) {
 	lines := bufio.NewScanner(old)
 	if !lines.Scan() || lines.Text() != head {
@@ -156,7 +155,7 @@ func (p *part) read(old io.Reader, head string) {
 			c.got <= p.length(i) && c.got >= 0 {
 			noted[i] = c
 		}
-		_, _ = fmt.Sscanf(lines.Text(), "from %q %q", &from.site, &from.tag) // else it is another line
+		_, _ = fmt.Sscanf(lines.Text(), "from %q %q", &from.site, &from.tag) // any other line does not match
 	}
 	if from.site == p.from.site {
 		p.from = from
@@ -172,7 +171,7 @@ func (p *part) read(old io.Reader, head string) {
 	}
 }
 
-// sumOf returns the checksum of n bytes of f from off on.
+// sumOf returns the checksum of n bytes of f, beginning at off.
 func sumOf(f io.ReaderAt, off, n int64, buf []byte) (uint32, error) {
 	sum := uint32(1)
 	for n > 0 {
@@ -190,11 +189,11 @@ func sumOf(f io.ReaderAt, off, n int64, buf []byte) (uint32, error) {
 	return sum, nil
 }
 
-// length returns how many bytes chunk i has.
+// length returns the number of bytes of chunk i.
 func (p *part) length(i int) int64 { return min(p.step, p.size-int64(i)*p.step) }
 
-// readBack adds n bytes from off on, which were written just now, to their
-// chunk: what counts is what the file has, not what was sent to it.
+// readBack adds n bytes at off, which were just written, to the checksum of their chunk: it covers
+// the data that the file has, not the data that were sent to it.
 func (p *part) readBack(f *os.File, off, n int64, buf []byte) error {
 	for n > 0 {
 		i := int(off / p.step)
@@ -217,15 +216,15 @@ func (p *part) readBack(f *os.File, off, n int64, buf []byte) error {
 	return nil
 }
 
-// note writes down how far a chunk is.
+// note records the progress of a chunk.
 func (p *part) note(i int) {
 	c := &p.chunks[i]
 	c.noted = c.got
 	p.write(fmt.Sprintf("chunk %d %d %08x.", i, c.got, c.sum))
 }
 
-// write adds a line to the notes. Without them the next attempt begins anew; this
-// one does not need them.
+// write adds a line to the state file. If it is lost the next attempt begins anew; the current
+// attempt does not need it.
 func (p *part) write(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,13 +233,13 @@ func (p *part) write(line string) {
 	}
 }
 
-// void makes a chunk one of which nothing is there.
+// void marks a chunk as empty.
 func (p *part) void(i int) {
 	p.chunks[i] = chunk{sum: 1}
 	p.note(i)
 }
 
-// sum returns the checksum of the whole file, from its chunks.
+// sum returns the checksum of the whole file, from the sums of its chunks.
 func (p *part) sum() uint32 {
 	sum := uint32(1)
 	for i, c := range p.chunks {
@@ -259,17 +258,17 @@ func (p *part) close() error {
 	return errors.Join(err, p.file.Close())
 }
 
-// done forgets the part: it has its name now.
+// done forgets the part after the file got its name.
 func (p *part) done() {
 	if p.size >= smallest {
-		_ = p.m.made.state.Remove(stateName(p.item, p.epoch)) // a state without its part is not looked at
+		_ = p.m.made.state.Remove(stateName(p.item, p.epoch)) // a state without its part is ignored
 	}
 	p.m.mu.Lock()
 	delete(p.m.kept, p.item)
 	p.m.mu.Unlock()
 }
 
-// remove removes the part: it must not be resumed.
+// remove removes the part, so that it is not resumed.
 func (p *part) remove() {
 	p.m.made.remove(p.item, p.epoch)
 	p.done()

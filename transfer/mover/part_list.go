@@ -13,12 +13,12 @@ import (
 
 const (
 	madeName = "mover.parts" // in the state folder: the temporaries that were made, one ITEM.EPOCH a line
-	madeMax  = 1 << 20       // bytes of it before those that are gone are left out
+	madeMax  = 1 << 20       // bytes of the list from which it is rewritten without the removed temporaries
 )
 
-// made is the list of the temporaries that Movers of this state folder have
-// made, so that a Mover finds what a killed one left, and never takes others
-// for its own. It is locked: a state folder has one Mover at a time.
+// made is the list of the temporaries that Movers of this state folder have made, so that a Mover
+// finds the temporaries of a killed Mover, and never removes other files. The list is locked: a
+// state folder has one Mover at a time.
 type made struct {
 	root  *os.Root // of the site
 	state *os.Root
@@ -27,7 +27,7 @@ type made struct {
 	bytes int
 }
 
-// openMade reads the list and returns, by item, the latest part that is there.
+// openMade reads the list and returns, by item, the latest part that exists.
 func openMade(root *os.Root, folder string) (m *made, kept map[int64]int64, err error) {
 	if err := root.Mkdir(Hidden, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, nil, fmt.Errorf("the root must have a folder %s, for files on their way: %w", Hidden, err)
@@ -55,7 +55,7 @@ func openMade(root *os.Root, folder string) (m *made, kept map[int64]int64, err 
 
 func (m *made) close() error { return errors.Join(lock.Close(m.file), m.state.Close()) }
 
-// read goes through the list. Of several parts of an item only the latest is kept.
+// read reads the list. Of several parts of an item only the latest is kept.
 func (m *made) read() (map[int64]int64, error) {
 	kept := map[int64]int64{}
 	lines := bufio.NewScanner(m.file)
@@ -77,7 +77,7 @@ func (m *made) read() (map[int64]int64, error) {
 	return kept, lines.Err()
 }
 
-// note writes down that a part is going to be made.
+// note records that a part is going to be made.
 func (m *made) note(item, epoch int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,14 +86,15 @@ func (m *made) note(item, epoch int64) error {
 	return err
 }
 
-// long says that the list should be shortened.
+// long reports whether the list should be shortened.
 func (m *made) long() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.bytes > madeMax
 }
 
-// shorten leaves only what stays in the list. No other goroutine may call note during that time.
+// shorten rewrites the list with only the parts in stay. No other goroutine may call note during
+// that time.
 func (m *made) shorten(stay map[int64]int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,16 +110,16 @@ func (m *made) shorten(stay map[int64]int64) error {
 	return err
 }
 
-// remove removes a part and what was noted of it.
+// remove removes a part and its state.
 func (m *made) remove(item, epoch int64) {
-	_ = m.root.Remove(partName(item, epoch)) // what cannot be removed stays in the list
+	_ = m.root.Remove(partName(item, epoch)) // a part that cannot be removed stays in the list
 	_ = m.state.Remove(stateName(item, epoch))
 }
 
 func stateName(item, epoch int64) string { return fmt.Sprintf("%d.%d.state", item, epoch) }
 
-// Drop removes what attempts at an item left: it will not be resumed. It does
-// nothing while an attempt at it runs.
+// Drop removes the data that attempts at an item left: it will not be resumed. Drop does nothing
+// while an attempt at the item runs.
 func (m *Mover) Drop(item int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -23,11 +23,11 @@ const (
 	dialTimeout = 30 * time.Second
 	idleTime    = 50 * time.Second // servers close idle connections after a minute or more
 	maxIdle     = 256              // connections that are kept
-	headMax     = 64 << 10         // bytes of an answer's head
+	headMax     = 64 << 10         // bytes of a response's head
 	headBuffer  = 4 << 10
 )
 
-// A place is where a connection leads, and how it is known to be the right one.
+// A place is the destination of a connection, with the pin that authenticates it.
 type place struct{ scheme, host, pin string } // host has its port
 
 // A pool makes connections and keeps them for the next request. It is safe for
@@ -51,14 +51,14 @@ type conn struct {
 	tcp   *net.TCPConn // below TLS, if there is any
 	plain *net.TCPConn // the same without TLS: the kernel may take bytes from it; nil with TLS
 	in    *bufio.Reader
-	limit io.LimitedReader // what in reads from: bounds the head
+	limit io.LimitedReader // the reader below in; it bounds the head
 	to    place
 	since time.Time // when it became idle
 	lowat int32     // see gather
 }
 
-// get returns a connection to a place; kept says that it was used before, which one
-// that is for a single question never is.
+// get returns a connection to a place; kept is true if it was used before. A connection for a
+// single question was never used before.
 func (p *pool) get(ctx context.Context, to place, alone bool) (c *conn, kept bool, err error) {
 	for !alone {
 		c := p.take(to)
@@ -68,7 +68,7 @@ func (p *pool) get(ctx context.Context, to place, alone bool) (c *conn, kept boo
 		if time.Since(c.since) < idleTime && quiet(c) {
 			return c, true, nil
 		}
-		_ = c.Close() // not waited for
+		_ = c.Close() // its errors do not matter
 	}
 	c, err = p.dial(ctx, to)
 	return c, false, err
@@ -81,7 +81,7 @@ func (p *pool) take(to place) *conn {
 	if len(list) == 0 {
 		return nil
 	}
-	c := list[len(list)-1] // the warmest
+	c := list[len(list)-1] // the most recently used
 	list[len(list)-1] = nil
 	if p.idle[to] = list[:len(list)-1]; len(list) == 1 {
 		delete(p.idle, to)
@@ -104,7 +104,7 @@ func (p *pool) put(c *conn) {
 	}
 	p.mu.Unlock()
 	if full {
-		_ = c.Close() // it was only kept in case
+		_ = c.Close() // it was only kept for reuse
 	}
 }
 
@@ -141,7 +141,7 @@ func (p *pool) dial(ctx context.Context, to place) (*conn, error) {
 	return c, nil
 }
 
-// control asks the guard about an address, after names are looked up.
+// control applies the guard to an address, after names are looked up.
 func (p *pool) control(_, address string, _ syscall.RawConn) error {
 	if p.guard == nil {
 		return nil

@@ -23,20 +23,20 @@ type pull struct {
 	out  *transfer.Outcome
 
 	queue queue
-	bad   int // chunks that were wrong when that was asked last
-	vain  int // rounds of fetching those again that did not make them fewer
+	bad   int // chunks that were wrong at the last comparison
+	vain  int // rounds of fetching those chunks again without making them fewer
 
 	mu        sync.Mutex
-	tag       string // what the source calls this version of the file; "" is not known
-	sourceSum sum    // the source's own checksum
-	asked     bool   // for it
-	whole     bool   // the source gives no parts of files
-	failed    int    // times in turn that a connection broke without bringing anything
+	tag       string // the source's identifier of this version of the file; "" if unknown
+	sourceSum sum    // the checksum computed by the source
+	asked     bool   // sourceSum was requested
+	whole     bool   // the source does not serve ranges
+	failed    int    // consecutive broken connections that transferred nothing
 }
 
 const (
-	patience = 4       // times in turn
-	inline   = 4 << 20 // files up to this size have their checksum asked for together with them
+	patience = 4       // consecutive failures
+	inline   = 4 << 20 // for files up to this size the checksum is requested together with the data
 )
 
 // pull fetches a file.
@@ -80,7 +80,7 @@ func address(e transfer.End) (*url.URL, error) {
 	return u, nil
 }
 
-// discard removes what earlier attempts left.
+// discard removes the data that earlier attempts left.
 func (m *Mover) discard(item int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +90,7 @@ func (m *Mover) discard(item int64) {
 	}
 }
 
-// existed is the outcome of a file that was there already, where has was read.
+// existed records the outcome of a file that existed already, with the checksum has.
 func (p *pull) existed(ctx context.Context, has uint32) error {
 	want, err := p.wanted(ctx)
 	p.out.Existed, p.out.Size, p.out.Adler, p.out.Verified = true, p.l.Size, adler.Text(has), want.known
@@ -99,13 +99,13 @@ func (p *pull) existed(ctx context.Context, has uint32) error {
 
 // leave closes the part, and removes it if it cannot be resumed.
 func (p *pull) leave(ctx context.Context, err error) {
-	_ = p.part.close() // what it says was found out before
+	_ = p.part.close() // its errors would have been returned earlier
 	if err != nil && !worthKeeping(troubleOf(ctx, err).fault) {
 		p.part.remove()
 	}
 }
 
-// fetch brings all that is missing.
+// fetch fetches all missing data.
 func (p *pull) fetch(ctx context.Context) error {
 	if p.l.Size == 0 {
 		return p.look(ctx)
@@ -116,7 +116,7 @@ func (p *pull) fetch(ctx context.Context) error {
 		switch {
 		case errors.Is(err, errWhole) && again >= patience:
 			return failf(transfer.Transient, "%s breaks off again and again, and gives no parts of files to go on with", p.url.Host)
-		case errors.Is(err, errWhole): // from the start, in one go
+		case errors.Is(err, errWhole): // from the start, in one request
 			p.whole = true
 		case errors.Is(err, errChanged) && again > 1:
 			return failf(transfer.SourceBad, "%s changes while it is read", shown(p.url))
@@ -132,7 +132,7 @@ func (p *pull) fetch(ctx context.Context) error {
 	}
 }
 
-// look makes sure that an empty file is there and is empty.
+// look checks that an empty file exists and is empty.
 func (p *pull) look(ctx context.Context) error {
 	a, reported, err := p.m.askHead(ctx, p.url, p.l.Source, 0, sum{})
 	if err != nil {
@@ -148,8 +148,8 @@ func (p *pull) look(ctx context.Context) error {
 	return nil
 }
 
-// streams is how many connections a file is worth at most, see run. Files that are
-// copied at once share them: writers of one file wait for each other.
+// streams returns the maximum number of connections for a file, see run. Files that are copied at
+// the same time share them: writers of one file wait for each other.
 func (p *pull) streams() int {
 	switch {
 	case p.whole:
@@ -166,9 +166,9 @@ const (
 	worthStream    = 256 << 20
 )
 
-// run fetches what is in the queue over several connections at once, and beside
-// it asks the source for its checksum. Unless it is said how many, there is one
-// until that tells that the source is far away.
+// run fetches the spans in the queue over several connections at once, and in parallel it requests
+// the checksum from the source. Unless the lease sets the number of connections, there is one until
+// its round-trip time shows that the source is far away.
 func (p *pull) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -203,8 +203,8 @@ func (p *pull) run(ctx context.Context) error {
 	return nil
 }
 
-// need returns the checksum that counts, as far as it is known already: the
-// catalog's, else the source's.
+// need returns the checksum to compare with, as far as it is known already: the checksum of the
+// catalog, otherwise that of the source.
 func (p *pull) need() (sum, bool) {
 	if s := catalogSum(p.l); s.known {
 		return s, true
@@ -214,8 +214,8 @@ func (p *pull) need() (sum, bool) {
 	return p.sourceSum, p.asked
 }
 
-// wanted returns the checksum that counts; it asks the source if need be.
-// Without any the copy must not be, unless the lease allows it.
+// wanted returns the checksum to compare with; it requests it from the source if necessary. Without
+// any checksum the file must not be copied, unless the lease allows it.
 func (p *pull) wanted(ctx context.Context) (sum, error) {
 	s, known := p.need()
 	if !known {
@@ -230,7 +230,7 @@ func (p *pull) wanted(ctx context.Context) (sum, error) {
 	return s, nil
 }
 
-// askSource asks the source for its checksum.
+// askSource requests the checksum from the source.
 func (p *pull) askSource(ctx context.Context) (sum, error) {
 	a, reported, err := p.m.askHead(ctx, p.url, p.l.Source, p.l.Size, sum{})
 	if err != nil {
@@ -262,7 +262,7 @@ func (p *pull) commit(ctx context.Context) error {
 		}
 		return err
 	}
-	_, same, err := p.m.there(ctx, p.l, func() (sum, error) { return sum{p.part.sum(), true}, nil }, p.r) // somebody was quicker
+	_, same, err := p.m.there(ctx, p.l, func() (sum, error) { return sum{p.part.sum(), true}, nil }, p.r) // another process was quicker
 	if same {
 		p.out.Existed = true
 		p.part.remove()
@@ -276,8 +276,8 @@ func (p *pull) wrongSize(size int64) error {
 	return failf(transfer.SourceBad, "%s has %d bytes, not the %d of the catalog", shown(p.url), size, p.l.Size)
 }
 
-// again reports whether a stream whose connection broke should try once more, after
-// a short pause. Each byte that came gives new patience.
+// again reports whether a stream should try again after its connection broke. It waits for a short
+// pause. Each received byte resets the number of failures.
 func (p *pull) again(ctx context.Context, brought int64, err error) bool {
 	if !broken(err) || ctx.Err() != nil {
 		return false

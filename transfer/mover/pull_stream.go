@@ -19,11 +19,11 @@ var (
 	errChanged = errors.New("the file changed at the source")
 )
 
-// stream fetches spans of the queue, one after the other, over one connection.
-// more begins others: there may be some.
+// stream fetches spans of the queue, one after the other, over one connection. more starts the
+// other streams; others is true if there may be any.
 func (p *pull) stream(ctx context.Context, others bool, more func()) error {
 	file := p.part.file
-	if others { // write as well: each needs a position of its own
+	if others { // the other streams also write: each needs a position of its own
 		f, err := p.m.root.OpenFile(partName(p.l.Item, p.l.Epoch), os.O_RDWR, 0)
 		if err != nil {
 			return local("open the temporary file", err)
@@ -45,7 +45,7 @@ func (p *pull) stream(ctx context.Context, others bool, more func()) error {
 	return nil
 }
 
-// span fetches the bytes of s, and moves its start as they are read back.
+// span fetches the bytes of s, and advances its start as they are read back.
 func (p *pull) span(ctx context.Context, file *os.File, buf []byte, s *span, more func()) error {
 	a, err := p.open(ctx, *s)
 	if err != nil {
@@ -70,13 +70,13 @@ func (p *pull) span(ctx context.Context, file *os.File, buf []byte, s *span, mor
 			return fmt.Errorf("read %s: %w", shown(a.from), err)
 		}
 		if n == 0 || a.left == 0 {
-			break // the server gives less than was asked for; the next request goes on
+			break // the server sent less than requested; the next request continues
 		}
 	}
 	return p.longer(a, *s)
 }
 
-// longer notices a body of unknown length that goes on behind the file's end.
+// longer detects a body of unknown length that continues after the end of the file.
 func (p *pull) longer(a *answer, s span) error {
 	if a.left >= 0 || s.from < p.l.Size {
 		return nil
@@ -88,10 +88,10 @@ func (p *pull) longer(a *answer, s span) error {
 	return nil
 }
 
-// open asks for the bytes of s, and looks whether the answer has them.
+// open requests the bytes of s, and checks that the response contains them.
 func (p *pull) open(ctx context.Context, s span) (*answer, error) {
 	all := s.from == 0 && s.to == p.l.Size
-	if p.whole && s.from > 0 { // a source without ranges broke off: there is only the start
+	if p.whole && s.from > 0 { // a source without ranges broke off: it can only send from the start
 		return nil, errWhole
 	}
 	q := question{method: http.MethodGet, url: p.url, token: p.l.Source.Token, pin: p.l.Source.Pin, others: p.l.Source.Servers,
@@ -114,8 +114,8 @@ func (p *pull) open(ctx context.Context, s span) (*answer, error) {
 	return a, nil
 }
 
-// header returns what a request for s says. A range is only wanted of the
-// version of the file that was seen first.
+// header returns the headers of a request for s. A range is only accepted from the version of the
+// file that was found first.
 func (p *pull) header(s span, all bool) []string {
 	var h []string
 	if !all {
@@ -130,7 +130,7 @@ func (p *pull) header(s span, all bool) []string {
 	return h
 }
 
-// check looks whether an answer is the part of the file that was asked for.
+// check checks whether a response is the requested part of the file.
 func (p *pull) check(a *answer, s span, all bool) error {
 	switch {
 	case a.StatusCode == http.StatusRequestedRangeNotSatisfiable:
@@ -167,7 +167,7 @@ func (p *pull) check(a *answer, s span, all bool) error {
 	return nil
 }
 
-// contentRange reads "bytes 0-9/10" (RFC 9110, section 14.4). total is -1 if it is not known.
+// contentRange reads "bytes 0-9/10" (RFC 9110, section 14.4). total is -1 if it is unknown.
 func contentRange(text string) (from, total int64, err error) {
 	rest, ok := strings.CutPrefix(text, "bytes ")
 	span, size, ok2 := strings.Cut(rest, "/")
@@ -185,7 +185,8 @@ func contentRange(text string) (from, total int64, err error) {
 	return from, total, nil
 }
 
-// hear takes a checksum that came with a file. XRootD's may be another file's, see askHead.
+// hear stores a checksum that came with a file. That of XRootD may belong to another file, see
+// askHead.
 func (p *pull) hear(h http.Header) {
 	if reported := digestOf(h); reported.known && !isXRootD(h) {
 		p.mu.Lock()
@@ -200,8 +201,8 @@ func (p *pull) version() string {
 	return p.tag
 }
 
-// sameVersion notices that the file is not the one that was seen first: by its
-// tag, or by its time if it has none.
+// sameVersion returns errChanged if the file is not the version that was found first. It compares
+// the tag, or the modification time if there is no tag.
 func (p *pull) sameVersion(h http.Header) error {
 	tag := h.Get("Etag")
 	if tag == "" {

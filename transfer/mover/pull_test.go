@@ -40,7 +40,7 @@ func TestPull(t *testing.T) {
 	failed(t, do(t, m, l), transfer.SourceBad)
 }
 
-// Buffers of any size copy what there is, with and without TLS; others are refused.
+// Buffers of any valid size copy the whole file, with and without TLS; other sizes are refused.
 func TestBuffers(t *testing.T) {
 	tier.Slow(t, "moves hundreds of MB")
 	for _, size := range []int{MinBuffer - 1, MaxBuffer + 1, -1} {
@@ -60,7 +60,7 @@ func TestBuffers(t *testing.T) {
 		})
 		for i, buffer := range []int{MinBuffer, 300_001, MaxBuffer} {
 			m := newMover(t, Options{Buffer: buffer})
-			const size = 70<<20 + 17 // more than the largest
+			const size = 70<<20 + 17 // larger than the largest buffer
 			name := fmt.Sprintf("f%d", i)
 			sum := file(t, from.dir, name, uint64(i), size)
 			l := pullLease(from.url, name, sum, size)
@@ -76,7 +76,7 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
-// TestCheck: a site that should have a file looks at it, and asks nobody.
+// TestCheck: a site that should have a file reads it, and sends no request.
 func TestCheck(t *testing.T) {
 	m := newMover(t, Options{})
 	sum := file(t, m.opt.Root, "store/f", 3, 100_000)
@@ -104,7 +104,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestUnread: what nobody has read back is there, and is not said to be verified.
+// TestUnread: a file that was not read back is copied, but not reported as verified.
 func TestUnread(t *testing.T) {
 	const size = 20 << 20
 	from, m := newSite(t, nil), newMover(t, Options{Unread: true})

@@ -14,22 +14,22 @@ import (
 	"weir/transfer"
 )
 
-// headTime is how long the source may take to begin an answer: it may read the
-// file for its checksum first.
+// headTime returns the time that the source may take to begin a response: it may read the file for
+// its checksum first.
 func (p *pull) headTime() time.Duration { return p.m.digestTime(min(p.l.Size, inline)) }
 
-// rounds is how often bad chunks are fetched, or sent, again without getting fewer.
+// rounds is the number of times that bad chunks are fetched, or sent, again without becoming fewer.
 const rounds = 3
 
-// verify holds what was read back against the checksum that counts. If they
-// differ, it finds out whose fault it is, and fetches again what is bad.
+// verify compares the checksum of the data read back with the expected checksum. If they differ, it
+// determines the cause, and fetches the bad chunks again.
 func (p *pull) verify(ctx context.Context) error {
 	p.r.stage(transfer.Verifying)
 	want, err := p.wanted(ctx)
 	if err != nil {
 		return err
 	}
-	if !want.known || p.m.opt.Unread { // and the lease allows it
+	if !want.known || p.m.opt.Unread { // the lease allows it
 		return nil
 	}
 	for p.vain = 0; p.part.sum() != want.value; p.vain++ {
@@ -49,9 +49,8 @@ func (p *pull) differs(want sum, fault transfer.ErrorClass, more string) error {
 	return failf(fault, "%s: adler32 is %s, not %s: %s", p.l.Name, adler.Text(p.part.sum()), adler.Text(want.value), more)
 }
 
-// repair fetches again what is not as the source has it. A weir endpoint tells the
-// checksums of chunks; of other sources all is fetched again, to see whether it
-// comes out the same.
+// repair fetches the data that differ from the source again. A weir endpoint provides the checksums
+// of chunks; from other sources the whole file is fetched again, to compare the two results.
 func (p *pull) repair(ctx context.Context, want sum) error {
 	sums, err := p.chunkSums(ctx)
 	if err != nil {
@@ -60,7 +59,7 @@ func (p *pull) repair(ctx context.Context, want sum) error {
 	if sums != nil {
 		return p.refetch(ctx, want, sums)
 	}
-	if s := catalogSum(p.l); s.known { // else the source's was compared just now
+	if s := catalogSum(p.l); s.known { // otherwise the source's was just compared
 		if reported, err := p.askSource(ctx); err == nil && reported.known && reported.value != want.value {
 			return p.spoiled(reported.value, want)
 		}
@@ -85,7 +84,7 @@ func (p *pull) spoiled(has uint32, want sum) error {
 		adler.Text(want.value))
 }
 
-// refetch fetches the chunks whose checksums are not those of the source.
+// refetch fetches the chunks whose checksums differ from the source.
 func (p *pull) refetch(ctx context.Context, want sum, sums []uint32) error {
 	all, bad := uint32(1), 0
 	for i, s := range sums {
@@ -108,25 +107,25 @@ func (p *pull) refetch(ctx context.Context, want sum, sums []uint32) error {
 	return p.fetch(ctx)
 }
 
-// reset makes all of a part missing.
+// reset marks all chunks of a part as missing.
 func (q *queue) reset(p *part) {
 	for i := range p.chunks {
 		p.void(i)
 	}
 }
 
-// ChunkSums is the answer of an endpoint to GET /.weir/chunks/PATH?size=N.
+// ChunkSums is the response of an endpoint to GET /.weir/chunks/PATH?size=N.
 type ChunkSums struct {
 	Size  int64    `json:"size_bytes"`
 	Chunk int64    `json:"chunk_bytes"`
 	Adler []string `json:"adler32"` // of each chunk, 8 digits
 }
 
-// maxSums bounds the answer of an endpoint, which has 11 bytes a chunk.
+// maxSums bounds the response of an endpoint, which has 11 bytes a chunk.
 const maxSums = 64 << 20
 
-// chunkSums asks a weir endpoint for the checksums of chunks. nil without an error
-// means that the source is none.
+// chunkSums requests the checksums of chunks from a weir endpoint. It returns nil without an error
+// if the source is not a weir endpoint.
 func (p *pull) chunkSums(ctx context.Context) ([]uint32, error) {
 	u, err := beside(p.url, p.l.Source.Path, Hidden+"/chunks/"+p.l.Source.Path)
 	if err != nil {
@@ -159,7 +158,7 @@ func (p *pull) chunkSums(ctx context.Context) ([]uint32, error) {
 	return sums, nil
 }
 
-// beside returns the URL of another file of the same site: u is that of path.
+// beside returns the URL of another file of the same site: u is the URL of path.
 func beside(u *url.URL, path, other string) (*url.URL, error) {
 	base, ok := strings.CutSuffix(u.Path, "/"+path)
 	if !ok {

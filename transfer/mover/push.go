@@ -18,22 +18,22 @@ import (
 	"weir/transfer"
 )
 
-// A push is one attempt to bring a file to another site's endpoint.
+// A push is one attempt to send a file to the endpoint of another site.
 type push struct {
 	m        *Mover
 	l        transfer.Lease
 	r        *reporter
 	to, temp *url.URL // the file, and its temporary name
-	part     string   // the latter's path
+	part     string   // path of temp
 	file     *os.File
 	want     sum
-	replaces bool // the server's MOVE does, whatever it is told
-	keeps    bool // the server keeps what it has of a push that broke, see parts.go
+	replaces bool // the server's MOVE replaces files despite Overwrite: F
+	keeps    bool // the server keeps the received parts of an interrupted push, see parts.go
 	out      *transfer.Outcome
 }
 
-// push brings a file: under a temporary name first, where the other site reads it
-// again for its checksum, then to its own, if that is free.
+// push sends a file: first under a temporary name, where the other site reads it back to compute
+// the checksum, then it is renamed to its own name if that is free.
 func (m *Mover) push(ctx context.Context, l transfer.Lease, r *reporter, out *transfer.Outcome) (err error) {
 	p := &push{m: m, l: l, r: r, out: out, want: catalogSum(l)}
 	out.Unwritten = true
@@ -48,7 +48,7 @@ func (m *Mover) push(ctx context.Context, l transfer.Lease, r *reporter, out *tr
 	if sourceErr == nil {
 		defer p.file.Close()
 	}
-	if p.want.known { // what has arrived is there, whatever has become of its source
+	if p.want.known { // the file may have arrived already, and its source may be lost
 		if same, err := p.there(ctx); same || err != nil {
 			return err
 		}
@@ -67,13 +67,14 @@ func (m *Mover) push(ctx context.Context, l transfer.Lease, r *reporter, out *tr
 	return err
 }
 
-// goesOn reports whether another attempt can go on after an error with what is there.
+// goesOn reports whether, after an error, another attempt can resume from the data at the
+// destination.
 func (p *push) goesOn(ctx context.Context, err error) bool {
 	return p.keeps && worthKeeping(troubleOf(ctx, err).fault)
 }
 
-// bring sends the file and asks for what has arrived. A server that keeps parts is
-// sent only what is not right there, and again what was spoiled on the way.
+// bring sends the file and requests the checksum of the received data. If the server keeps parts,
+// only the missing parts are sent, and parts that were damaged on the way are sent again.
 func (p *push) bring(ctx context.Context) error {
 	if p.keeps = p.l.Size >= worthAsking && p.keepsParts(ctx); !p.keeps {
 		if err := p.put(ctx, 0, p.l.Size); err != nil {
@@ -96,7 +97,7 @@ func (p *push) bring(ctx context.Context) error {
 	}
 }
 
-// openSource opens the file here.
+// openSource opens the file at this site.
 func (p *push) openSource(ctx context.Context) error {
 	name := p.l.Source.Path
 	f, err := p.m.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -125,13 +126,13 @@ func (p *push) openSource(ctx context.Context) error {
 	return nil
 }
 
-// question is one to the destination.
+// question returns a request to the destination.
 func (p *push) question(method string, u *url.URL, header ...string) question {
 	return question{method: method, url: u, token: p.l.Dest.Token, pin: p.l.Dest.Pin, others: p.l.Dest.Servers, header: header}
 }
 
-// there looks whether the destination has the file already. Another file of its
-// name is an error.
+// there checks whether the destination has the file already. Another file of the same name is an
+// error.
 func (p *push) there(ctx context.Context) (same bool, err error) {
 	a, reported, err := p.m.askHead(ctx, p.to, p.l.Dest, p.l.Size, p.want)
 	if err != nil {
@@ -156,7 +157,7 @@ func (p *push) there(ctx context.Context) (same bool, err error) {
 	return true, nil
 }
 
-// done is the outcome of a file that is at the destination, with what that reported.
+// done records the outcome of a file that is at the destination, with the checksum reported there.
 func (p *push) done(reported sum) {
 	p.out.Size, p.out.Verified = p.l.Size, reported.known
 	if reported.known {
@@ -164,7 +165,7 @@ func (p *push) done(reported sum) {
 	}
 }
 
-// put sends n bytes of the file, from off on, to its temporary name.
+// put sends n bytes of the file, beginning at off, to its temporary name.
 func (p *push) put(ctx context.Context, off, n int64) error {
 	p.r.stage(transfer.Moving)
 	for try := 0; ; try++ {
@@ -192,15 +193,15 @@ func (p *push) put(ctx context.Context, off, n int64) error {
 			err := a.refused("send "+p.l.Name, transfer.Transient)
 			a.close()
 			if p.keeps && a.StatusCode == http.StatusConflict {
-				err.fault = transfer.Transient // the part is another one than it was just now
+				err.fault = transfer.Transient // the part differs from its state a moment ago
 			}
 			return err
 		}
 	}
 }
 
-// parentless reports whether an answer may be for want of a folder: 409 is that of RFC
-// 4918, nginx says 500 to PUT, rclone 403 to MOVE, others 404.
+// parentless reports whether a status may mean that a folder is missing: RFC 4918 specifies 409,
+// nginx returns 500 to PUT, rclone 403 to MOVE, others 404.
 func parentless(status int) bool {
 	switch status {
 	case http.StatusConflict, http.StatusNotFound, http.StatusForbidden, http.StatusInternalServerError:
@@ -209,12 +210,13 @@ func parentless(status int) bool {
 	return false
 }
 
-// mostFolders is how often a folder is made for one file: others may make it just then,
-// for which Apache answers 403, rclone 423 and other servers something else.
+// mostFolders is the maximum number of attempts to make a folder for one file: other clients may
+// make it at the same time, and Apache then returns 403, rclone 423 and other servers other
+// statuses.
 const mostFolders = 3
 
-// parents makes a folder for something that is then tried again; the error is about a
-// folder that it may not make.
+// parents makes the folder for a request that is then tried again; it returns an error if it may
+// not make the folder.
 func (p *push) parents(ctx context.Context, dir string, try int) error {
 	err := p.mkcol(ctx, dir)
 	var t *trouble
@@ -227,7 +229,7 @@ func (p *push) parents(ctx context.Context, dir string, try int) error {
 	return ctx.Err()
 }
 
-// mkcol makes a folder at the destination, and those above it if need be.
+// mkcol makes a folder at the destination, and its parents if necessary.
 func (p *push) mkcol(ctx context.Context, dir string) error {
 	if dir == "." {
 		return nil
@@ -250,14 +252,14 @@ func (p *push) mkcol(ctx context.Context, dir string) error {
 		}
 		refused := a.refused("make the folder "+dir+" at the destination", transfer.Permanent)
 		a.close()
-		if a.StatusCode/100 == 2 || a.StatusCode == http.StatusMethodNotAllowed { // the last: it is there
+		if a.StatusCode/100 == 2 || a.StatusCode == http.StatusMethodNotAllowed { // the last: it exists
 			return nil
 		}
 		return refused
 	}
 }
 
-// verify asks the destination what it has.
+// verify compares the size and checksum at the destination with the expected values.
 func (p *push) verify(ctx context.Context) error {
 	p.r.stage(transfer.Verifying)
 	a, reported, err := p.m.askHead(ctx, p.temp, p.l.Dest, p.l.Size, p.want)
@@ -272,7 +274,7 @@ func (p *push) verify(ctx context.Context) error {
 		return failf(transfer.Unverified, "%s tells no adler32 of what arrived", p.to.Host)
 	case reported.known && reported.value != p.want.value:
 		return p.differs(ctx, reported.value)
-	case !reported.known: // then at least what was sent was right
+	case !reported.known: // the server computes no checksum: at least check that the source is undamaged
 		if err := p.sound(ctx); err != nil {
 			return err
 		}
@@ -282,7 +284,7 @@ func (p *push) verify(ctx context.Context) error {
 	return nil
 }
 
-// differs finds out who has spoiled the file.
+// differs determines whether the source or the transfer has damaged the file.
 func (p *push) differs(ctx context.Context, arrived uint32) error {
 	var t *trouble
 	if err := p.sound(ctx); errors.As(err, &t) && t.fault == transfer.SourceBad {
@@ -291,7 +293,7 @@ func (p *push) differs(ctx context.Context, arrived uint32) error {
 	return failf(transfer.Checksum, "%s: adler32 is %s at %s, not %s", p.l.Name, adler.Text(arrived), p.to.Host, adler.Text(p.want.value))
 }
 
-// sound reads the file here for its checksum.
+// sound computes the checksum of the source file and compares it with the expected checksum.
 func (p *push) sound(ctx context.Context) error {
 	_, has, err := p.m.localSum(ctx, p.l.Source.Path, p.r)
 	if err == nil && has != p.want.value {
@@ -300,14 +302,13 @@ func (p *push) sound(ctx context.Context) error {
 	return err
 }
 
-// errUnknown says that it is unknown whether the file has its name: nothing is
-// removed then.
+// errUnknown is the error if it is unknown whether the file has its name: nothing is removed then.
 var errUnknown = errors.New("it is not known whether the file got its name")
 
-// move gives the file its name.
+// move renames the temporary to the name of the file.
 func (p *push) move(ctx context.Context) error {
 	p.r.stage(transfer.Committing)
-	if p.replaces { // XRootD 5.5.3 does not know Overwrite: look again, which leaves one round trip
+	if p.replaces { // XRootD 5.5.3 ignores Overwrite: check again, which leaves a gap of one round trip
 		if same, err := p.there(ctx); same || err != nil {
 			p.remove(ctx)
 			return err
@@ -325,7 +326,7 @@ func (p *push) move(ctx context.Context) error {
 			return p.named(ctx)
 		case try < mostFolders && parentless(a.StatusCode) && p.parents(ctx, path.Dir(p.l.Dest.Path), try) == nil:
 		default:
-			same, err := p.there(ctx) // somebody was quicker, or an answer was lost
+			same, err := p.there(ctx) // another client was quicker, or a response was lost
 			if same {
 				p.remove(ctx)
 			}
@@ -337,8 +338,7 @@ func (p *push) move(ctx context.Context) error {
 	}
 }
 
-// named reads the file back under its name: it is there only if that is what the
-// server has made of it.
+// named checks the file under its final name: it is there only if the server really renamed it.
 func (p *push) named(ctx context.Context) error {
 	same, err := p.there(ctx)
 	if p.out.Existed = false; err == nil && !same {
@@ -347,20 +347,20 @@ func (p *push) named(ctx context.Context) error {
 	return err
 }
 
-// moved finds out whether a file got its name although no response said so.
+// moved checks whether a file got its name although no response confirmed it.
 func (p *push) moved(ctx context.Context, err error) error {
 	if same, thereErr := p.there(ctx); same {
-		p.out.Existed = false // it is ours
+		p.out.Existed = false // this attempt made it
 		return nil
 	} else if thereErr == nil && ctx.Err() == nil {
-		return err // it did not
+		return err // it did not get its name
 	}
 	t := troubleOf(ctx, err)
 	return &trouble{fault: t.fault, reason: t.reason, status: t.status, here: t.here, err: errUnknown}
 }
 
-// remove removes the temporary file, which belongs to this attempt. If that fails the
-// outcome is the same.
+// remove removes the temporary file, which belongs to this attempt. A failure does not change the
+// outcome.
 func (p *push) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()

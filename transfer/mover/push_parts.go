@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// worthAsking is the size from which a destination is asked whether it keeps
-	// parts: below it a file is soon sent again.
+	// worthAsking is the size from which the destination is asked whether it keeps parts: a smaller
+	// file is soon sent again.
 	worthAsking = 4 << 20
-	// maxSpans bounds the parts of a file that are compared.
+	// maxSpans bounds the number of parts of a file that are compared.
 	maxSpans = 4096
-	// partsClass is how an endpoint says that it keeps parts (transfer/endpoint/parts.go).
+	// partsClass is the DAV class of an endpoint that keeps parts (transfer/endpoint/parts.go).
 	partsClass = "weir-parts"
 )
 
-// keepsParts asks the destination whether it keeps what it has of a push that
-// broke. Who does not know that question does not.
+// keepsParts reports whether the destination keeps the received parts of an interrupted push. A
+// server that does not support the request does not.
 func (p *push) keepsParts(ctx context.Context) bool {
 	a, err := p.m.pool.ask(ctx, p.question(http.MethodOptions, p.temp))
 	if err != nil {
@@ -37,8 +37,9 @@ func (p *push) keepsParts(ctx context.Context) bool {
 		func(c string) bool { return strings.TrimSpace(c) == partsClass })
 }
 
-// fill sends what the destination lacks, and tells how much was right there before.
-// After a broken connection it asks again what is lacking, as long as that gets less.
+// fill sends the data that the destination lacks, and returns the largest number of bytes that were
+// correct there before. After a broken connection it repeats the comparison, as long as fewer bytes
+// are missing each time.
 func (p *push) fill(ctx context.Context) (most int64, err error) {
 	most = -1
 	for failed := 0; ; {
@@ -55,7 +56,7 @@ func (p *push) fill(ctx context.Context) (most int64, err error) {
 	}
 }
 
-// fillOnce tells how much was right when it began, -1 if that was not found out.
+// fillOnce returns the number of bytes that were correct when it began, -1 if unknown.
 func (p *push) fillOnce(ctx context.Context) (has int64, err error) {
 	lacks, err := p.lacks(ctx)
 	if err != nil {
@@ -76,8 +77,8 @@ func (p *push) fillOnce(ctx context.Context) (has int64, err error) {
 	return has, nil
 }
 
-// lacks takes over what earlier attempts have left at the destination, and compares
-// the checksums of its parts with those of the file here.
+// lacks requests that the destination resumes the data left by earlier attempts, and compares the
+// checksums of its parts with the checksums of the file at this site.
 func (p *push) lacks(ctx context.Context) ([]span, error) {
 	step := max(minChunk, (p.l.Size/maxSpans+minChunk)&^(minChunk-1))
 	u := *p.temp
@@ -102,7 +103,7 @@ func (p *push) lacks(ctx context.Context) ([]span, error) {
 	return p.compare(ctx, got, step)
 }
 
-// compare returns what is missing or other than here.
+// compare returns the spans that are missing or different at the destination.
 func (p *push) compare(ctx context.Context, got ChunkSums, step int64) (lacks []span, err error) {
 	buf := p.m.bufs.Get().(*[]byte)
 	defer p.m.bufs.Put(buf)

@@ -19,12 +19,12 @@ import (
 	"weir/transfer/endpoint"
 )
 
-// keeping is a door that keeps parts.
+// keeping configures an endpoint that keeps parts.
 func keeping(c *serve.Config) {
 	c.Extensions, c.Sync = []serve.Extension{&endpoint.Parts{Busy: func(int64) bool { return false }}}, true
 }
 
-// partSize is how much of an attempt's part a door has, -1 if it has none.
+// partSize returns the size of an attempt's part at an endpoint, -1 if it does not exist.
 func partSize(to *site, l transfer.Lease) int64 {
 	info, err := os.Stat(filepath.Join(to.dir, partName(l.Item, l.Epoch)))
 	if err != nil {
@@ -33,8 +33,8 @@ func partSize(to *site, l transfer.Lease) int64 {
 	return info.Size()
 }
 
-// A push that was broken off is gone on with by a later epoch, also of another
-// mover; what is not right in the part is sent again, and nothing else.
+// A broken push is resumed by a later epoch, also by another mover; damaged bytes of the part are
+// sent again, and nothing else.
 func TestPushGoesOn(t *testing.T) {
 	const size = 24<<20 + 5
 	for what, spoil := range map[string]func(part string) error{
@@ -79,8 +79,8 @@ func TestPushGoesOn(t *testing.T) {
 	}
 }
 
-// between listens for connections to a door and has each do what it likes with the
-// bytes to it, and back does so with those that come back.
+// between returns a proxy of an endpoint. each may change the bytes sent to the endpoint or close
+// the connection, and back may change the bytes that the endpoint sends.
 func between(t *testing.T, to *site, each func(n int, p []byte) (flow bool), back func(p []byte)) *site {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -129,7 +129,7 @@ func between(t *testing.T, to *site, each func(n int, p []byte) (flow bool), bac
 	return &site{dir: to.dir, url: "http://" + l.Addr().String()}
 }
 
-// eyes see what is read.
+// eyes passes the bytes that are read to a function.
 type eyes struct {
 	from io.Reader
 	see  func(p []byte)
@@ -144,8 +144,8 @@ func (e eyes) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A connection that breaks again and again only costs what was on the way; what was
-// spoiled on the way is sent again.
+// A connection that breaks again and again only costs the data that were in flight; data damaged on
+// the way are sent again.
 func TestPushOverBadLinks(t *testing.T) {
 	tier.Slow(t, "waits for broken connections")
 	const size = 16 << 20
@@ -176,8 +176,8 @@ func TestPushOverBadLinks(t *testing.T) {
 	})
 }
 
-// Of what nobody can go on with nothing is left, and servers that keep no parts are
-// sent the whole file.
+// A part that cannot be resumed is removed, and a server that keeps no parts receives the whole
+// file.
 func TestPushKeepsNoPartInVain(t *testing.T) {
 	const size = 5 << 20
 	m := newMover(t, Options{})
@@ -202,7 +202,7 @@ func TestPushKeepsNoPartInVain(t *testing.T) {
 	}
 }
 
-// asked asks a destination whether it keeps parts.
+// asked reports whether a destination keeps parts.
 func asked(t *testing.T, m *Mover, l transfer.Lease) bool {
 	t.Helper()
 	u, err := address(l.Dest)
@@ -210,8 +210,8 @@ func asked(t *testing.T, m *Mover, l transfer.Lease) bool {
 	return (&push{m: m, l: l, to: u, temp: u}).keepsParts(t.Context())
 }
 
-// A file of any size has so few chunks that they cost nothing, and so many that a
-// spoiled byte costs little; what the lease says counts.
+// A file of any size has so few chunks that they cost nothing, and so many that a damaged byte
+// costs little; the chunk size of the lease takes precedence.
 func TestChunks(t *testing.T) {
 	const mib = 1 << 20
 	for size, want := range map[int64]int64{0: mib, 1: mib, 15 * mib: mib, 20 * mib: 2 * mib, 64 * mib: 5 * mib, 1 << 30: 64 * mib,

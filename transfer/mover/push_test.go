@@ -12,7 +12,7 @@ import (
 	"weir/transfer"
 )
 
-// pushLease is an order to bring a file of this site to url, a folder.
+// pushLease returns a lease to push a file of this site to url, a folder.
 func pushLease(url, name, sum string, size int64) transfer.Lease {
 	return transfer.Lease{Item: 7, Epoch: 1, Mode: transfer.Push, Name: "/" + name, Size: size, Adler: sum,
 		Source: transfer.End{Site: "A", Path: name},
@@ -45,7 +45,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// What has arrived is there, whatever has become of its source since.
+// A file that has arrived is found at the destination, even if its source was removed.
 func TestPushOfWhatHasArrived(t *testing.T) {
 	to := newSite(t, nil)
 	m := newMover(t, Options{})
@@ -94,7 +94,7 @@ func TestPushOfWhatIsNotThereOrNotRight(t *testing.T) {
 	}
 }
 
-// An outcome says whether its attempt may have left a temporary file.
+// An outcome reports whether its attempt may have left a temporary file.
 func TestPushSaysWhetherItWrote(t *testing.T) {
 	m := newMover(t, Options{})
 	sum := file(t, m.opt.Root, "f", 1, 1000)

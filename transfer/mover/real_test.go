@@ -13,15 +13,15 @@ import (
 	"weir/transfer"
 )
 
-// xrootd starts a real XRootD that speaks HTTP, and returns the URL and the
-// path of a folder there that it may write to.
+// xrootd starts a real XRootD with HTTP, and returns the URL and the path of a folder there that it
+// may write to.
 func xrootd(t *testing.T, c lab.XRootDConfig) (url, dir string, s *lab.System) {
 	t.Helper()
 	s = labtest.Start(t, c)
 	return s.URLs["http"], s.Data, s
 }
 
-// place puts a file where a server that runs as another user can read it.
+// placed puts a file where a server that runs as another user can read it.
 func placed(t *testing.T, dir, name string, seed uint64, size int64) string {
 	t.Helper()
 	sum := file(t, dir, name, seed, size)
@@ -31,7 +31,7 @@ func placed(t *testing.T, dir, name string, seed uint64, size int64) string {
 	return sum
 }
 
-// TestPullFromXRootD: from a real one, alone and behind a redirector.
+// TestPullFromXRootD: from a real XRootD, alone and behind a redirector.
 func TestPullFromXRootD(t *testing.T) {
 	for what, c := range map[string]lab.XRootDConfig{"alone": {}, "redirector": {Servers: 1}} {
 		t.Run(what, func(t *testing.T) {
@@ -59,8 +59,8 @@ func TestPullFromXRootD(t *testing.T) {
 	}
 }
 
-// patient tries again, as agents do, where XRootD 5.5.3 answers 500: it does so
-// now and then to the first question of a connection, for a file that is not there.
+// patient tries again, as agents do, when XRootD 5.5.3 returns 500: it occasionally does so for the
+// first request of a connection, for a file that does not exist.
 func patient(t *testing.T, m *Mover, l transfer.Lease) transfer.Outcome {
 	t.Helper()
 	out := do(t, m, l)
@@ -74,8 +74,8 @@ func patient(t *testing.T, m *Mover, l transfer.Lease) transfer.Outcome {
 	return out
 }
 
-// TestPushToXRootD: a real one takes the file under a temporary name, tells its
-// checksum, and renames it.
+// TestPushToXRootD: a real XRootD takes the file under a temporary name, returns its checksum, and
+// renames it.
 func TestPushToXRootD(t *testing.T) {
 	url, dir, _ := xrootd(t, lab.XRootDConfig{})
 	m := newMover(t, Options{})
@@ -117,7 +117,7 @@ func placedSum(t *testing.T, name string) string {
 	return adler.Text(s)
 }
 
-// TestNginx: a real one as source and destination; it tells no checksums.
+// TestNginx: a real nginx as source and destination; it sends no checksums.
 func TestNginx(t *testing.T) {
 	s := labtest.Start(t, lab.NginxConfig{})
 	url := s.URL

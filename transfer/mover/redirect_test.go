@@ -22,7 +22,7 @@ import (
 
 const secret = "eyJ.secret.token"
 
-// giving answers with data and keeps the credentials that it was shown.
+// giving serves data and stores the credentials of the request.
 func giving(data []byte, shown *atomic.Value) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		shown.Store(r.Header.Get("Authorization"))
@@ -30,8 +30,8 @@ func giving(data []byte, shown *atomic.Value) http.HandlerFunc {
 	}
 }
 
-// TestTokensStayAtHome: a redirect to another host or port takes the token along only
-// if that is one of the site's servers, and never out of TLS.
+// TestTokensStayAtHome: after a redirect to another host or port the token is sent only if that is
+// a server of the site, and never without TLS once TLS was used.
 func TestTokensStayAtHome(t *testing.T) {
 	data, sum := bytesOf(1, 1000)
 	var shown atomic.Value
@@ -45,7 +45,7 @@ func TestTokensStayAtHome(t *testing.T) {
 				http.Error(w, "who are you?", http.StatusUnauthorized)
 				return
 			}
-			w.Header().Set("Server", "XrootD/v5.5.3") // which anybody can say
+			w.Header().Set("Server", "XrootD/v5.5.3") // any server can claim this
 			http.Redirect(w, r, to+"/other?authz=x", http.StatusFound)
 		})
 		l := pullLease(from, "f", sum, 1000)
@@ -71,7 +71,7 @@ func pinOf(s *httptest.Server) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TestSecretsAreNotTold: reasons and errors have neither tokens nor queries.
+// TestSecretsAreNotTold: reasons and errors contain neither tokens nor queries.
 func TestSecretsAreNotTold(t *testing.T) {
 	t.Parallel()
 	var url string
@@ -125,7 +125,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestNoTLSThere: a server that speaks no TLS, and one that says nothing at all.
+// TestNoTLSThere: a server without TLS, and a server that sends nothing at all.
 func TestNoTLSThere(t *testing.T) {
 	t.Parallel()
 	plain := source(t, http.NotFound)
@@ -138,7 +138,7 @@ func TestNoTLSThere(t *testing.T) {
 	}
 }
 
-// TestGuard: an address that must not be connected to is not, also behind a redirect.
+// TestGuard: no connection is made to a refused address, also after a redirect.
 func TestGuard(t *testing.T) {
 	data, sum := bytesOf(1, 1000)
 	var shown atomic.Value

@@ -9,14 +9,14 @@ import (
 	"weir/transfer"
 )
 
-// reportEvery is how often an attempt reports progress.
+// reportEvery is the interval between progress reports of an attempt.
 const reportEvery = 100 * time.Millisecond
 
-// A reporter tells an attempt's progress. It begins to after the first pause, so
-// that small files cost nothing.
+// A reporter reports the progress of an attempt. The first report comes after reportEvery, so that
+// small files cost nothing.
 type reporter struct {
 	moved atomic.Int64
-	last  atomic.Int64 // when it was told, Unix nanoseconds
+	last  atomic.Int64 // time of the last report, Unix nanoseconds
 	mu    sync.Mutex
 	now   transfer.Progress
 	tell  func(transfer.Progress)
@@ -28,14 +28,13 @@ func newReporter(l transfer.Lease, tell func(transfer.Progress)) *reporter {
 	return r
 }
 
-// add counts bytes that came or went over the network.
+// add counts bytes received or sent over the network.
 func (r *reporter) add(n int64) {
 	r.moved.Add(n)
 	r.alive()
 }
 
-// alive tells again if it is time to, also when nothing moves because something
-// is computed.
+// alive reports the progress if it is due, also when nothing moves because a checksum is computed.
 func (r *reporter) alive() {
 	now, last := time.Now().UnixNano(), r.last.Load()
 	if now-last >= int64(reportEvery) && r.last.CompareAndSwap(last, now) {
@@ -43,7 +42,7 @@ func (r *reporter) alive() {
 	}
 }
 
-// stage says what the attempt is doing now.
+// stage sets the current stage of the attempt.
 func (r *reporter) stage(s transfer.Stage) {
 	r.mu.Lock()
 	r.now.Stage = s
@@ -60,14 +59,14 @@ func (r *reporter) say() {
 	}
 }
 
-// end makes sure that nothing is told any more.
+// end makes sure that nothing is reported any more.
 func (r *reporter) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tell = nil
 }
 
-// A meter is what the process had used, and moved, at some time.
+// A meter is the CPU time that the process had used, and the bytes it had moved, at some time.
 type meter struct {
 	cpu   time.Duration
 	bytes int64
@@ -75,9 +74,9 @@ type meter struct {
 
 func (m *Mover) meter() meter { return meter{cpu: burn.Process(), bytes: m.moved.Load()} }
 
-// share returns the part of the CPU seconds since a that belongs to bytes of an
-// attempt: all that were moved meanwhile share the time by their bytes. Threads of
-// Go serve many attempts, so nothing finer is known.
+// share returns the part of the CPU seconds since a that belongs to the bytes of an attempt: all
+// attempts running meanwhile share the time in proportion to their bytes. Threads of Go serve many
+// attempts, so nothing more precise is known.
 func (a meter) share(b meter, bytes int64) float64 {
 	all := max(b.bytes-a.bytes, bytes)
 	if all <= 0 {

@@ -19,42 +19,42 @@ import (
 	"weir/transfer"
 )
 
-// maxHops is how many redirects of one request are followed.
+// maxHops is the maximum number of redirects followed for one request.
 const maxHops = 5
 
 // A question is one request. Its header values are checked when it is sent.
 type question struct {
 	method string
 	url    *url.URL
-	token  string        // bearer; a secret
-	pin    string        // of url's host
-	others []string      // who may see the token as well, where a redirect leads there
-	header []string      // names and values in turn
-	body   *os.File      // nil is none
-	off    int64         // where in body what is sent begins
-	size   int64         // of what is sent
-	sent   func(n int64) // of the body, as it goes
-	wait   time.Duration // for the answer's head; 0 is the pool's patience
+	token  string        // a bearer token; a secret
+	pin    string        // of the host of url
+	others []string      // servers that may also receive the token if a redirect leads to them
+	header []string      // names and values alternately
+	body   *os.File      // nil if there is no body
+	off    int64         // offset in body of the first byte sent
+	size   int64         // number of bytes sent
+	sent   func(n int64) // called with the numbers of body bytes as they are sent
+	wait   time.Duration // for the head of the response; 0 is the stall time of the pool
 	alone  bool          // on a connection of its own
 
-	unexpected bool // the server refuses Expect
+	unexpected bool // the server refused Expect
 }
 
-// An answer is the answer to a question. Close gives its connection back.
+// An answer is the response to a question. Its method close returns the connection to the pool.
 type answer struct {
 	*http.Response
 	conn *conn
 	pool *pool
 	from *url.URL // after redirects
-	left int64    // bytes of the body not taken yet; -1 is not known
-	raw  bool     // they are taken from the connection, past Body
+	left int64    // bytes of the body not taken yet; -1 if unknown
+	raw  bool     // the body is read from the connection, bypassing Body
 	stop func() bool
 	done bool
 }
 
-// ask sends q and follows redirects. The token goes to the scheme, host and port that
-// it is for and to those that are named with it, as the data servers of a cluster
-// are. It never leaves TLS once it was there.
+// ask sends q and follows redirects. The token is sent to the scheme, host and port that it was
+// issued for and to the servers named with it, such as the data servers of a cluster. Once it was
+// sent over TLS, it is never sent without.
 func (p *pool) ask(ctx context.Context, q question) (*answer, error) {
 	home := tpc.Target{URL: q.url.String(), Token: q.token, Servers: q.others}
 	for range maxHops {
@@ -79,15 +79,15 @@ func (p *pool) ask(ctx context.Context, q question) (*answer, error) {
 	return nil, failf(transfer.Permanent, "%s %s: redirected more than %d times", q.method, shown(q.url), maxHops)
 }
 
-// isXRootD reports whether an answer is an XRootD's.
+// isXRootD reports whether a response came from an XRootD server.
 func isXRootD(h http.Header) bool {
 	return strings.HasPrefix(strings.ToLower(h.Get("Server")), "xrootd")
 }
 
-// shown is a URL without what may be secret: user, query.
+// shown formats a URL without the parts that may be secret: user and query.
 func shown(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
-// redirect returns where the answer leads, nil if it is one itself.
+// redirect returns the target of a redirect, or nil if the response is not a redirect.
 func (a *answer) redirect() (*url.URL, error) {
 	switch a.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -102,8 +102,8 @@ func (a *answer) redirect() (*url.URL, error) {
 	return to, nil
 }
 
-// once sends q, if need be once more: a kept connection may have been closed
-// by the other side just when it was taken.
+// once sends q, and if necessary sends it again: a kept connection may have been closed by the
+// other side just when it was taken.
 func (p *pool) once(ctx context.Context, q question) (*answer, error) {
 	to := placeOf(q)
 	for {
@@ -140,10 +140,10 @@ func placeOf(q question) place {
 	return place{scheme: q.url.Scheme, host: host, pin: q.pin}
 }
 
-// talk sends q on c and reads the head of its answer. heard says that the
-// other side has said something.
+// talk sends q on c and reads the head of the response. heard is true if the other side has sent
+// anything.
 func (p *pool) talk(ctx context.Context, c *conn, q question) (a *answer, heard bool, err error) {
-	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) }) // whoever waits is woken
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) }) // wakes pending reads and writes
 	defer func() {
 		if err != nil {
 			stop()
@@ -152,7 +152,7 @@ func (p *pool) talk(ctx context.Context, c *conn, q question) (a *answer, heard 
 	if err := c.SetDeadline(time.Now().Add(p.stall)); err != nil {
 		return nil, false, err
 	}
-	if ctx.Err() != nil { // the deadline that it set may have been moved just now
+	if ctx.Err() != nil { // the deadline set by it may just have been overwritten
 		return nil, false, context.Cause(ctx)
 	}
 	head, err := q.head()
@@ -169,8 +169,8 @@ func (p *pool) talk(ctx context.Context, c *conn, q question) (a *answer, heard 
 	return &answer{Response: resp, conn: c, pool: p, from: q.url, left: bodyLength(q.method, resp), stop: stop}, true, nil
 }
 
-// body sends the body of q, if it has one and the server wants it, and reads the
-// head of the answer.
+// body sends the body of q, if it has one and the server accepts it, and reads the head of the
+// response.
 func (p *pool) body(ctx context.Context, c *conn, q question) (resp *http.Response, heard bool, err error) {
 	var sendErr error
 	if q.asks() {
@@ -187,13 +187,13 @@ func (p *pool) body(ctx context.Context, c *conn, q question) (resp *http.Respon
 			if !broken(sendErr) || ctx.Err() != nil {
 				return nil, true, sendErr
 			}
-			wait = shrug // it may have said why it does not want it
+			wait = shrug // it may have sent the reason for refusing the body
 		}
 	}
 	if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return nil, false, err
 	}
-	if ctx.Err() != nil { // the deadline that it set was moved just now
+	if ctx.Err() != nil { // the deadline set by it was just overwritten
 		return nil, false, context.Cause(ctx)
 	}
 	resp, heard, err = c.answer(q.method, false)
@@ -204,10 +204,11 @@ func (p *pool) body(ctx context.Context, c *conn, q question) (resp *http.Respon
 	return resp, true, nil
 }
 
-// asks says that the server is asked whether it wants the body of q.
+// asks reports whether q is sent with the header "Expect: 100-continue", so that the server can refuse
+// its body.
 func (q *question) asks() bool { return q.body != nil && q.size >= askFirst && !q.unexpected }
 
-// bodyLength returns how many bytes follow an answer's head, -1 if it does not say.
+// bodyLength returns the number of bytes that follow the head of a response, -1 if unknown.
 func bodyLength(method string, r *http.Response) int64 {
 	if method == http.MethodHead || r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified {
 		return 0
@@ -215,8 +216,8 @@ func bodyLength(method string, r *http.Response) int64 {
 	return r.ContentLength
 }
 
-// head returns the head of q. A value with a line's end in it, such as a token
-// that somebody made up, is refused.
+// head returns the head of q. A value that contains a line break, such as a forged token, is
+// refused.
 func (q *question) head() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: weir\r\n", q.method, q.url.RequestURI(), q.url.Host)
@@ -240,8 +241,7 @@ func (q *question) head() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// answer reads the head of an answer; unless interim ones are wanted as well, those
-// that only say that one will come (1xx) are passed over.
+// answer reads the head of a response. It skips interim responses (1xx) unless interim is set.
 func (c *conn) answer(method string, interim bool) (resp *http.Response, heard bool, err error) {
 	c.limit.N = headMax
 	defer func() { c.limit.N = math.MaxInt64 }()
@@ -264,7 +264,7 @@ func (c *conn) answer(method string, interim bool) (resp *http.Response, heard b
 	return nil, true, errors.New("only interim answers")
 }
 
-// close ends the answer. A connection whose answer was taken to its end is kept.
+// close ends the response. The connection is kept if the response was read to its end.
 func (a *answer) close() {
 	if a.done {
 		return
@@ -279,7 +279,7 @@ func (a *answer) close() {
 	}
 	free := a.stop()
 	if a.left != 0 || a.Close || !free {
-		_ = a.conn.Close() // what is still to come is not wanted
+		_ = a.conn.Close() // the remaining data are not needed
 		return
 	}
 	gather(a.conn, 0, mostGulp)

@@ -16,10 +16,10 @@ import (
 	"weir/transfer"
 )
 
-// slow is a door that needs seconds for what these tests fetch.
+// slow limits the rate of an endpoint so that the downloads in these tests take seconds.
 func slow(c *serve.Config) { c.Rate = 48 << 20 }
 
-// startMove has a child move files.
+// startMove starts a child that moves files.
 func startMove(t testing.TB, j job) (kill func()) {
 	t.Helper()
 	text, err := json.Marshal(j)
@@ -33,13 +33,13 @@ func startMove(t testing.TB, j job) (kill func()) {
 	}
 }
 
-// noted says whether a state tells of a chunk's bytes.
+// noted reports whether a state file has a record of a chunk.
 func noted(root string, item, epoch int64) bool {
 	text, err := os.ReadFile(filepath.Join(root, Hidden, stateName(item, epoch)))
 	return err == nil && bytes.Contains(text, []byte("chunk"))
 }
 
-// TestResumeAfterKill kills a mover, and has another one go on.
+// TestResumeAfterKill kills a mover, and lets another mover resume.
 func TestResumeAfterKill(t *testing.T) {
 	tier.Slow(t, "kills processes")
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestResumeAfterKill(t *testing.T) {
 	}
 }
 
-// breakOff ends an attempt when some of its bytes are noted, and returns its outcome.
+// breakOff ends an attempt when some of its bytes are recorded, and returns its outcome.
 func breakOff(t *testing.T, m *Mover, l transfer.Lease, cause error) transfer.Outcome {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -79,7 +79,7 @@ func breakOff(t *testing.T, m *Mover, l transfer.Lease, cause error) transfer.Ou
 	return <-done
 }
 
-// TestResumeTrustsNothing spoils what an attempt has left.
+// TestResumeTrustsNothing damages the data that an attempt has left.
 func TestResumeTrustsNothing(t *testing.T) {
 	const size = 40 << 20
 	from, fast := newSite(t, slow), (*site)(nil)
@@ -150,8 +150,8 @@ func TestCancelled(t *testing.T) {
 	noParts(t, m)
 }
 
-// TestSuperseded: a later epoch ends an earlier one and goes on with what that
-// has; an earlier one does nothing.
+// TestSuperseded: a later epoch ends an earlier attempt and resumes its part; an earlier epoch does
+// nothing.
 func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	const size = 40 << 20
@@ -175,7 +175,7 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// TestDrop removes what nobody goes on with, and nothing else.
+// TestDrop removes parts that will not be resumed, and nothing else.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	const size = 40 << 20

@@ -12,14 +12,14 @@ import (
 	"weir/transfer"
 )
 
-// alone is the size from which a file is put on stable storage by itself, so
-// that small ones do not wait for it.
+// alone is the size from which a file is put on stable storage by itself, so that small files do
+// not wait for it.
 const alone = 8 << 20
 
-// A saver gives finished parts their names. What is to be saved while it works is saved
-// together next: all data, then all names, then each folder once. So a
-// thousand small files share a few writes of the file system's journal, and
-// still no file is said to be there that a power failure could take.
+// A saver gives finished parts their names. Files that arrive while it works are saved together
+// next: first all data, then all names, then each folder once. So a thousand small files share a
+// few writes of the file system's journal, and still no file is reported as saved that a power
+// failure could remove.
 type saver struct {
 	m     *Mover
 	queue chan *save
@@ -35,7 +35,7 @@ type save struct {
 	done   chan struct{}
 }
 
-// together is how many files are saved at once.
+// together is the maximum number of files saved at once.
 const together = 256
 
 func newSaver(m *Mover) *saver {
@@ -128,23 +128,23 @@ func (s *saver) name(batch []*save) {
 			}
 		}
 	}
-	for dir, to := range opened { // after all names: the first of them takes the others along
+	for dir, to := range opened { // after all names: one sync of a folder covers all its names
 		err := error(nil)
 		if !s.m.opt.Unsynced {
 			err = local("put the folder "+dir+" on stable storage", to.Sync())
 		}
-		_ = to.Close() // only looked into
+		_ = to.Close() // only opened to sync it
 		for _, one := range folders[dir] {
 			one.err = errors.Join(one.err, err)
 		}
 	}
 }
 
-// open opens the folder for some files, which it may have to make once more. If it
-// cannot, they fail.
+// open opens the folder of some files, and makes it again if it was removed. If that fails, all of
+// them fail.
 func (s *saver) open(dir string, some []*save) *os.File {
 	to, err := s.m.root.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) { // removed since
+	if errors.Is(err, fs.ErrNotExist) { // removed in the meantime
 		s.m.forget(dir)
 		if err = s.m.folder(dir); err == nil {
 			to, err = s.m.root.Open(dir)
@@ -156,7 +156,7 @@ func (s *saver) open(dir string, some []*save) *os.File {
 	return to
 }
 
-// folder makes a folder and those above it, unless they are there.
+// folder makes a folder and its parents, unless they exist.
 func (m *Mover) folder(dir string) error {
 	m.mu.Lock()
 	known := m.dirs[dir]
@@ -176,7 +176,7 @@ func (m *Mover) folder(dir string) error {
 	return nil
 }
 
-// maxKnown is how many folders are remembered to be there.
+// maxKnown is the maximum number of folders remembered as existing.
 const maxKnown = 10_000
 
 func (m *Mover) forget(dir string) {
@@ -185,7 +185,7 @@ func (m *Mover) forget(dir string) {
 	delete(m.dirs, dir)
 }
 
-// make makes a folder that is to outlive a power failure.
+// make makes a folder that survives a power failure.
 func (m *Mover) make(dir string) error {
 	info, err := m.root.Stat(dir)
 	switch {
@@ -213,8 +213,8 @@ func (m *Mover) make(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// rename gives a part its name, never instead of another file: its error is
-// fs.ErrExist then. from and to are the folders, open.
+// rename gives a part its name, and never replaces another file: its error is fs.ErrExist then.
+// from and to are the open folders.
 func (m *Mover) rename(from, to *os.File, part, name string) error {
 	err := durable.RenameNew(m.root, from, to, part, name)
 	switch {

@@ -2,21 +2,21 @@ package mover
 
 import "sync"
 
-// A span is a run of bytes that are to be fetched.
+// A span is a run of bytes to be fetched.
 type span struct{ from, to int64 }
 
-// A queue has what is still to be fetched. Streams take from it in turn, so
-// that a slow one does not keep all waiting.
+// A queue holds the spans that are still to be fetched. Streams take from it in turn, so that a
+// slow stream does not delay all the others.
 type queue struct {
 	mu    sync.Mutex
 	spans []span
 }
 
-// pieces is into how many spans a file is cut for each stream.
+// pieces is the number of spans into which a file is cut for each stream.
 const pieces = 4
 
-// fill puts all that is missing of a part into the queue, cut where chunks end.
-// One stream gets it in one go.
+// fill puts all missing data of a part into the queue, cut where chunks end. With one stream they
+// are not divided further.
 func (q *queue) fill(p *part, streams int) {
 	var missing int64
 	for i := range p.chunks {
