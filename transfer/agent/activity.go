@@ -8,27 +8,27 @@ import (
 	"weir/transfer"
 )
 
-// A run is an attempt that goes on, or waits for its turn.
+// A run is an attempt that is running, or waits for its turn.
 type run struct {
 	lease    transfer.Lease
 	cancel   context.CancelCauseFunc
 	progress transfer.Progress
 }
 
-// activity is what an agent has in hand: attempts that run, and what the
+// activity holds the work of an agent: running attempts, and the outcomes and scan results that the
 // coordinator has not acknowledged yet.
 type activity struct {
 	mu    sync.Mutex
 	runs  map[transfer.LeaseID]*run
-	last  map[int64]*run // the latest of each item
+	last  map[int64]*run // the latest attempt at each item
 	done  []transfer.Outcome
-	ended map[transfer.LeaseID]bool // those in done
+	ended map[transfer.LeaseID]bool // the attempts in done
 	found []transfer.ScanResult
 	scans map[int64]context.CancelFunc
-	moved int64 // bytes by all attempts, ended ones included
+	moved int64 // bytes by all attempts, including the ended attempts
 
-	parts  chan struct{} // a place for each part of scans that is not acknowledged
-	urgent chan struct{} // there is something to report at once
+	parts  chan struct{} // has an element for each part of a scan that is not acknowledged
+	urgent chan struct{} // signals that there is something to report at once
 }
 
 func newActivity() *activity {
@@ -38,7 +38,7 @@ func newActivity() *activity {
 	}
 }
 
-// poke wakes whoever waits for c.
+// poke wakes the goroutine that waits for c.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -46,8 +46,8 @@ func poke(c chan struct{}) {
 	}
 }
 
-// take adds an attempt, nil if the agent has it already, or a later one at the
-// same file. An earlier one is broken off.
+// take adds an attempt. It returns nil if the agent already has this attempt or a later attempt at
+// the same file. An earlier attempt is cancelled.
 func (h *activity) take(l transfer.Lease, cancel context.CancelCauseFunc) *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,11 +61,11 @@ func (h *activity) take(l transfer.Lease, cancel context.CancelCauseFunc) *run {
 	}
 	r := &run{lease: l, cancel: cancel, progress: transfer.Progress{Item: l.Item, Epoch: l.Epoch}}
 	h.runs[id], h.last[l.Item] = r, r
-	poke(h.urgent) // reports come more often now
+	poke(h.urgent) // reports are more frequent now
 	return r
 }
 
-// progress notes how far an attempt is.
+// progress updates the progress of an attempt.
 func (h *activity) progress(r *run, p transfer.Progress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,7 +90,7 @@ func (h *activity) end(r *run, o transfer.Outcome) {
 	poke(h.urgent)
 }
 
-// addLocked adds an outcome to those that are to be reported.
+// addLocked adds an outcome to the outcomes to be reported.
 func (h *activity) addLocked(o transfer.Outcome) {
 	h.done = append(h.done, o)
 	h.ended[transfer.LeaseID{Item: o.Item, Epoch: o.Epoch}] = true
@@ -103,14 +103,15 @@ func (h *activity) keep(o transfer.Outcome) {
 	h.addLocked(o)
 }
 
-// has reports whether an attempt at a file runs here.
+// has reports whether an attempt at a file is running or waiting.
 func (h *activity) has(item int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last[item] != nil
 }
 
-// holding is all that the agent knows of, and how many of these run.
+// holding returns all attempts of the agent, with the ended attempts that are not acknowledged yet,
+// and the number of attempts that are running or waiting.
 func (h *activity) holding() (all []transfer.LeaseID, running int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +124,7 @@ func (h *activity) holding() (all []transfer.LeaseID, running int) {
 	return all, len(h.runs)
 }
 
-// cancel breaks attempts off.
+// cancel cancels attempts.
 func (h *activity) cancel(which []transfer.LeaseID, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +135,7 @@ func (h *activity) cancel(which []transfer.LeaseID, why error) {
 	}
 }
 
-// cancelAll breaks all off, and returns what to wait for.
+// cancelAll cancels all attempts and scans.
 func (h *activity) cancelAll(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -146,13 +147,13 @@ func (h *activity) cancelAll(why error) {
 	}
 }
 
-// most is how many outcomes or parts of scans are reported at a time.
+// The maximum numbers of outcomes and of scan results in a report.
 const (
 	mostOutcomes = 2000
 	mostFound    = 4
 )
 
-// report fills in what there is to tell.
+// report adds the progress, outcomes and scan results to r.
 func (h *activity) report(r *transfer.Report) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -163,12 +164,12 @@ func (h *activity) report(r *transfer.Report) {
 	r.Found = slices.Clone(h.found[:min(len(h.found), mostFound)])
 }
 
-// acknowledged forgets what a report contained, and returns the attempts of
-// which nothing needs to be kept any more.
+// acknowledged removes the outcomes and scan results of an acknowledged report, and returns the
+// attempts that are over and need not be kept any more.
 func (h *activity) acknowledged(r *transfer.Report) (over []transfer.LeaseID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, o := range r.Outcomes { // only this reporter removes any: they are the first
+	for _, o := range r.Outcomes { // only the reporter removes outcomes: these are the first
 		id := transfer.LeaseID{Item: o.Item, Epoch: o.Epoch}
 		over = append(over, id)
 		delete(h.ended, id)
@@ -187,15 +188,15 @@ func (h *activity) acknowledged(r *transfer.Report) (over []transfer.LeaseID) {
 	return over
 }
 
-// movedBytes returns the bytes that all attempts have moved so far, and how many
-// attempts run.
+// movedBytes returns the number of bytes that all attempts have moved so far, and the number of
+// attempts that are running or waiting.
 func (h *activity) movedBytes() (moved int64, running int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.moved, len(h.runs)
 }
 
-// beginScan adds a scan; false if it runs already.
+// beginScan adds a scan; it returns false if the scan is already running.
 func (h *activity) beginScan(id int64, cancel context.CancelFunc) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -206,7 +207,7 @@ func (h *activity) beginScan(id int64, cancel context.CancelFunc) bool {
 	return true
 }
 
-// dropScans breaks scans off.
+// dropScans cancels scans.
 func (h *activity) dropScans(ids []int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -218,7 +219,7 @@ func (h *activity) dropScans(ids []int64) {
 	}
 }
 
-// scanning are the scans that run, or whose end was not acknowledged.
+// scanning returns the scans that are running, or whose end was not acknowledged.
 func (h *activity) scanning() []int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,14 +1,14 @@
-// Package agent is a site: its endpoint, through which others read and write its
-// files, and the mover that carries files between this endpoint and others.
+// Package agent runs a site: its endpoint, through which other sites read and write its files, and
+// the mover that carries files between this endpoint and others.
 //
-// It dials out. It asks the coordinator for leases and tells it the outcome of
-// them, so that a site behind a firewall, which has no endpoint, can pull and push
-// all the same. While the coordinator is away it goes on copying and keeps what
-// it has to tell; outcomes stand in a journal on disk until the coordinator has
-// acknowledged them, so that no end of the process, of whatever kind, loses one.
+// The agent dials out. It requests leases from the coordinator and reports their outcomes, so that
+// a site behind a firewall, without an endpoint, can also pull and push. While the coordinator is
+// unavailable, copies continue and reports are kept; outcomes stay in a journal on disk until the
+// coordinator has acknowledged them, so that no outcome is lost when the process ends, for any
+// reason.
 //
-// All that is asked of an agent are paths below the root of its site. No request can
-// make it run a program.
+// Requests to an agent contain only paths below the root of its site. No request can make it run a
+// program.
 package agent
 
 import (
@@ -32,30 +32,30 @@ import (
 	"weir/transfer/mover"
 )
 
-// Options say which site it is.
+// Options configure an Agent.
 type Options struct {
 	Site        string
 	Root        string           // an existing folder; all files of the site are below it
-	State       string           // a folder for journal and keys; "": one in the root, which the endpoint does not show
+	State       string           // a folder for journal and keys; "": a folder in the root, which the endpoint hides
 	Coordinator client.Config    // with a token of the site
-	SiteCA      string           // PEM file of authorities of other sites' certificates, besides those of the system
+	SiteCA      string           // PEM file of authorities of other sites' certificates, besides the system's authorities
 	Slots       int              // copies at once; 0 is 32
 	Buffer      int              // bytes of the mover's buffers; 0 is mover.DefaultBuffer
 	Endpoint    *EndpointOptions // nil: the site only dials out
-	Private     *bool            // connect to other sites at addresses that are not of the public internet; nil: see reach
-	NewRoot     bool             // the root may be another one than the site had before
+	Private     *bool            // allow connections to other sites at addresses that are not of the public internet; nil: see reach
+	NewRoot     bool             // the root may differ from the root that the site had before
 	Version     string           // of the program
-	Log         *slog.Logger     // nil is silence
+	Log         *slog.Logger     // nil logs nothing
 }
 
 const (
 	usualSlots = 32
 	mostSlots  = 1000
-	stateName  = ".weir-serve-agent" // names that begin so are hidden by package serve
+	stateName  = ".weir-serve-agent" // package serve hides names with this prefix
 	lockName   = "lock"
 )
 
-// An Agent is one site. It is made by New, runs once, and is closed.
+// An Agent runs one site. It is made by New, runs once, and is closed.
 type Agent struct {
 	o         Options
 	log       *slog.Logger
@@ -69,28 +69,28 @@ type Agent struct {
 	clock     *clock
 	samples   *samples
 	mover     *mover.Mover
-	endpoint  *localEndpoint // nil: none
+	endpoint  *localEndpoint // nil if there is no endpoint
 	trust     *x509.CertPool
 	session   string
 	scheduler *scheduler
 	reach     *reach
 	runs      sync.WaitGroup
-	left      []memory  // of an earlier process
-	tidied    time.Time // when the coordinator was asked which temporaries are over; the reporter's
+	left      []memory  // attempts of an earlier process
+	tidied    time.Time // the time of the last request about finished temporaries; only used by the reporter
 
 	mu    sync.Mutex
-	known bool // the coordinator has taken our registration
+	known bool // the coordinator has accepted our registration
 	heard bool // it has done so at least once
-	away  bool // it does not answer
+	away  bool // it does not respond
 }
 
-// ErrTaken tells that another agent has the root, or the state.
+// ErrTaken is the error if another agent uses the root, or the state.
 var ErrTaken = errors.New("another agent has it: end that one first, or give this one another folder")
 
 var siteName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// New opens what an agent needs: its root, its state, its endpoint. It sends no request
-// anything. The caller closes the Agent.
+// New opens the resources of an agent: its root, its state, its endpoint. It sends no request. The
+// caller closes the Agent.
 func New(ctx context.Context, o Options) (*Agent, error) {
 	if !siteName.MatchString(o.Site) {
 		return nil, fmt.Errorf("a site cannot be called %q: use letters, digits, dots, dashes and underscores, 64 at most", o.Site)
@@ -160,7 +160,7 @@ func (a *Agent) open(ctx context.Context) (err error) {
 	return err
 }
 
-// claim keeps a second agent out of the root and of the state.
+// claim locks the root and the state, so that no second agent uses them.
 func (a *Agent) claim() error {
 	path := filepath.Join(a.state, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -176,7 +176,7 @@ func (a *Agent) claim() error {
 	return nil
 }
 
-// Close frees what the Agent holds, after Run has returned.
+// Close releases the resources of the Agent, after Run has returned.
 func (a *Agent) Close() error {
 	var errs []error
 	if a.endpoint != nil {
@@ -202,7 +202,7 @@ func (a *Agent) Close() error {
 	return errors.Join(errs...)
 }
 
-// URL returns where the site's endpoint is, "" if it has none.
+// URL returns the URL of the site's endpoint, "" if it has no endpoint.
 func (a *Agent) URL() string {
 	if a.endpoint == nil {
 		return ""
@@ -210,7 +210,7 @@ func (a *Agent) URL() string {
 	return a.endpoint.url
 }
 
-// plainError is err without where on this machine the root is.
+// plainError formats err without the location of the root on this machine.
 func (a *Agent) plainError(err error) string {
 	return strings.ReplaceAll(err.Error(), strings.TrimSuffix(a.o.Root, "/")+"/", "")
 }

@@ -15,8 +15,8 @@ import (
 	"weir/transfer"
 )
 
-// An agent pulls a file from another one's endpoint with a token for just that file,
-// tells the outcome once, with the coordinator's clock, and samples its host.
+// An agent pulls a file from another agent's endpoint with a token for just that file, reports the
+// outcome once, with the coordinator's clock, and samples its host.
 func TestPullThroughADoor(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -51,8 +51,8 @@ func TestPullThroughADoor(t *testing.T) {
 	}
 }
 
-// Somebody sets the coordinator's clock: an agent that knows the time notices it by
-// the next answer, and goes by it from then on. It asks only when it is far off.
+// The coordinator's clock is set: the agent notices it in the next response, and follows it from
+// then on. It requests the time only if the deviation is large.
 func TestTheCoordinatorsClockIsSet(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -79,8 +79,8 @@ func TestTheCoordinatorsClockIsSet(t *testing.T) {
 	}
 }
 
-// Orders that come twice, answers that are lost and an agent that is forgotten
-// change nothing: a file is copied once, and its outcome is told until it is known.
+// Duplicate leases, lost responses and a forgotten registration change nothing: a file is copied
+// once, and its outcome is reported until it is acknowledged.
 func TestDuplicatesAndLostAnswers(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -106,7 +106,7 @@ func TestDuplicatesAndLostAnswers(t *testing.T) {
 	}
 }
 
-// While the coordinator is away copies go on; their outcomes are told when it is
+// While the coordinator is unavailable copies continue; their outcomes are reported when it is
 // back, also by the next process.
 func TestCoordinatorAway(t *testing.T) {
 	t.Parallel()
@@ -134,8 +134,8 @@ func (b *boss) outcomesOf() []transfer.Outcome {
 	return b.outcomes
 }
 
-// An attempt that a killed process had begun is told by the next one: done if the
-// file is at its destination, else to be tried again.
+// An attempt begun by a killed process is reported by the next process: as done if the file is at
+// its destination, otherwise to be tried again.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -149,7 +149,7 @@ func TestRecall(t *testing.T) {
 		os.WriteFile(filepath.Join(to.root, "store/f3"), []byte("WRONG"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	j, _ := opened(t, state) // of the process that is killed now
+	j, _ := opened(t, state) // the journal of the process that is killed now
 	j.begin(done)
 	j.begin(not)
 	j.begin(wrong)
@@ -170,7 +170,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// A cancellation breaks off what runs and what waits.
+// A cancellation ends running and waiting attempts.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -178,7 +178,7 @@ func TestCancel(t *testing.T) {
 	hang := newHang(t)
 	var leases []transfer.Lease
 	var ids []transfer.LeaseID
-	for item := int64(1); item <= 6; item++ { // of which four run at once
+	for item := int64(1); item <= 6; item++ { // four of them run at once
 		l := b.lease(from, to, item, 1, "content")
 		l.Source.URL = hang
 		leases, ids = append(leases, l), append(ids, transfer.LeaseID{Item: item, Epoch: 1})
@@ -198,15 +198,15 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// An agent that ends says what has become of all that it had, then that it goes;
-// nothing is heard of it after that.
+// An agent that ends reports the outcomes of all its attempts, then its end; it sends nothing after
+// that.
 func TestGoodbye(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
 	from, to := b.runs("A", t.TempDir()), b.runs("B", t.TempDir())
 	hang := newHang(t)
 	var leases []transfer.Lease
-	for item := int64(1); item <= 6; item++ { // of which four run at once
+	for item := int64(1); item <= 6; item++ { // four of them run at once
 		l := b.lease(from, to, item, 1, "content")
 		l.Source.URL = hang
 		leases = append(leases, l)
@@ -228,8 +228,8 @@ func TestGoodbye(t *testing.T) {
 	}
 }
 
-// An agent whose root has gone from under it says so, and gives no file up; one
-// that is started without it does not begin.
+// An agent whose root was unmounted reports it, and does not fail the files; an agent that is
+// started without the root does not begin.
 func TestRootIsGone(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -267,7 +267,7 @@ func newHang(t *testing.T) string {
 	return b.server.URL + "/f"
 }
 
-// What is the agent's own is not copied, whoever asks, nor is what lies outside.
+// Files of the agent are not copied, and files outside the root are not copied either.
 func TestOwnFilesStay(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -282,7 +282,7 @@ func TestOwnFilesStay(t *testing.T) {
 	}
 }
 
-// A later attempt at the same file ends an earlier one.
+// A later attempt at the same file ends an earlier attempt.
 func TestNewerAttempt(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -303,7 +303,7 @@ func TestNewerAttempt(t *testing.T) {
 	to.has(t, 1, "content")
 }
 
-// One root has one agent.
+// A root has only one agent.
 func TestSecondAgent(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -318,7 +318,8 @@ func TestSecondAgent(t *testing.T) {
 	}
 }
 
-// Who is refused when it comes in ends; later it goes on asking.
+// An agent whose first registration is refused ends; after a successful registration it keeps
+// trying.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -331,7 +332,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// Without a token of the coordinator for just that file nobody reads anything.
+// Without a token of the coordinator for just that file no file can be read.
 func TestDoorIsShut(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)

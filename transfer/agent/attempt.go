@@ -14,7 +14,7 @@ import (
 	"weir/transfer/mover"
 )
 
-// What breaks an attempt off, beside mover.ErrCancelled: its part stays.
+// Causes that cancel an attempt, beside mover.ErrCancelled: its part stays.
 var (
 	errEnding = errors.New("the agent is ending")
 	errLost   = errors.New("the coordinator has given the file to another attempt")
@@ -47,13 +47,13 @@ func (a *Agent) begin(ctx context.Context, l transfer.Lease) {
 	})
 }
 
-// ours reports whether a path leads to what is not the site's but its agent's, such
-// as the key of its endpoint. The importer and the endpoint pass over it as well.
+// ours reports whether a path leads to a file that belongs to the agent and not to the site, such
+// as the key of its endpoint. The importer and the endpoint also skip such files.
 func ours(path string) bool {
 	return strings.HasPrefix(path, ".weir") || strings.Contains(path, "/.weir")
 }
 
-// attempt runs do when it is its turn, and tells the outcome of it.
+// attempt runs do when it is its turn, and reports the outcome.
 func (a *Agent) attempt(ctx context.Context, r *run, do func() transfer.Outcome) {
 	var out transfer.Outcome
 	if way := linkOf(&r.lease); a.scheduler.enter(ctx, way, r.lease.AtOnce) {
@@ -71,7 +71,7 @@ func (a *Agent) attempt(ctx context.Context, r *run, do func() transfer.Outcome)
 	a.journal.end(out, func() { a.activity.end(r, out) })
 }
 
-// broken says what the end of an attempt before its time means.
+// broken returns the class and the reason for an attempt that was cancelled with cause.
 func (a *Agent) broken(cause error) (transfer.ErrorClass, string) {
 	switch {
 	case errors.Is(cause, mover.ErrCancelled):
@@ -82,8 +82,8 @@ func (a *Agent) broken(cause error) (transfer.ErrorClass, string) {
 	return transfer.MoverStopped, fmt.Sprintf("the agent of site %s was ended", a.o.Site)
 }
 
-// recallAll takes up what an earlier process has left: outcomes are reported, and of
-// attempts that it did not end it is found out how far they came.
+// recallAll handles the attempts left by an earlier process: outcomes are reported, and for
+// attempts that it did not end, recall determines the outcome.
 func (a *Agent) recallAll(ctx context.Context) {
 	for _, m := range a.left {
 		if m.outcome != nil {
@@ -106,9 +106,8 @@ func (a *Agent) recallAll(ctx context.Context) {
 	a.left = nil
 }
 
-// recall finds out the outcome of an attempt whose process was killed: if the
-// file is at its destination, it had been renamed; if not, the part that is there
-// is resumed by the next attempt.
+// recall determines the outcome of an attempt whose process was killed: if the file is at its
+// destination, it had been renamed; if not, the existing part is resumed by the next attempt.
 func (a *Agent) recall(ctx context.Context, l transfer.Lease) transfer.Outcome {
 	out := transfer.Outcome{
 		Begin: a.clock.now(), Fault: transfer.LeaseLost,
@@ -125,8 +124,8 @@ func (a *Agent) recall(ctx context.Context, l transfer.Lease) transfer.Outcome {
 	return out
 }
 
-// settled has the name of a file survive a loss of power, which the process that gave
-// it may not have come to.
+// settled makes the name of a file survive a loss of power, as the process that renamed it may have
+// been killed before it did so.
 func (a *Agent) settled(name string) bool {
 	err := durable.SyncFolder(filepath.Join(a.o.Root, filepath.FromSlash(path.Dir(name))))
 	if err != nil {

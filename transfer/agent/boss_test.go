@@ -24,9 +24,8 @@ import (
 	"weir/transfer/client"
 )
 
-// A boss is a coordinator that does what a test says: it gives leases twice,
-// forgets agents, loses answers and goes away. The real one does not do these on
-// request.
+// A boss is a coordinator controlled by a test: it sends leases twice, forgets agents, loses
+// responses and becomes unavailable. The real coordinator does not do these on request.
 type boss struct {
 	t      *testing.T
 	issuer *token.Issuer
@@ -40,12 +39,12 @@ type boss struct {
 	reports  []transfer.Report
 	byes     []transfer.Deregister
 	cancel   []transfer.LeaseID
-	away     bool          // answers 503
-	deaf     bool          // takes reports, but its answers are lost
-	forget   bool          // answers the next question with 410
-	refuse   int           // the status of each answer, if it is not 0
-	asked    int           // how often for the time
-	ahead    time.Duration // of this machine's clock, which is wrong
+	away     bool          // responds with 503
+	deaf     bool          // accepts reports, but its responses are lost
+	forget   bool          // responds to the next request with 410
+	refuse   int           // the status of each response, if it is not 0
+	asked    int           // number of requests for the time
+	ahead    time.Duration // deviation from this machine's clock
 	wake     chan struct{}
 }
 
@@ -156,13 +155,13 @@ func (b *boss) set(f func()) {
 	f()
 }
 
-// gives orders an agent to do something.
+// gives assigns work to an agent.
 func (b *boss) gives(site string, w transfer.Work) {
 	b.set(func() { b.work[site] = &w })
 	b.wake <- struct{}{}
 }
 
-// ended waits for the outcome of an attempt, and returns how often it was told.
+// ended waits for the outcome of an attempt, and returns the number of times it was reported.
 func (b *boss) ended(item, epoch int64) (out transfer.Outcome, told int) {
 	b.t.Helper()
 	require.Eventually(b.t, fmt.Sprintf("the outcome of %d.%d", item, epoch), func() bool {
@@ -180,7 +179,7 @@ func (b *boss) ended(item, epoch int64) (out transfer.Outcome, told int) {
 	return out, told
 }
 
-// A site is an agent that runs.
+// A site is a running agent.
 type site struct {
 	*Agent
 	root string
@@ -226,10 +225,10 @@ func (b *boss) run(o Options) *site {
 	return s
 }
 
-// lease orders a pull of a file of from, which is made, by to.
+// lease creates a file at from, and returns a lease to pull it to to.
 func (b *boss) lease(from, to *site, item, epoch int64, content string) transfer.Lease {
 	b.t.Helper()
-	require.Eventually(b.t, "the agent of "+from.o.Site, func() bool { return from.endpoint.checker.Load() != nil }) // else nobody is let in
+	require.Eventually(b.t, "the agent of "+from.o.Site, func() bool { return from.endpoint.checker.Load() != nil }) // until then it refuses all
 	name := fmt.Sprintf("store/f%d", item)
 	if err := os.MkdirAll(filepath.Join(from.root, "store"), 0o750); err != nil {
 		b.t.Fatal(err)

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	questions = 8                // how often an agent asks what time it is
-	staleness = 10 * time.Minute // after which it asks again: clocks drift apart
+	questions = 8                // number of requests for the time
+	staleness = 10 * time.Minute // age from which the time is requested again: clocks drift apart
 )
 
-// A clock is the coordinator's, as an agent knows it: its own machine's may be
-// wrong and may jump. Until it was set it is this machine's.
+// A clock is an agent's estimate of the coordinator's clock: the clock of the agent's machine may
+// be wrong and may jump. Until it is set it returns the time of this machine.
 type clock struct {
 	mu    sync.Mutex
-	at    time.Time     // the coordinator's time at a moment of ours
-	then  time.Time     // that moment
-	doubt time.Duration // about it, to both sides
+	at    time.Time     // the coordinator's time at the local time then
+	then  time.Time     // local time of the measurement
+	doubt time.Duration // uncertainty in both directions
 }
 
 // now returns the coordinator's time.
@@ -32,16 +32,16 @@ func (c *clock) now() time.Time {
 	return c.at.Add(time.Since(c.then))
 }
 
-// stale reports whether the clock is to be set.
+// stale reports whether the clock is to be set again.
 func (c *clock) stale() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.then.IsZero() || time.Since(c.then) > staleness
 }
 
-// set asks the coordinator what time it is. It said so at some moment between
-// question and answer; of several the shortest time between these tells it best,
-// and half of that is the doubt that remains (as in NTP, RFC 5905, section 8).
+// set requests the time from the coordinator. The time was read at some moment between request and
+// response; of several measurements, that with the shortest round trip is used, and half of that
+// round trip is the remaining uncertainty (as in NTP, RFC 5905, section 8).
 func (c *clock) set(ctx context.Context, ask *client.Client) error {
 	best := clock{doubt: time.Hour}
 	var failed error

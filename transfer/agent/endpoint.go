@@ -27,23 +27,23 @@ import (
 	"weir/transfer/endpoint"
 )
 
-// EndpointOptions say where a site can be reached.
+// EndpointOptions configure the endpoint of a site.
 type EndpointOptions struct {
 	Listen            string            // HOST:PORT
-	URL               string            // under which others reach it; "": where it listens
-	CertFile, KeyFile string            // PEM; "": beyond loopback a certificate of its own
-	ClientCA          string            // PEM file of authorities: Clients may do everything
+	URL               string            // under which other sites reach it; "": the address at which it listens
+	CertFile, KeyFile string            // PEM; "": beyond loopback a generated certificate
+	ClientCA          string            // PEM file of authorities: Clients with their certificates may do everything
 	Clients           []string          // names in certificates of clients
-	Issuers           []string          // other issuers whose tokens count: https URLs, from which their keys are fetched
-	Audience          []string          // what their tokens call the endpoint, beside its URL and the name of the site
-	Peers             []string          // hosts that it may be told to copy from or to (COPY, HTTP-TPC)
-	Private           bool              // also at private addresses
-	Pins              map[string]string // their certificates by HOST:PORT, as trust.ReadPins has them, in the place of authorities
-	MaxFile           int64             // bytes of a file that is stored there, unless a token of the coordinator says how many; 0 is no limit
+	Issuers           []string          // other issuers whose tokens are accepted: https URLs, from which their keys are fetched
+	Audience          []string          // audiences of their tokens, beside the URL of the endpoint and the name of the site
+	Peers             []string          // hosts that a client may copy from or to (COPY, HTTP-TPC)
+	Private           bool              // allow private addresses as well
+	Pins              map[string]string // their certificates by HOST:PORT, as read by trust.ReadPins, instead of authorities
+	MaxFile           int64             // maximum size of a file stored there, unless a token of the coordinator sets it; 0 is no limit
 }
 
-// A localEndpoint is where others read and write files of the site: who shows a token of
-// the coordinator for just that.
+// A localEndpoint serves the files of the site to other sites: each request needs a token of the
+// coordinator for exactly its file.
 type localEndpoint struct {
 	server   *serve.Server
 	listener net.Listener
@@ -52,13 +52,13 @@ type localEndpoint struct {
 	site     string
 	file     string // keeps the last registration
 	clock    *clock
-	checker  atomic.Pointer[token.Checker] // nil: no token is known to be good yet
+	checker  atomic.Pointer[token.Checker] // nil: no issuer is known yet
 }
 
 const registrationFile = "registration.json"
 
-// openEndpoint listens. It admits no client until the coordinator has said, now or to an
-// earlier process, whose tokens count.
+// openEndpoint opens the listener. It admits no client until the coordinator has sent, now or to an
+// earlier process, the issuers whose tokens are accepted.
 func (a *Agent) openEndpoint(ctx context.Context) (*localEndpoint, error) {
 	o := a.o.Endpoint
 	d := &localEndpoint{o: o, site: a.o.Site, file: filepath.Join(a.state, registrationFile), clock: a.clock}
@@ -96,8 +96,8 @@ func (a *Agent) openEndpoint(ctx context.Context) (*localEndpoint, error) {
 	return d, nil
 }
 
-// certificate is what the endpoint proves itself by: what was given, or beyond
-// loopback one of its own. Others know it by its pin in either case.
+// certificate returns the certificate of the endpoint: the configured certificate, or a generated
+// certificate beyond loopback. Other sites identify it by its pin in either case.
 func (a *Agent) certificate() (*tls.Certificate, error) {
 	o := a.o.Endpoint
 	if o.CertFile != "" {
@@ -111,7 +111,7 @@ func (a *Agent) certificate() (*tls.Certificate, error) {
 		return nil, nil
 	}
 	dir := filepath.Join(a.state, "endpoint")
-	// Older versions called the folder door. Its certificate is kept: its digest is known to others.
+	// Older versions named the folder door. Its certificate is kept: other sites have its digest.
 	err := os.Rename(filepath.Join(a.state, "door"), dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -123,7 +123,7 @@ func (a *Agent) certificate() (*tls.Certificate, error) {
 	return &id.Cert, nil
 }
 
-// loopback reports whether an address to listen at cannot be reached from elsewhere.
+// loopback reports whether a listen address cannot be reached from other machines.
 func loopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -133,8 +133,8 @@ func loopback(listen string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// reached is the URL under which others reach the endpoint: where it listens, under
-// this machine's name if that is at all its addresses.
+// reached returns the URL under which other sites reach the endpoint: its listen address, with this
+// machine's name if it listens at all addresses.
 func (a *Agent) reached(url string) (string, error) {
 	if given := a.o.Endpoint.URL; given != "" {
 		return strings.TrimSuffix(given, "/"), nil
@@ -152,7 +152,7 @@ func (a *Agent) reached(url string) (string, error) {
 	return scheme + "://" + net.JoinHostPort(host, port), nil
 }
 
-// authenticate lets in who shows a token.
+// authenticate accepts requests with a valid token.
 func (d *localEndpoint) authenticate(r *http.Request) (serve.Rights, error) {
 	checker := d.checker.Load()
 	if checker == nil {
@@ -188,10 +188,10 @@ func (d *localEndpoint) trust(w transfer.Registration) error {
 	return err
 }
 
-// serve answers until ctx ends.
+// serve serves requests until ctx ends.
 func (d *localEndpoint) serve(ctx context.Context) error { return d.server.Serve(ctx, d.listener) }
 
 func (d *localEndpoint) close() error {
-	_ = d.listener.Close() // it is closed already where it was served
+	_ = d.listener.Close() // it is closed already if it was served
 	return d.server.Close()
 }

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// Never more run than there are places, or than the limit of their link; they come
-// in their order, links in turn, and who gives up stands in nobody's way.
+// At most as many copies run as there are slots, and as the limit of their link allows; they start
+// in their order, links in turn, and a copy that gives up does not block others.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

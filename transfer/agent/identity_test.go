@@ -9,7 +9,8 @@ import (
 	"weir/internal/wire"
 )
 
-// The certificate that an older version made in its folder door stays that of the endpoint.
+// The certificate that an older version made in its folder door remains the certificate of the
+// endpoint.
 func TestCertificateOfAnOlderVersion(t *testing.T) {
 	a := &Agent{state: t.TempDir(), o: Options{Endpoint: &EndpointOptions{Listen: ":0"}}}
 	id, err := wire.Keep(filepath.Join(a.state, "door"))

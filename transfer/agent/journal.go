@@ -18,7 +18,7 @@ import (
 
 const (
 	journalName = "journal"
-	longJournal = 1 << 20 // bytes from which on it is written anew, without what is over
+	longJournal = 1 << 20 // bytes from which the journal is rewritten without finished attempts
 	longestLine = 1 << 20
 )
 
@@ -26,24 +26,24 @@ const (
 type note struct {
 	Lease   *transfer.Lease    `json:"lease,omitempty"`   // an attempt begins
 	Outcome *transfer.Outcome  `json:"outcome,omitempty"` // it has ended
-	Over    []transfer.LeaseID `json:"over,omitempty"`    // the coordinator knows
+	Over    []transfer.LeaseID `json:"over,omitempty"`    // the coordinator has acknowledged their outcomes
 }
 
-// A memory is what a journal knows of one attempt.
+// A memory is the state of one attempt in a journal.
 type memory struct {
 	lease   *transfer.Lease
 	outcome *transfer.Outcome
 }
 
-// A journal is the file that tells, after whatever end of the process, which
-// attempts were under way and which outcomes the coordinator does not know.
-// Notes are written by one goroutine, many at once.
+// A journal is the file from which, after any end of the process, the next process reads the
+// attempts that were under way and the outcomes that the coordinator has not acknowledged. Notes
+// are written by one goroutine, many at once.
 type journal struct {
 	path  string
 	file  *os.File
 	log   *slog.Logger
 	size  int64
-	known map[transfer.LeaseID]*memory // the writer's after openJournal
+	known map[transfer.LeaseID]*memory // only used by the writer after openJournal
 	ended chan struct{}
 
 	mu     sync.Mutex
@@ -53,7 +53,7 @@ type journal struct {
 	closed bool
 }
 
-// openJournal returns the journal of the folder dir and what it remembers.
+// openJournal opens the journal of the folder dir, and returns it with the attempts recorded in it.
 func openJournal(dir string, log *slog.Logger) (*journal, []memory, error) {
 	j := &journal{
 		path: filepath.Join(dir, journalName), log: log, known: map[transfer.LeaseID]*memory{},
@@ -73,7 +73,7 @@ func openJournal(dir string, log *slog.Logger) (*journal, []memory, error) {
 	return j, all, nil
 }
 
-// read learns what the file says. A line that a kill has torn is no line.
+// read reads the file. A line torn by a kill is ignored.
 func (j *journal) read() error {
 	f, err := os.Open(j.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,17 +111,17 @@ func holdOf(l *transfer.Lease) transfer.LeaseID {
 	return transfer.LeaseID{Item: l.Item, Epoch: l.Epoch}
 }
 
-// begin notes that an attempt begins. Its secrets are not written.
+// begin records that an attempt begins. Its secrets are not written.
 func (j *journal) begin(l transfer.Lease) {
 	l.Source.Token, l.Dest.Token = "", ""
 	j.add(note{Lease: &l}, nil)
 }
 
-// end notes how an attempt ended, and calls then, in another goroutine, when that
-// is on stable storage, or cannot be.
+// end records the outcome of an attempt, and calls then, in another goroutine, when the record is
+// on stable storage, or cannot be written.
 func (j *journal) end(o transfer.Outcome, then func()) { j.add(note{Outcome: &o}, then) }
 
-// over notes that the coordinator knows.
+// over records that the coordinator has acknowledged the outcomes of attempts.
 func (j *journal) over(of []transfer.LeaseID) { j.add(note{Over: of}, nil) }
 
 func (j *journal) add(n note, then func()) {
@@ -137,7 +137,7 @@ func (j *journal) add(n note, then func()) {
 	}
 }
 
-// close writes what is left, and ends.
+// close writes the remaining notes and closes the journal.
 func (j *journal) close() error {
 	j.mu.Lock()
 	j.closed = true
@@ -159,7 +159,7 @@ func (j *journal) write() {
 		j.queue, j.then = nil, nil
 		j.mu.Unlock()
 		err := j.put(notes, len(then) > 0)
-		if err != nil && !failed { // a full disk, most often: then outcomes are reported from memory only
+		if err != nil && !failed { // usually a full disk: then outcomes are reported from memory only
 			j.log.Warn("outcomes are not on disk until the coordinator knows them", "journal", j.path, "error", err)
 		}
 		failed = err != nil
@@ -191,13 +191,13 @@ func (j *journal) put(notes []note, sync bool) error {
 	if err == nil && sync {
 		err = j.file.Sync()
 	}
-	if err != nil && n > 0 { // what follows is to be a line of its own
+	if err != nil && n > 0 { // the next note must begin on a new line
 		_, _ = j.file.Write([]byte("\n"))
 	}
 	return err
 }
 
-// renew writes the journal anew, with what is still of use.
+// renew rewrites the journal with only the attempts that are still needed.
 func (j *journal) renew() error {
 	var text bytes.Buffer
 	for _, m := range j.known {
@@ -216,7 +216,7 @@ func (j *journal) renew() error {
 		return err
 	}
 	if j.file != nil {
-		_ = j.file.Close() // all of it stands in the new one
+		_ = j.file.Close() // the new file contains all of it
 	}
 	j.file, j.size = f, int64(text.Len())
 	return nil

@@ -35,8 +35,8 @@ func leaseOf(item, epoch int64) transfer.Lease {
 	}
 }
 
-// What began and did not end, and what ended and is not known to the coordinator,
-// is there when the journal is opened again; the rest and all secrets are not.
+// Attempts that began and did not end, and outcomes that the coordinator has not acknowledged, are
+// there when the journal is opened again; all others and all secrets are not.
 func TestJournalRemembers(t *testing.T) {
 	dir := t.TempDir()
 	j, left := opened(t, dir)
@@ -74,8 +74,7 @@ func TestJournalRemembers(t *testing.T) {
 	}
 }
 
-// A kill may tear the last line, and a disk may have lost others: what can be
-// read counts.
+// A kill may tear the last line, and a disk may have lost others: the readable lines are used.
 func TestJournalBearsTornLines(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := opened(t, dir)
@@ -94,15 +93,15 @@ func TestJournalBearsTornLines(t *testing.T) {
 	}
 }
 
-// However many files are copied, the journal stays small, and what it still needs
-// stays in it.
+// The journal stays small, however many files are copied, and keeps the attempts that are still
+// needed.
 func TestJournalStaysSmall(t *testing.T) {
 	dir := t.TempDir()
 	j, _ := opened(t, dir)
 	j.begin(leaseOf(7, 7))
 	for item := int64(100); item < 10_100; item++ {
 		j.begin(leaseOf(item, 1))
-		if item%100 == 0 { // as reports acknowledge many
+		if item%100 == 0 { // a report acknowledges many attempts
 			var all []transfer.LeaseID
 			for i := item - 99; i <= item; i++ {
 				all = append(all, transfer.LeaseID{Item: i, Epoch: 1})

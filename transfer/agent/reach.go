@@ -13,27 +13,27 @@ import (
 	"weir/internal/tpc"
 )
 
-// A reach says to which addresses an agent connects to move files. They come from
-// the coordinator, which has them from other agents: no agent may have this machine
-// ask what only it, or its neighbors, can reach.
+// A reach restricts the addresses to which an agent connects to move files. They come from the
+// coordinator, which has them from other agents: no agent may make this machine send requests to
+// servers that only it, or its neighbors, can reach.
 //
-// Addresses of the public internet are always good. Those of private networks are
-// where the coordinator answers from one, or others reach this site's own endpoint at
-// one; those of this machine where the coordinator answers from this machine. What
-// else there is, such as link-local addresses, at which clouds tell machines their
-// credentials, is not. Options.Private says otherwise, for all of them.
+// Addresses of the public internet are always allowed. Addresses of private networks are allowed if
+// the coordinator has such an address, or if this site's own endpoint is reached at such an
+// address. Addresses of this machine are allowed if the coordinator runs on this machine. All other
+// addresses, such as link-local addresses, at which clouds provide credentials to machines, are
+// refused. Options.Private overrides these rules for all addresses that are not public.
 type reach struct {
 	site  string
 	given *bool
 
 	mu    sync.Mutex
-	boss  net.Addr // from where the coordinator answered last
+	boss  net.Addr // address of the coordinator at its last response
 	areas map[tpc.Area]bool
 }
 
 func newReach(site string, given *bool) *reach { return &reach{site: site, given: given} }
 
-// trace notes from where the coordinator answers what is asked with the context.
+// trace stores the address of the coordinator when a request with the returned context is sent.
 func (r *reach) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		r.mu.Lock()
@@ -42,11 +42,11 @@ func (r *reach) trace(ctx context.Context) context.Context {
 	}})
 }
 
-// resolveTime is how long it may take to find the address of the site's own endpoint.
+// resolveTime bounds the time to look up the address of the site's own endpoint.
 const resolveTime = 5 * time.Second
 
-// learn finds out which addresses are good, once the coordinator has answered. endpoint
-// is the URL of the site's own, "" if it has none.
+// learn sets the allowed areas, after the coordinator has responded. endpoint is the URL of the
+// site's own endpoint, "" if it has no endpoint.
 func (r *reach) learn(ctx context.Context, endpoint string) {
 	if r.given != nil {
 		return
@@ -68,8 +68,8 @@ func (r *reach) learn(ctx context.Context, endpoint string) {
 	r.areas = areas
 }
 
-// areaOfURL is the farthest area in which the host of a URL has an address; Special
-// if it has none.
+// areaOfURL returns the farthest area in which the host of a URL has an address, or Special if it
+// has no address.
 func areaOfURL(ctx context.Context, address string) tpc.Area {
 	ctx, cancel := context.WithTimeout(ctx, resolveTime)
 	defer cancel()
@@ -78,15 +78,15 @@ func areaOfURL(ctx context.Context, address string) tpc.Area {
 	if err != nil || u.Hostname() == "" {
 		return area
 	}
-	found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname()) // none are found if it fails
+	found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname()) // empty if the lookup fails
 	for _, ip := range found {
 		area = min(area, tpc.AreaOf(ip))
 	}
 	return area
 }
 
-// check is the mover's guard. It sees the address that is connected to, after names
-// were looked up, also behind redirects.
+// check is the mover's guard. It is called with the address of each connection, after names were
+// looked up, also after redirects.
 func (r *reach) check(to netip.AddrPort) error {
 	area := tpc.AreaOf(to.Addr())
 	r.mu.Lock()

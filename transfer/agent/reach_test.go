@@ -16,8 +16,8 @@ import (
 	"weir/transfer"
 )
 
-// Which addresses are good follows from where the coordinator and the own endpoint are,
-// or was said.
+// The allowed addresses depend on the addresses of the coordinator and of the own endpoint, or on
+// the option.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
@@ -60,7 +60,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// victim is a server that nobody but this machine should reach.
+// victim starts a server that only this machine should reach.
 func victim(t *testing.T) (url string, asked *atomic.Int64) {
 	asked = new(atomic.Int64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -71,9 +71,9 @@ func victim(t *testing.T) (url string, asked *atomic.Int64) {
 	return s.URL, asked
 }
 
-// An agent on the same machine as its coordinator goes to this machine's addresses,
-// but not to link-local ones, also when it is sent there by a redirect; and to none
-// of them if it was told so.
+// An agent on the same machine as its coordinator connects to this machine's addresses, but not to
+// link-local addresses, also after a redirect; with Private set to false it connects to no such
+// address.
 func TestAgentsAreNotSentAnywhere(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -122,7 +122,7 @@ func TestAgentsAreNotSentAnywhere(t *testing.T) {
 	}
 }
 
-// file makes the source of a push.
+// file creates the source of a push.
 func (b *boss) file(at *site, l transfer.Lease) {
 	b.t.Helper()
 	if err := os.MkdirAll(at.root+"/store", 0o750); err != nil {
@@ -135,8 +135,8 @@ func (b *boss) file(at *site, l transfer.Lease) {
 
 func portOf(url string) string { return url[strings.LastIndexByte(url, ':')+1:] }
 
-// publicAddress is one of the public internet, which a namespace for networks has
-// for itself; inPublic says that this is the process there.
+// publicAddress is an address of the public internet, assigned inside a network namespace; inPublic
+// marks the process in that namespace.
 const (
 	publicAddress = "11.0.0.1"
 	inPublic      = "WEIR_AGENT_TEST_PUBLIC"
@@ -144,9 +144,9 @@ const (
 
 func publicly() bool { return os.Getenv(inPublic) != "" }
 
-// An agent of a public coordinator cannot be sent to what only its machine can reach,
-// by whatever name: a process in a network of its own, where the coordinator has an
-// address of the public internet.
+// An agent of a public coordinator cannot be sent to servers that only its machine can reach, by
+// any name: it is tested by a process in a network of its own, where the coordinator has an address
+// of the public internet.
 func TestPublicAgents(t *testing.T) {
 	t.Parallel()
 	if !publicly() {

@@ -16,15 +16,15 @@ import (
 	"weir/transfer/mover"
 )
 
-// rootedName is a file in a state folder outside the root: it says that the root
-// had the folder of temporaries already.
+// rootedName is a file in a state folder outside the root. It exists if the root already had the
+// folder of temporaries.
 const rootedName = "rooted"
 
-// wasRooted refuses a root without the folder of temporaries that it had when this
-// state was last used: its storage is not mounted, and files would end up below it.
+// wasRooted refuses a root without the folder of temporaries that it had when this state was last
+// used: its storage is not mounted, and files would be written below the mount point.
 func (a *Agent) wasRooted() error {
 	if a.o.State == "" {
-		return nil // the state is in the root: it is a new one
+		return nil // the state is in the root: the root is new
 	}
 	_, noMark := os.Stat(filepath.Join(a.state, rootedName))
 	if noMark == nil && !a.mounted() {
@@ -33,7 +33,7 @@ func (a *Agent) wasRooted() error {
 	return nil
 }
 
-// isRooted notes that the root has it now.
+// isRooted records that the root has the folder of temporaries now.
 func (a *Agent) isRooted() error {
 	if a.o.State == "" {
 		return nil
@@ -41,7 +41,8 @@ func (a *Agent) isRooted() error {
 	return os.WriteFile(filepath.Join(a.state, rootedName), []byte("the root has a folder "+mover.Hidden+"\n"), 0o600)
 }
 
-// mounted reports whether the root is what it was when the agent began.
+// mounted reports whether the root still has the folder of temporaries that it had when the agent
+// began.
 func (a *Agent) mounted() bool {
 	_, err := os.Stat(filepath.Join(a.o.Root, mover.Hidden))
 	return !errors.Is(err, os.ErrNotExist)
@@ -51,15 +52,15 @@ func (a *Agent) notMounted() error {
 	return fmt.Errorf("the folder %s is gone from the root of site %s: is its storage mounted?", mover.Hidden, a.o.Site)
 }
 
-// rootFolder, in the root, has a file with the name by which the coordinator knows the
-// root again: an agent on the empty folder where its storage is not mounted comes with
-// another one.
+// rootFolder, in the root, has a file with the name by which the coordinator identifies the root.
+// If the storage is not mounted, an agent on the empty mount point registers with another name.
 const (
 	rootFolder = ".weir-serve-root"
 	rootFile   = "name"
 )
 
-// rootName returns that name, which is made if the root has none; "" if it takes none.
+// rootName returns the name of the root, and creates it if it does not exist. It returns "" if it
+// cannot be created.
 func (a *Agent) rootName() string {
 	folder := filepath.Join(a.o.Root, rootFolder)
 	text, err := os.ReadFile(filepath.Join(folder, rootFile))
@@ -76,12 +77,13 @@ func (a *Agent) rootName() string {
 	return strings.TrimSpace(string(text))
 }
 
-// tidyEvery is how often the coordinator is asked which temporaries are over.
+// tidyEvery is the interval at which the agent sends a list of its temporaries to the coordinator,
+// which returns those temporaries that are no longer needed.
 const tidyEvery = 10 * time.Second
 
-// parts are temporaries of the site that no attempt here works on: those of pulls
-// that were broken off, and of others' pushes. Only the agent knows whether they are
-// of use but the coordinator.
+// parts returns temporaries of the site that no attempt here is working on: parts of interrupted
+// pulls, and parts of pushes from other sites. Besides the agent, only the coordinator can decide
+// whether they are still needed.
 func (a *Agent) parts() []transfer.LeaseID {
 	if time.Since(a.tidied) < tidyEvery {
 		return nil
@@ -113,12 +115,12 @@ func (a *Agent) parts() []transfer.LeaseID {
 			break
 		}
 	}
-	mathrand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] }) // if there are many, others the next time
+	mathrand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] }) // too many: others next time
 	return all[:min(len(all), transfer.MaxParts)]
 }
 
-// hidden opens the folder of temporaries: nil if there is none yet, or if it is a
-// link to another one, which may have files of these names that are not ours.
+// hidden opens the folder of temporaries. It returns nil if the folder does not exist yet, or if it
+// is a link to another folder, which may have files with such names that are not the agent's.
 func (a *Agent) hidden() *os.Root {
 	info, err := a.root.Lstat(mover.Hidden)
 	if err != nil || !info.IsDir() {
@@ -135,7 +137,7 @@ func (a *Agent) hidden() *os.Root {
 	return r
 }
 
-// partOf reads ITEM.EPOCH.part, as package mover writes it, and no other name.
+// partOf parses ITEM.EPOCH.part, as package mover writes it, and refuses any other name.
 func partOf(name string) (h transfer.LeaseID, ok bool) {
 	_, err := fmt.Sscanf(name, "%d.%d.part", &h.Item, &h.Epoch)
 	return h, err == nil && name == partName(h) && h.Item > 0 && h.Epoch > 0
@@ -143,7 +145,7 @@ func partOf(name string) (h transfer.LeaseID, ok bool) {
 
 func partName(h transfer.LeaseID) string { return fmt.Sprintf("%d.%d.part", h.Item, h.Epoch) }
 
-// tidy removes temporaries that no attempt resumes. What is no plain file stays.
+// tidy removes temporaries that no attempt will resume. Anything but regular files stays.
 func (a *Agent) tidy(over []transfer.LeaseID) {
 	if len(over) == 0 {
 		return

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	reportEvery  = 500 * time.Millisecond // while something runs: so a cancellation comes within a second
+	reportEvery  = 500 * time.Millisecond // while attempts run: a cancellation takes effect within a second
 	idleReport   = 2 * time.Second
-	farewell     = 3 * time.Second // to tell the last outcomes when the agent is to end
-	farOff       = 5 * time.Second // of the coordinator's clock, which was set then; answers take time as well
+	farewell     = 3 * time.Second // time to report the last outcomes when the agent ends
+	farOff       = 5 * time.Second // a larger deviation means that the coordinator's clock was set; responses also take time
 	mostReported = 120             // samples in one report
 	firstWait    = 100 * time.Millisecond
 	longestWait  = 5 * time.Second
 )
 
-// Run does what the coordinator asks, until ctx ends. Then copies are broken off,
-// to be resumed, and Run returns nil. It fails if the coordinator refuses this
-// site when it comes in for the first time, or the endpoint breaks.
+// Run performs the work assigned by the coordinator, until ctx ends. Then copies are interrupted,
+// to be resumed later, and Run returns nil. It fails if the coordinator refuses the first
+// registration of this site, or if the endpoint fails.
 func (a *Agent) Run(ctx context.Context) error {
 	asked := ctx
 	ctx, end := context.WithCancelCause(ctx)
@@ -67,14 +67,14 @@ func (a *Agent) Run(ctx context.Context) error {
 	return err
 }
 
-// register registers the agent if the coordinator does not know us.
+// register registers the agent unless the coordinator has accepted its registration.
 func (a *Agent) register(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.known {
 		return nil
 	}
-	if err := a.clock.set(ctx, a.ask); err != nil { // it may be another process there, with another clock
+	if err := a.clock.set(ctx, a.ask); err != nil { // another process may run there, with another clock
 		return err
 	}
 	own := transfer.Register{Site: a.o.Site, Session: a.session, Version: a.o.Version, Slots: a.o.Slots, Free: freeSpace(a.dir),
@@ -101,8 +101,8 @@ func (a *Agent) register(ctx context.Context) error {
 	return nil
 }
 
-// answered notes whether the coordinator answered, and tells when that changes. It
-// returns whether it is of no use to ask again.
+// answered records whether the coordinator responded, and logs changes. It reports whether further
+// requests are useless.
 func (a *Agent) answered(err error) (refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,17 +137,17 @@ func (a *Agent) refusedLocked(err error) bool {
 		status != http.StatusGone)
 }
 
-// A backoff is how long to wait before the next question.
+// A backoff is the time to wait before the next request.
 type backoff time.Duration
 
 // next waits, longer each time, or until ctx ends.
 func (b *backoff) next(ctx context.Context) {
 	d := max(time.Duration(*b), firstWait)
 	*b = backoff(min(2*d, longestWait))
-	pause.For(ctx, d/2+rand.N(d)) // not all agents at the same moment
+	pause.For(ctx, d/2+rand.N(d)) // not all agents at the same time
 }
 
-// work asks for something to do, always, and begins it.
+// work requests work from the coordinator in a loop, and begins it.
 func (a *Agent) work(ctx context.Context, fail context.CancelCauseFunc) {
 	var wait backoff
 	for ctx.Err() == nil {
@@ -191,7 +191,7 @@ func (a *Agent) fetch(ctx context.Context) error {
 	return nil
 }
 
-// report tells what there is to tell, until ctx ends.
+// report sends reports until ctx ends.
 func (a *Agent) report(ctx context.Context) {
 	var wait backoff
 	for number := int64(1); ctx.Err() == nil; number++ {
@@ -239,7 +239,7 @@ func (a *Agent) reportOnce(ctx context.Context, number int64) error {
 		a.journal.over(over)
 	}
 	a.samples.acknowledge(r.Samples)
-	if off := ack.Now.Sub(a.clock.now()).Abs(); !ack.Now.IsZero() && off > farOff { // its clock was set
+	if off := ack.Now.Sub(a.clock.now()).Abs(); !ack.Now.IsZero() && off > farOff { // the coordinator's clock was set
 		if err := a.clock.set(ctx, a.ask); err != nil {
 			return err
 		}
@@ -251,8 +251,8 @@ func (a *Agent) reportOnce(ctx context.Context, number int64) error {
 	return nil
 }
 
-// deregister says that the agent ends, if the coordinator is there: else its site
-// counts as down when nothing was heard of it for a while.
+// deregister reports to the coordinator that the agent ends, if the coordinator is available:
+// otherwise the site counts as down after a time without reports.
 func (a *Agent) deregister(ctx context.Context) {
 	a.mu.Lock()
 	away := a.away || !a.known
@@ -268,8 +268,8 @@ func (a *Agent) deregister(ctx context.Context) {
 	}
 }
 
-// lastReport waits a little until the reporter has sent all outcomes: those
-// that it cannot tell stand in the journal.
+// lastReport waits for a short time until the reporter has sent all outcomes: outcomes that cannot
+// be sent stay in the journal.
 func (a *Agent) lastReport(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()

@@ -9,19 +9,19 @@ import (
 	"weir/transfer/hostsample"
 )
 
-// mostSamples is how many samples are kept while the coordinator is away.
+// mostSamples is the maximum number of samples kept while the coordinator is unavailable.
 const mostSamples = 600
 
-// samples are what the host went through and the coordinator does not know yet.
+// samples holds the measurements of the host that the coordinator has not acknowledged yet.
 type samples struct {
 	activity *activity
 	clock    *clock
-	endpoint *localEndpoint // nil: it only dials out
+	endpoint *localEndpoint // nil if there is no endpoint
 
 	mu    sync.Mutex
 	kept  []transfer.Sample
 	moved int64 // at the last sample
-	in    int64 // through the endpoint, by then
+	in    int64 // through the endpoint, at the last sample
 	out   int64
 }
 
@@ -49,14 +49,14 @@ func (s *samples) Sample(m *monitor.Sample) error {
 	return nil
 }
 
-// waiting returns what is to be reported, at most so many.
+// waiting returns the samples to be reported, up to the maximum number.
 func (s *samples) waiting(most int) []transfer.Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]transfer.Sample(nil), s.kept[:min(most, len(s.kept))]...)
 }
 
-// acknowledge forgets acknowledged samples.
+// acknowledge removes acknowledged samples.
 func (s *samples) acknowledge(known []transfer.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"weir/transfer/catalog/importer"
 )
 
-// What scans tell at a time, and how many such parts wait to be acknowledged.
+// Limits of a part of a scan's results, and of the parts that wait to be acknowledged.
 const (
 	partFiles = 1000
 	partTime  = time.Second
 	mostParts = 8
-	mostWrong = 100 // files that cannot be read, of one scan
+	mostWrong = 100 // files of one scan that cannot be read
 )
 
 // beginScan starts a scan, unless it runs already.
@@ -31,13 +31,13 @@ func (a *Agent) beginScan(ctx context.Context, s transfer.Scan) {
 	})
 }
 
-// scan tells what is in a folder of the site.
+// scan reports the files in a folder of the site.
 func (a *Agent) scan(ctx context.Context, s transfer.Scan) {
 	t := &scanReporter{scan: s.ID, activity: a.activity, last: time.Now()}
 	end := transfer.ScanResult{Scan: s.ID, Done: true}
 	o := importer.Options{
-		Dataset: "/scan",                         // which the coordinator replaces
-		Workers: max(1, runtime.GOMAXPROCS(0)/2), // copies go on meanwhile
+		Dataset: "/scan",                         // the coordinator replaces it
+		Workers: max(1, runtime.GOMAXPROCS(0)/2), // copies continue meanwhile
 		Wrong:   func(name string, err error) { t.wrong(ctx, name, a.plainError(err)) },
 	}
 	for e, err := range importer.Folder(ctx, a.root, s.Path, o) {
@@ -48,13 +48,13 @@ func (a *Agent) scan(ctx context.Context, s transfer.Scan) {
 		t.file(ctx, transfer.ScannedFile{Path: strings.TrimPrefix(e.Name, "/scan/"), Size: e.Size, Adler: e.Adler})
 	}
 	if ctx.Err() != nil {
-		return // it was dropped, or we end: another process begins anew
+		return // it was dropped, or the agent ends: another process scans again
 	}
 	t.flush(ctx)
 	_ = a.activity.foundPart(ctx, end) // fails only with ctx
 }
 
-// A scanReporter gathers what a scan finds into parts.
+// A scanReporter collects the results of a scan into parts.
 type scanReporter struct {
 	scan     int64
 	activity *activity
@@ -77,7 +77,7 @@ func (t *scanReporter) wrong(ctx context.Context, name, why string) {
 	if t.bad++; t.bad > mostWrong {
 		return
 	}
-	why = strings.ReplaceAll(why, "\"/scan/", "\"") // which is no name that anybody knows
+	why = strings.ReplaceAll(why, "\"/scan/", "\"") // an internal name
 	if !strings.Contains(why, name) {
 		why = name + ": " + why
 	}
@@ -91,8 +91,8 @@ func (t *scanReporter) flush(ctx context.Context) {
 	t.files, t.last = nil, time.Now()
 }
 
-// foundPart adds what a scan has found to what is to be reported. It waits while
-// much is not acknowledged.
+// foundPart adds results of a scan to the next report. It waits while too many parts are not
+// acknowledged.
 func (h *activity) foundPart(ctx context.Context, f transfer.ScanResult) error {
 	select {
 	case h.parts <- struct{}{}:

@@ -13,9 +13,8 @@ import (
 	"weir/transfer"
 )
 
-// A scan finds all files below a folder, whole or not at all, with checksums, and
-// says which cannot be read; what is hidden of ours and what leads outside is not
-// there.
+// A scan finds all files below a folder, completely or not at all, with checksums, and reports the
+// unreadable files; the agent's hidden files and links that lead outside are excluded.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	b := newBoss(t)
@@ -65,7 +64,7 @@ func TestScan(t *testing.T) {
 	if !strings.Contains(problems[10], "nothing") || !strings.Contains(problems[9], "leak") || len(found[10]) > 0 {
 		t.Errorf("problems %v, found %v", problems, found[10])
 	}
-	if len(found[11]) != len(want) || !strings.HasPrefix(found[11][0].Path, "in/run/") { // it goes no higher than the root
+	if len(found[11]) != len(want) || !strings.HasPrefix(found[11][0].Path, "in/run/") { // it does not go above the root
 		t.Errorf("%d files below ../.., the first is %v", len(found[11]), found[11][0])
 	}
 	if strings.Contains(problems[10], s.root) {

@@ -8,39 +8,39 @@ import (
 	"weir/transfer"
 )
 
-// A scheduler lets only so many copies run at once, of all links together and of each
-// one, in their order; links take turns.
+// A scheduler limits the number of copies that run at once, of all links together and of each link.
+// They start in their order; links take turns.
 type scheduler struct {
 	mu     sync.Mutex
 	free   int
 	queues map[link]*linkQueue
-	order  []link // of queues, the next one first
+	order  []link // of queues, the next link first
 }
 
-// A link is the way from a site to another.
+// A link is the connection from a site to another.
 type link struct{ source, dest string }
 
 func linkOf(l *transfer.Lease) link { return link{l.Source.Site, l.Dest.Site} }
 
-// A linkQueue is what goes over a link.
+// A linkQueue holds the copies over a link.
 type linkQueue struct {
-	limit   int // as the last lease had it; 0: any number
+	limit   int // of the last lease; 0: no limit
 	running int
 	waiting []*waiter
 }
 
-// A waiter is a copy that waits.
+// A waiter is a copy that waits for its turn.
 type waiter struct {
 	in   chan struct{} // closed when it may run
-	gone bool          // not waited for any more
+	gone bool          // it has given up
 }
 
 func newScheduler(places int) *scheduler {
 	return &scheduler{free: places, queues: map[link]*linkQueue{}}
 }
 
-// enter waits for the turn of a copy over the link, of which limit may run at
-// once; false if ctx ended first. Who has entered leaves.
+// enter waits for the turn of a copy over the link, of which limit may run at once; it returns
+// false if ctx ended first. If it returns true, the caller must call leave.
 func (g *scheduler) enter(ctx context.Context, way link, limit int) bool {
 	t := &waiter{in: make(chan struct{})}
 	g.mu.Lock()
@@ -62,7 +62,7 @@ func (g *scheduler) enter(ctx context.Context, way link, limit int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
-	case <-t.in: // just now
+	case <-t.in: // admitted just now
 		g.left(way)
 	default:
 		t.gone = true
@@ -70,7 +70,7 @@ func (g *scheduler) enter(ctx context.Context, way link, limit int) bool {
 	return false
 }
 
-// leave makes room for the next one.
+// leave makes room for the next copy.
 func (g *scheduler) leave(way link) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -83,7 +83,7 @@ func (g *scheduler) left(way link) {
 	g.admit()
 }
 
-// admit lets in whose turn it is.
+// admit starts the waiting copies whose turn it is.
 func (g *scheduler) admit() {
 	for g.free > 0 {
 		i := slices.IndexFunc(g.order, func(way link) bool { return g.queues[way].ready() })
@@ -109,7 +109,7 @@ func (g *scheduler) admit() {
 	})
 }
 
-// ready reports whether the first one that waits may run, if there is a place.
+// ready reports whether the first waiting copy may run if a slot is free.
 func (l *linkQueue) ready() bool {
 	for len(l.waiting) > 0 && l.waiting[0].gone {
 		l.waiting = l.waiting[1:]

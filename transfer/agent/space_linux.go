@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeSpace returns what this user can still write in the file system of an
-// open folder, -1 if that cannot be known.
+// freeSpace returns the number of bytes that this user can still write in the file system of an
+// open folder, -1 if it is unknown.
 func freeSpace(folder *os.File) int64 {
 	raw, err := folder.SyscallConn()
 	if err != nil {

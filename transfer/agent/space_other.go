@@ -4,5 +4,5 @@ package agent
 
 import "os"
 
-// freeSpace is not known here.
+// freeSpace is unknown on this system.
 func freeSpace(*os.File) int64 { return -1 }

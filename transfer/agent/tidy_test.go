@@ -14,8 +14,8 @@ import (
 	"weir/transfer/client"
 )
 
-// Temporaries with which nobody goes on are removed when the coordinator says so,
-// and nothing else is.
+// Temporaries that will not be resumed are removed when the coordinator requests it, and nothing
+// else is.
 func TestTemporariesAreTidiedUp(t *testing.T) {
 	dir := t.TempDir()
 	a, err := New(t.Context(), Options{Site: "A", Root: dir, Coordinator: client.Config{URLs: []string{"http://127.0.0.1:1"}, Token: "x"}})
@@ -36,13 +36,13 @@ func TestTemporariesAreTidiedUp(t *testing.T) {
 	}
 	a.tidy([]transfer.LeaseID{{Item: 7, Epoch: 1}, {Item: 8, Epoch: 1}, {Item: 100, Epoch: 1}})
 	left, err := filepath.Glob(filepath.Join(dir, ".weir", "*.part*"))
-	if err != nil || len(left) != 6 { // mover.parts is one of them
+	if err != nil || len(left) != 6 { // mover.parts matches as well
 		t.Errorf("%q, %v", left, err)
 	}
 }
 
-// lay makes a site's folder with what others have left, and with what only looks
-// like it.
+// lay creates a site's folder with temporaries of other processes, and with files that only
+// resemble them.
 func lay(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -79,9 +79,9 @@ func names(t *testing.T, root string) map[string]bool {
 	return all
 }
 
-// Only plain files with the exact form of a name in the agent's own folder are ever
-// asked about or removed, whatever the coordinator says is over; what has another
-// name as well, keeps that one.
+// Only regular files with the exact form of a name in the agent's own folder are ever reported or
+// removed, whichever attempts the coordinator reports as over; a file with a second name keeps that
+// name.
 func TestOnlyTemporariesAreTidiedUp(t *testing.T) {
 	t.Parallel()
 	root := lay(t)
@@ -94,7 +94,7 @@ func TestOnlyTemporariesAreTidiedUp(t *testing.T) {
 	}
 	var over []transfer.LeaseID
 	for item := int64(-1); item < 10; item++ {
-		if item != 2 { // it goes on
+		if item != 2 { // it is still in use
 			over = append(over, transfer.LeaseID{Item: item, Epoch: 1}, transfer.LeaseID{Item: item}, transfer.LeaseID{Item: item, Epoch: 7})
 		}
 	}
@@ -107,7 +107,7 @@ func TestOnlyTemporariesAreTidiedUp(t *testing.T) {
 	}
 }
 
-// A hidden folder that leads elsewhere is nobody's to clean up.
+// A hidden folder that is a link to another folder is not cleaned up.
 func TestHiddenFolderElsewhere(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
