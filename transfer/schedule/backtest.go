@@ -16,45 +16,43 @@ import (
 	"weir/transfer"
 )
 
-// A Verdict is how well the predictors would have done on a history.
+// A Verdict reports the accuracy that the predictors would have had on a history.
 type Verdict struct {
 	Tries      int         `json:"attempts"`
-	Used       int         `json:"used"`      // good copies that moved bytes
-	Unsampled  int         `json:"unsampled"` // of these, those whose source's host was not seen
-	Pairs      int         `json:"pairs"`     // of copies from two sources at about the same time
+	Used       int         `json:"used"`      // successful copies that moved bytes
+	Unsampled  int         `json:"unsampled"` // used copies without a sample of the source's host
+	Pairs      int         `json:"pairs"`     // pairs of copies from two sources at about the same time
 	Predictors []Predictor `json:"predictors"`
 }
 
-// A Predictor is how well one of them did. All of them are judged by the same
-// copies: those that each of them predicted.
+// A Predictor reports the accuracy of one predictor. All predictors are compared on the same
+// copies: the copies that each of them predicted.
 type Predictor struct {
 	Name   string         `json:"name"`
 	What   string         `json:"what"`
 	Copies int            `json:"copies"`
-	Ratio  []Quantile     `json:"ratio"`       // of predicted seconds to those it took: 1 is right
-	Error  Quantile       `json:"error"`       // median of how many times too long or too short
-	Right  int            `json:"right"`       // pairs of which it named the faster source
-	Share  float64        `json:"share"`       // of all pairs
+	Ratio  []Quantile     `json:"ratio"`       // of predicted seconds to actual seconds: 1 is right
+	Error  Quantile       `json:"error"`       // median of the factor by which a prediction was too long or too short
+	Right  int            `json:"right"`       // pairs of which it identified the faster source
+	Share  float64        `json:"share"`       // fraction of all pairs
 	Range  stats.Interval `json:"share_range"` // 95%
 }
 
-// A Quantile is one of a set of numbers, with its 95% interval if there are
-// enough of them.
+// A Quantile is a quantile of a set of numbers, with its 95% interval if there are enough of them.
 type Quantile struct {
 	Q     float64         `json:"q"`
 	Value float64         `json:"value"`
 	Range *stats.Interval `json:"range,omitempty"`
 }
 
-// A predictor says how many seconds a copy takes, from what ended before.
+// A predictor predicts the duration of a copy in seconds, from the copies that ended before.
 type predictor interface {
 	learn(t *transfer.PastAttempt, seconds float64)
 	predict(t *transfer.PastAttempt) (seconds float64, ok bool)
 }
 
-// Backtest goes through attempts of the past in the order of time, and has each
-// predictor say for each copy how long it would take, from nothing but the copies
-// that had ended when it began.
+// Backtest replays past attempts in the order of time. Each predictor predicts the duration of each
+// copy from nothing but the copies that had ended when it began.
 func Backtest(tries []transfer.PastAttempt) Verdict {
 	v := Verdict{Tries: len(tries)}
 	var copies []*past
@@ -105,7 +103,7 @@ func indices(n int) []int {
 	return list
 }
 
-// replay returns what p says of each copy, NaN if nothing.
+// replay returns the prediction of p for each copy, NaN if there is no prediction.
 func replay(copies []*past, p predictor) []float64 {
 	begins, ends := indices(len(copies)), indices(len(copies))
 	slices.SortStableFunc(begins, func(a, b int) int { return copies[a].Begin.Compare(copies[b].Begin) })
@@ -127,12 +125,12 @@ func replay(copies []*past, p predictor) []float64 {
 	return said
 }
 
-// together is how far apart two copies may have begun that are compared.
+// together is the maximum time between the beginnings of two copies that are compared.
 const together = time.Minute
 
-// pair finds copies to the same destination from two sources, of about the same
-// size and time, one of which was clearly faster. Each copy is in one pair at
-// most, so that pairs tell independent things.
+// pair finds copies to the same destination from two sources, of about the same size and time, of
+// which one was clearly faster. Each copy is in one pair at most, so that the pairs are
+// independent.
 func pair(copies []*past, of []int) (pairs [][2]int) {
 	byTime := slices.Clone(of)
 	slices.SortStableFunc(byTime, func(a, b int) int {
@@ -194,10 +192,10 @@ func judge(name, what string, copies []*past, said []float64, common []int, pair
 	return p
 }
 
-// quantile returns a quantile of sorted numbers with the interval between two of
-// them that holds it in 95% of cases, if they are independent: their places are
-// those of a binomial distribution's 2.5% and 97.5% (David and Nagaraja, Order
-// Statistics, 7.1; here by the normal approximation).
+// quantile returns a quantile of sorted numbers with the interval between two of them that contains
+// it in 95% of cases, if they are independent: their ranks are the 2.5% and 97.5% quantiles of a
+// binomial distribution (David and Nagaraja, Order Statistics, 7.1; here by the normal
+// approximation).
 func quantile(sorted []float64, q float64) Quantile {
 	n := float64(len(sorted))
 	half := 1.96 * math.Sqrt(n*q*(1-q))
@@ -209,8 +207,8 @@ func quantile(sorted []float64, q float64) Quantile {
 	return result
 }
 
-// wilson is the 95% interval of a share (Wilson, Journal of the American
-// Statistical Association 22, 1927).
+// wilson returns the 95% interval of a share (Wilson, Journal of the American Statistical
+// Association 22, 1927).
 func wilson(k, n int) stats.Interval {
 	const z = 1.96
 	p, m := float64(k)/float64(n), float64(n)
@@ -219,7 +217,7 @@ func wilson(k, n int) stats.Interval {
 	return stats.Interval{Low: max(0, mid-half), High: min(1, mid+half)}
 }
 
-// Write tells a Verdict as a table and sentences.
+// Write prints a Verdict as a table and sentences.
 func (v Verdict) Write(w io.Writer) error {
 	b := new(bytes.Buffer)
 	fmt.Fprintf(b, "%s, of which %d moved bytes and succeeded.\n", say.Plural(v.Tries, "attempt"), v.Used)
@@ -272,7 +270,8 @@ func (p Predictor) named(pairs int) string {
 	return fmt.Sprintf("%d of %d: %s [%s, %s]", p.Right, pairs, unit.Percent(p.Share), unit.Percent(p.Range.Low), unit.Percent(p.Range.High))
 }
 
-// sentence says which one was best, if that can be said.
+// sentence names the best predictor, and reports whether it is significantly better than the
+// second.
 func (v Verdict) sentence() string {
 	best, second := v.Predictors[0], Predictor{}
 	for _, p := range v.Predictors[1:] {

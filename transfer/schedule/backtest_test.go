@@ -12,7 +12,7 @@ import (
 	"weir/transfer"
 )
 
-// history makes copies of two sources, whose rates follow from rate.
+// history generates copies of two sources, whose rates are computed by rate.
 func history(n int, rate func(i int, source string, cpu, memory float64) float64) []transfer.PastAttempt {
 	r := rand.New(rand.NewPCG(3, 4))
 	now := time.Unix(1e9, 0)
@@ -42,8 +42,8 @@ func verdictOf(v Verdict, name string) Predictor {
 	return Predictor{}
 }
 
-// Where a rate drifts recent copies tell most; where it follows from the source's
-// CPU Transfer2Go's regression does. The back test says so in both cases.
+// If a rate drifts, recent copies predict best; if it depends on the source's CPU, Transfer2Go's
+// regression does. The back test detects it in both cases.
 func TestBacktestTellsWhichPredictorIsRight(t *testing.T) {
 	drift := history(500, func(i int, source string, _, _ float64) float64 {
 		if source == "A" {
@@ -78,7 +78,7 @@ func TestBacktestTellsWhichPredictorIsRight(t *testing.T) {
 	}
 }
 
-// Where nothing is known of rates nobody is said to be better.
+// If rates are random, no predictor is reported as better.
 func TestBacktestOfNoise(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	v := Backtest(history(100, func(int, string, float64, float64) float64 { return 1e6 * math.Exp(3*r.Float64()) }))
@@ -89,7 +89,7 @@ func TestBacktestOfNoise(t *testing.T) {
 	}
 }
 
-// Nothing is predicted from what ended later, and odd histories do no harm.
+// A prediction never uses copies that ended later, and odd histories do no harm.
 func TestBacktestLooksNotAhead(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	var tries []transfer.PastAttempt
@@ -149,7 +149,7 @@ func TestRegression(t *testing.T) {
 	}
 }
 
-// A fixed time and a rate are told apart once sizes differ, and changes noticed.
+// A fixed time and a rate are separated once sizes differ, and changes are noticed.
 func TestRecent(t *testing.T) {
 	var r Recent
 	if _, ok := r.Seconds(1); ok || r.Known() {

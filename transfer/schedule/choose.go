@@ -11,38 +11,38 @@ import (
 	"weir/internal/unit"
 )
 
-// A File is what is to be copied, and where it can come from.
+// A File is a file to be copied, with the sources that have it.
 type File struct {
 	Bytes    int64
 	Dest     string
 	Sources  []string
-	Failures map[string]int // how often a source has failed for this file
-	Max      map[string]int // copies that a site may have at once; none or 0: any number
+	Failures map[string]int // number of failures of each source for this file
+	Max      map[string]int // copies that a site may have at once; absent or 0: no limit
 }
 
-// A Choice is where a file is copied from.
+// A Choice is the source selected for a file.
 type Choice struct {
-	Source string  // "": from nowhere now
-	Wait   string  // the source that is worth waiting for, if Source is ""
+	Source string  // "": no source can be used now
+	Wait   string  // the source worth waiting for, if Source is ""
 	Why    string  // a sentence
-	Probe  bool    // it is not the best, but it was not tried for a while
+	Probe  bool    // the source is not the best, but is probed after some time
 	Ranks  []Ranks // all sources, the best first
 }
 
-// Ranks is how good a source is for a file.
+// Ranks is the predicted cost of a source for a file.
 type Ranks struct {
 	Source  string
-	Seconds float64 // until the file is there: waiting, copying, and what failures cost
-	Copy    float64 // of these, copying
-	Queue   float64 // of these, waiting for the link
-	Penalty float64 // of these, since copies from there fail
-	Limit   int     // copies at once that the link may have
+	Seconds float64 // until the file has arrived: waiting, copying, and the cost of failures
+	Copy    float64 // part of Seconds for copying
+	Queue   float64 // part of Seconds for waiting for the link
+	Penalty float64 // part of Seconds because copies from the source fail
+	Limit   int     // maximum number of copies at once on the link
 	Known   bool    // there were copies on this link
 	Free    bool    // a copy could begin now
-	Full    string  // why not
+	Full    string  // the reason if it could not
 }
 
-// Rank returns that of the source that was chosen.
+// Rank returns the rank of the chosen source.
 func (c Choice) Rank() Ranks {
 	for _, r := range c.Ranks {
 		if r.Source == c.Source {
@@ -52,11 +52,11 @@ func (c Choice) Rank() Ranks {
 	return Ranks{}
 }
 
-// retry is what a failure costs, in seconds: noticing it and trying again.
+// retry is the cost of a failure, in seconds: noticing it and trying again.
 const retry = 30
 
-// Choose says where a file is copied from now. It changes nothing but the series
-// of random numbers: who follows it calls Began.
+// Choose selects the source of a file. It changes only the sequence of random numbers: a caller
+// that follows it must call Began.
 func (n *Network) Choose(f File, now time.Time) Choice {
 	return n.choose(f, now, n.rand.Float64() < n.rules.Probe)
 }
@@ -87,7 +87,7 @@ func (n *Network) choose(f File, now time.Time, probe bool) Choice {
 	return c
 }
 
-// rank orders the sources by the seconds until the file would be there.
+// rank orders the sources by the predicted seconds until the file would have arrived.
 func (n *Network) rank(f File, now time.Time) []Ranks {
 	ranks := make([]Ranks, 0, len(f.Sources))
 	for _, source := range f.Sources {
@@ -96,7 +96,7 @@ func (n *Network) rank(f File, now time.Time) []Ranks {
 		r := Ranks{Source: source, Known: known}
 		r.Full = n.full(f, source, l, alone, known)
 		r.Free = r.Full == ""
-		if l.active >= l.limit.N { // one leaves every so often
+		if l.active >= l.limit.N { // the queue advances each time a copy ends
 			mean, _ := n.seconds(l, l.sizes/float64(max(1, l.active)))
 			r.Queue = float64(l.active-l.limit.N+1) * mean / float64(l.limit.N)
 		}
@@ -110,8 +110,8 @@ func (n *Network) rank(f File, now time.Time) []Ranks {
 	return ranks
 }
 
-// penalty is what failures are expected to cost: each of them a try again. It
-// fades, so that who failed is asked again after a while.
+// penalty returns the expected cost of failures: each of them causes a retry. It fades, so that a
+// failed source is tried again after a while.
 func (n *Network) penalty(l *link, alone float64, now time.Time) float64 {
 	if l.success >= 1 || l.failed.IsZero() {
 		return 0
@@ -124,7 +124,7 @@ func (n *Network) penalty(l *link, alone float64, now time.Time) float64 {
 	return bad / (1 - bad) * (alone + retry)
 }
 
-// full says why a copy cannot begin on a link now, "" if it can.
+// full returns the reason for which a copy cannot begin on a link now, "" if it can.
 func (n *Network) full(f File, source string, l *link, seconds float64, known bool) string {
 	if n.most.Link != nil {
 		if _, most := n.most.Link(source, f.Dest); most > 0 && l.active >= most {

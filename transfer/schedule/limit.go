@@ -8,7 +8,7 @@ import (
 	"weir/transfer"
 )
 
-// A Limit is how many copies a link may have at once, and why. It is a value that
+// A Limit is the number of copies that a link may have at once, with its reason. It is a value that
 // can be kept as JSON.
 type Limit struct {
 	N       int                 `json:"n"`
@@ -16,30 +16,30 @@ type Limit struct {
 	Cause   transfer.LimitCause `json:"cause,omitempty"`
 	Success float64             `json:"success"` // of recent copies, 0 to 1
 
-	Before     int     `json:"before,omitempty"`      // the limit that N is on trial against; 0: there is no trial
-	BeforeRate float64 `json:"before_rate,omitempty"` // bytes per second with it
-	Seen       int     `json:"seen,omitempty"`        // windows since N is what it is
-	Sum        float64 `json:"sum,omitempty"`         // of their rates, but the first's
+	Before     int     `json:"before,omitempty"`      // the limit before the trial of N; 0: there is no trial
+	BeforeRate float64 `json:"before_rate,omitempty"` // bytes per second with Before
+	Seen       int     `json:"seen,omitempty"`        // windows since N was set
+	Sum        float64 `json:"sum,omitempty"`         // of their rates, except the first
 	Rest       int     `json:"rest,omitempty"`        // windows until the next trial
-	Down       bool    `json:"down,omitempty"`        // the next trial is of fewer copies
-	Settled    bool    `json:"settled,omitempty"`     // a trial has not paid: from then on steps are small
+	Down       bool    `json:"down,omitempty"`        // the next trial is with fewer copies
+	Settled    bool    `json:"settled,omitempty"`     // a trial had no gain: from then on steps are small
 }
 
-// A Window is what a link did in a while.
+// A Window holds the measurements of a link over a period of time.
 type Window struct {
 	Rate   float64 // bytes per second
 	Active float64 // copies at once, on average
-	Good   int     // copies that ended well
+	Good   int     // copies that succeeded
 	Bad    int     // copies that failed because of the link or its ends
 }
 
 const (
-	hasty    = 2    // windows until a limit is judged, the first of which does not count, as long as it is doubled
-	judged   = 5    // later, when less is gained
-	rest     = 30   // windows between a trial that did not pay and the next
-	weight   = 0.3  // of the last window in the mean of successes
-	noise    = 0.03 // what a rate may differ by without a reason
-	worthOne = 0.25 // of what a trial would gain if copies did not slow each other down, it must gain
+	hasty    = 2    // windows until a limit is judged, while it is doubled; the rate of the first does not count
+	judged   = 5    // later, when gains are smaller
+	rest     = 30   // windows between a trial without gain and the next trial
+	weight   = 0.3  // weight of the last window in the mean success
+	noise    = 0.03 // variation of a rate without a cause
+	worthOne = 0.25 // fraction of the ideal gain (as if copies did not slow each other down) that a trial must reach
 )
 
 // Next returns the limit after another window.
@@ -59,7 +59,7 @@ func (l Limit) Next(w Window, r Rules) Limit {
 	case w.Bad > 0 && l.Success < r.Success:
 		return l.fewer(r)
 	case w.Active < float64(l.N)-0.5:
-		l.Seen, l.Sum = 0, 0 // what is not used up tells nothing about more
+		l.Seen, l.Sum = 0, 0 // an unused limit is no evidence about a higher limit
 		return l
 	}
 	l.Seen++
@@ -73,7 +73,7 @@ func (l Limit) Next(w Window, r Rules) Limit {
 	return l.judge(l.Sum/float64(l.Seen-1), r)
 }
 
-// fewer is after failures: one less, or a quarter if many fail.
+// fewer reduces the limit after failures: by one, or by a quarter if many fail.
 func (l Limit) fewer(r Rules) Limit {
 	n := l.N - 1
 	if l.Success < 0.8 {
@@ -87,7 +87,7 @@ func (l Limit) fewer(r Rules) Limit {
 	return Limit{N: n, Success: l.Success, Rest: rest, Cause: transfer.LimitFailures, Why: why, Settled: true}
 }
 
-// judge is with a limit that was used up for a while, at the given rate.
+// judge decides on a limit that was fully used for a while, at the given rate.
 func (l Limit) judge(rate float64, r Rules) Limit {
 	if l.Before == 0 {
 		if l.Rest > 0 {
@@ -120,7 +120,7 @@ func (l Limit) judge(rate float64, r Rules) Limit {
 	}
 }
 
-// try begins a trial: of twice as many at first, later of a quarter more or less.
+// try begins a trial: of twice as many copies at first, later of a quarter more or less.
 func (l Limit) try(rate float64, r Rules) Limit {
 	step := l.N
 	if l.Settled {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Administrators limit the copies from and to a site, and those of a link, also of one that has had more.
+// Administrators limit the copies from and to a site, and the copies of a link, also if it has had
+// more.
 func TestLimits(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	n := New(Rules{Start: 10}, 1)

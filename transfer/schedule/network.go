@@ -12,7 +12,7 @@ import (
 	"weir/transfer"
 )
 
-// A Network is what is known of all links. It is not safe for concurrent use.
+// A Network holds the state of all links. It is not safe for concurrent use.
 type Network struct {
 	rules Rules
 	rand  *rand.Rand
@@ -25,11 +25,12 @@ type Network struct {
 
 // Limits are set by administrators, besides Rules.
 type Limits struct {
-	In, Out map[string]int                          // copies to and from a site at once; none or 0: no limit
+	In, Out map[string]int                          // copies to and from a site at once; absent or 0: no limit
 	Link    func(from, to string) (least, most int) // copies at once on a link; 0, 0: Rules. nil: Rules for all
 }
 
-// Limit sets the limits. The limits of links are within theirs at once; one that was held down by its former limits begins anew.
+// Limit sets the limits. The limits of links are moved into the new range at once; if a link was at
+// its former maximum, it starts again.
 func (n *Network) Limit(l Limits) {
 	if n.most.Link == nil && l.Link == nil {
 		n.most = l
@@ -68,13 +69,13 @@ func (n *Network) rulesOf(w way) Rules {
 
 type way struct{ from, to string }
 
-// A link is one way between two sites.
+// A link is the connection from one site to another.
 type link struct {
 	limit   Limit
 	recent  Recent
 	success float64   // of recent copies, 0 to 1
-	last    time.Time // of the last copy's end, good or bad
-	failed  time.Time // when one failed last
+	last    time.Time // time of the last copy's end, good or bad
+	failed  time.Time // time of the last failure
 
 	active  int
 	sizes   float64 // bytes of the active copies
@@ -84,11 +85,10 @@ type link struct {
 	moved   float64
 	good    int
 	bad     int
-	rate    float64 // bytes per second lately
+	rate    float64 // bytes per second recently
 }
 
-// New returns a Network that knows nothing yet. The seed decides which probes
-// there are.
+// New returns a Network without history. The seed determines the random probes.
 func New(r Rules, seed uint64) *Network {
 	return &Network{
 		rules: r.filled(), rand: rand.New(rand.NewPCG(seed, 0x77656972)),
@@ -96,17 +96,17 @@ func New(r Rules, seed uint64) *Network {
 	}
 }
 
-// Rules returns the rules that are followed.
+// Rules returns the rules of the network.
 func (n *Network) Rules() Rules { return n.rules }
 
-// link returns a link, which is remembered from now on.
+// link returns a link, and stores it if it is new.
 func (n *Network) link(from, to string, now time.Time) *link {
 	l := n.peek(from, to, now)
 	n.links[way{from, to}] = l
 	return l
 }
 
-// peek returns a link, a new one if it is not known.
+// peek returns a link, or a new link if it is not known. It stores nothing.
 func (n *Network) peek(from, to string, now time.Time) *link {
 	if l := n.links[way{from, to}]; l != nil {
 		return l
@@ -114,10 +114,10 @@ func (n *Network) peek(from, to string, now time.Time) *link {
 	return &link{limit: Limit{}.Next(Window{}, n.rulesOf(way{from, to})), success: 1, since: now, changed: now}
 }
 
-// Began notes that a copy of so many bytes begins.
+// Began records that a copy of the given number of bytes begins.
 func (n *Network) Began(from, to string, bytes int64, now time.Time) {
 	if from == to {
-		return // a site that looks at what it has
+		return // a site verifies a file that it has
 	}
 	l := n.link(from, to, now)
 	l.count(now)
@@ -129,14 +129,14 @@ func (n *Network) Began(from, to string, bytes int64, now time.Time) {
 	n.in[to]++
 }
 
-// Moved notes that a copy that goes on has moved so many bytes more.
+// Moved records that a running copy has moved more bytes.
 func (n *Network) Moved(from, to string, bytes int64, now time.Time) {
 	if from != to {
 		n.link(from, to, now).moved += float64(bytes)
 	}
 }
 
-// Left notes that a copy of so many bytes that had begun goes on no longer.
+// Left records that a copy of the given number of bytes, recorded by Began, has ended.
 func (n *Network) Left(from, to string, bytes int64, now time.Time) {
 	if from == to {
 		return
@@ -155,7 +155,7 @@ func (n *Network) Left(from, to string, bytes int64, now time.Time) {
 func (n *Network) Learn(a transfer.Attempt) {
 	counts, good := Counts(a.Fault)
 	if !counts || a.Existed || a.Source == a.Dest {
-		return // it says nothing about the way
+		return // it contains no information about the link
 	}
 	l := n.link(a.Source, a.Dest, a.End)
 	to := 0.0
@@ -171,8 +171,8 @@ func (n *Network) Learn(a transfer.Attempt) {
 	l.last = a.End
 }
 
-// Counts reports whether an attempt that ended so says anything about its link, and
-// if it does, whether that is good.
+// Counts reports whether an attempt with this result is evidence about its link, and if it is,
+// whether the result is good.
 func Counts(f transfer.ErrorClass) (counts, good bool) {
 	switch f {
 	case "":
@@ -180,10 +180,10 @@ func Counts(f transfer.ErrorClass) (counts, good bool) {
 	case transfer.Transient, transfer.Unreachable, transfer.Throttled, transfer.LeaseLost, transfer.Checksum:
 		return true, false
 	}
-	return false, false // the file's affair, or a person's
+	return false, false // caused by the file, or by a person
 }
 
-// count adds what has been active since the last change.
+// count adds the copies and time since the last change to the area.
 func (l *link) count(now time.Time) {
 	if d := now.Sub(l.changed).Seconds(); d > 0 {
 		l.area += d * float64(l.active)
@@ -191,7 +191,8 @@ func (l *link) count(now time.Time) {
 	l.changed = now
 }
 
-// Tick adapts the limits, and returns the changes, without ids. Call it about once a second.
+// Tick adapts the limits, and returns the changes, without ids. It should be called about once a
+// second.
 func (n *Network) Tick(now time.Time) (changes []transfer.LimitChange) {
 	for w, l := range n.links {
 		span := now.Sub(l.since)
@@ -209,7 +210,7 @@ func (n *Network) Tick(now time.Time) (changes []transfer.LimitChange) {
 		}
 		switch {
 		case seen.Active == 0 && seen.Rate == 0:
-			l.rate = 0 // a mean that fades would report on copies that are over
+			l.rate = 0 // a fading mean would still report copies that are over
 		case l.rate == 0:
 			l.rate = seen.Rate
 		default:
@@ -223,7 +224,7 @@ func (n *Network) Tick(now time.Time) (changes []transfer.LimitChange) {
 	return changes
 }
 
-// Links returns all links by their names.
+// Links returns all links, sorted by name.
 func (n *Network) Links() []transfer.Link {
 	links := make([]transfer.Link, 0, len(n.links))
 	for w, l := range n.links {
@@ -238,11 +239,11 @@ func (n *Network) Links() []transfer.Link {
 	return links
 }
 
-// Active returns how many copies a site has, in and out.
+// Active returns the number of copies of a site, in and out.
 func (n *Network) Active(site string) int { return n.busy[site] }
 
-// room is how many copies more of files that take so long may be handed out on a
-// link. Small files may wait at their mover, so that there is always a next one.
+// room returns the number of further copies, with the given duration, that may be handed out on a
+// link. Small files may wait at their mover, so that the next file is always available.
 func (l *link) room(seconds float64, known bool, r Rules) int {
 	ahead := 1.0
 	if known {
@@ -251,9 +252,9 @@ func (l *link) room(seconds float64, known bool, r Rules) int {
 	return int(math.Ceil(float64(l.limit.N)*ahead)) - l.active
 }
 
-// seconds predicts how long a copy takes by itself, and whether that is known of
-// this link. What is not known is taken from the network's others, else from a
-// guess that invites to try.
+// seconds predicts the duration of a copy by itself; known is true if the link has recent copies.
+// The duration on an unknown link is the mean of the predictions of the other links, or else an
+// optimistic guess, so that the link is tried.
 func (n *Network) seconds(l *link, bytes float64) (s float64, known bool) {
 	if s, ok := l.recent.Seconds(bytes); ok {
 		return s, true
@@ -271,7 +272,7 @@ func (n *Network) seconds(l *link, bytes float64) (s float64, known bool) {
 	return 0.01 + bytes/100e6, false
 }
 
-// A Kept link is what is to be known of it when the coordinator starts again.
+// A Kept link is the state of a link that is kept when the coordinator restarts.
 type Kept struct {
 	Source  string    `json:"source"`
 	Dest    string    `json:"dest"`
@@ -288,7 +289,7 @@ func (n *Network) Forget(site string) {
 	maps.DeleteFunc(n.links, func(w way, _ *link) bool { return w.from == site || w.to == site })
 }
 
-// Keep returns what is worth keeping, by the links' names.
+// Keep returns the state of all links to be kept, sorted by name.
 func (n *Network) Keep() []Kept {
 	kept := make([]Kept, 0, len(n.links))
 	for w, l := range n.links {
@@ -303,8 +304,8 @@ func (n *Network) Keep() []Kept {
 	return kept
 }
 
-// Load takes up what was kept. Limits stay within today's rules, and trials that
-// continued are forgotten.
+// Load restores the kept links. Limits stay within the current rules, and unfinished trials are
+// forgotten.
 func (n *Network) Load(kept []Kept, now time.Time) {
 	for _, k := range kept {
 		l := n.link(k.Source, k.Dest, now)

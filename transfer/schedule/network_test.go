@@ -35,7 +35,7 @@ func TestLimitsConverge(t *testing.T) {
 	}
 }
 
-// A site whose disks thrash with more than a few readers is given no more.
+// A site whose disks thrash with more than a few readers gets no more copies.
 func TestLimitsGoDownWhereMoreIsLess(t *testing.T) {
 	thrash := func(n int) float64 { return min(1, math.Pow(6/float64(n), 2)) }
 	w := newWorld(Rules{Start: 12}, 100e6, 1000, map[string]*pipe{"A": {all: 100e6, each: 50e6, slow: thrash}})
@@ -45,7 +45,7 @@ func TestLimitsGoDownWhereMoreIsLess(t *testing.T) {
 	}
 }
 
-// A site that drops copies when there are more than ten is given fewer.
+// A site that drops copies when there are more than ten gets fewer copies.
 func TestLimitsGoDownWithFailures(t *testing.T) {
 	drops := func(n int) float64 {
 		if n > 10 {
@@ -67,8 +67,8 @@ func TestLimitsGoDownWithFailures(t *testing.T) {
 	}
 }
 
-// The faster source gets the files, the slower one a few probes and what it can
-// carry beside; when it becomes the faster one that is noticed.
+// The faster source gets the files, the slower source a few probes and the files that it can send
+// meanwhile; if it becomes the faster source, this is noticed.
 func TestTheFasterSourceIsFound(t *testing.T) {
 	pipes := map[string]*pipe{"A": {all: 100e6, each: 100e6}, "B": {all: 5e6, each: 5e6}}
 	w := newWorld(Rules{}, 10e6, 1000, pipes)
@@ -89,8 +89,7 @@ func TestTheFasterSourceIsFound(t *testing.T) {
 	}
 }
 
-// A source that fails is avoided, asked now and then, and used again when it is
-// well.
+// A source that fails is avoided, probed now and then, and used again when it has recovered.
 func TestBadSourcesAreAvoidedAndTriedAgain(t *testing.T) {
 	broken := func(int) float64 { return 1 }
 	pipes := map[string]*pipe{"A": {all: 100e6, each: 20e6, fail: broken}, "B": {all: 50e6, each: 20e6}}
@@ -115,8 +114,8 @@ func TestBadSourcesAreAvoidedAndTriedAgain(t *testing.T) {
 	}
 }
 
-// Of small files there are as many at the mover as it copies in two seconds; of
-// large ones as many as may run.
+// As many small files are handed out as the mover copies in two seconds, and as many large files as
+// may run at once.
 func TestSmallFilesWaitAtTheMover(t *testing.T) {
 	for size, want := range map[int64][2]int{64 << 10: {200, 640}, 1 << 30: {10, 10}} {
 		n := New(Rules{}, 1)
@@ -137,7 +136,7 @@ func TestSmallFilesWaitAtTheMover(t *testing.T) {
 	}
 }
 
-// A full source that is much faster is waited for; sites have limits of their own.
+// Waiting for a full source that is much faster is preferred; sites have limits of their own.
 func TestWaitingIsWorthIt(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	n := New(fixedTo(2), 1)
@@ -167,7 +166,7 @@ func TestWaitingIsWorthIt(t *testing.T) {
 	}
 }
 
-// What is kept is taken up; the same seed and history choose the same.
+// Kept state is restored; the same seed and history lead to the same choices.
 func TestKeepingANetwork(t *testing.T) {
 	pipes := map[string]*pipe{"A": {all: 100e6, each: 10e6}, "B": {all: 50e6, each: 10e6}}
 	a, b := newWorld(Rules{}, 10e6, 100, pipes), newWorld(Rules{}, 10e6, 100, pipes)
@@ -194,8 +193,8 @@ func TestKeepingANetwork(t *testing.T) {
 	}
 }
 
-// A link's speed is that of what moves now: at once when a copy has begun, and none a
-// second after the last one has ended.
+// The rate of a link is the current rate: it rises as soon as a copy has begun, and is 0 a second
+// after the last copy has ended.
 func TestSpeedIsOfNow(t *testing.T) {
 	n := New(Rules{}, 1)
 	now := time.Unix(1e9, 0)
@@ -217,10 +216,10 @@ func TestSpeedIsOfNow(t *testing.T) {
 	}
 }
 
-// fixedTo returns rules with so many copies at once on each link, always.
+// fixedTo returns rules with exactly n copies at once on each link.
 func fixedTo(n int) Rules { return Rules{Min: n, Max: n, Start: n} }
 
-// What is known of the links of a site is forgotten with it.
+// The state of a site's links is forgotten with the site.
 func TestForget(t *testing.T) {
 	n, now := New(Rules{}, 1), time.Now()
 	for _, w := range [][2]string{{"A", "B"}, {"B", "C"}, {"C", "A"}} {

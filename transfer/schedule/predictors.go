@@ -6,10 +6,10 @@ import (
 	"weir/transfer"
 )
 
-// total is all that a link ever did.
+// total is the sum of all copies of a link.
 type total struct{ bytes, seconds float64 }
 
-// naive predicts by the mean of everything.
+// naive predicts by the mean rate of all copies.
 type naive struct {
 	links map[way]*total
 	all   total
@@ -56,7 +56,7 @@ func (p *lately) predict(t *transfer.PastAttempt) (float64, bool) {
 	return p.all.Seconds(float64(t.Moved))
 }
 
-// regressed predicts as Transfer2Go meant to.
+// regressed predicts as Transfer2Go was designed to.
 type regressed struct{ model Regression }
 
 func (p *regressed) learn(t *transfer.PastAttempt, seconds float64) {
@@ -73,21 +73,20 @@ func (p *regressed) predict(t *transfer.PastAttempt) (float64, bool) {
 	return float64(t.Moved) / rate, ok && rate > 0
 }
 
-// A Regression is Transfer2Go's predictor: throughput as a linear function of the
-// source's CPU and memory in use, by ordinary least squares over all copies
-// (github.com/vkuznet/transfer2go, package core, router.go). The zero value knows
-// nothing.
+// A Regression is Transfer2Go's predictor: throughput as a linear function of the source's CPU and
+// memory in use, by ordinary least squares over all copies (github.com/vkuznet/transfer2go, package
+// core, router.go). The zero value is without history.
 type Regression struct {
 	n    float64
 	at   [3]float64    // sum of 1, cpu, memory, times the rate
 	with [3][3]float64 // sums of products of 1, cpu, memory
 }
 
-// leastFit is how many copies a regression needs.
+// leastFit is the minimum number of copies for a regression.
 const leastFit = 10
 
-// Add takes a copy into account: the busy shares of the source's processors and
-// memory, 0 to 1, and the bytes per second that it reached.
+// Add takes a copy into account: the used fractions of the source's processors and memory, 0 to 1,
+// and its rate in bytes per second.
 func (g *Regression) Add(cpu, memory, rate float64) {
 	x := [3]float64{1, cpu, memory}
 	for _, v := range append(x[:], rate) {
@@ -104,9 +103,9 @@ func (g *Regression) Add(cpu, memory, rate float64) {
 	}
 }
 
-// Rate predicts bytes per second; ok is false with fewer than ten copies. Where
-// CPU or memory never changed it has no influence. Lines go below zero: what is
-// returned is at least a hundredth of the mean.
+// Rate predicts bytes per second; ok is false with fewer than ten copies. If CPU or memory never
+// changed it has no influence. The fitted line may fall below zero: the result is at least a
+// hundredth of the mean.
 func (g *Regression) Rate(cpu, memory float64) (rate float64, ok bool) {
 	if g.n < leastFit {
 		return 0, false
@@ -115,13 +114,13 @@ func (g *Regression) Rate(cpu, memory float64) (rate float64, ok bool) {
 	return max(b[0]+b[1]*cpu+b[2]*memory, g.at[0]/g.n/100), true
 }
 
-// solve returns the coefficients, by Gaussian elimination in the order of the
-// terms; what depends on those before gets 0.
+// solve returns the coefficients, by Gaussian elimination in the order of the terms; a term that
+// depends linearly on earlier terms gets 0.
 func (g *Regression) solve() (b [3]float64) {
 	m, y := g.with, g.at
 	var dead [3]bool
 	for i := range m {
-		if m[i][i] <= 1e-9*g.with[i][i]+1e-12 { // nothing is left of its own
+		if m[i][i] <= 1e-9*g.with[i][i]+1e-12 { // it depends on earlier terms
 			dead[i] = true
 			continue
 		}

@@ -2,9 +2,9 @@ package schedule
 
 import "math"
 
-// A Recent is how long copies have taken lately: seconds = fixed + bytes / rate,
-// by least squares in which a copy counts relative to its size, and less with each
-// one after it. The zero value knows nothing.
+// A Recent estimates the duration of recent copies: seconds = fixed + bytes / rate, by least
+// squares in which a copy counts relative to its size, and less with each copy after it. The zero
+// value is without history.
 type Recent struct {
 	W   float64 `json:"w"` // sums of weights, and of weights times bytes, seconds, ...
 	X   float64 `json:"x"`
@@ -16,11 +16,11 @@ type Recent struct {
 }
 
 const (
-	fade  = 0.9 // what each copy leaves of the weight of those before: half after 7
-	small = 1e6 // bytes below which a file's size hardly changes how long it takes
+	fade  = 0.9 // weight of the earlier copies after each new copy: half after 7
+	small = 1e6 // bytes below which the size hardly changes the duration
 )
 
-// Add takes a copy of so many bytes into account, which took so many seconds.
+// Add takes a copy of the given bytes and seconds into account.
 func (r *Recent) Add(bytes, seconds float64) {
 	if !(bytes >= 0) || !(seconds >= 0) || math.IsInf(bytes+seconds, 1) {
 		return
@@ -39,7 +39,7 @@ func (r *Recent) Add(bytes, seconds float64) {
 // Known reports whether there was any copy.
 func (r *Recent) Known() bool { return r.Dur > 0 }
 
-// Rate returns the bytes per second of one copy, all that it waits for included.
+// Rate returns the bytes per second of one copy, including all its waiting times.
 func (r *Recent) Rate() float64 {
 	if r.Dur <= 0 {
 		return 0
@@ -47,8 +47,7 @@ func (r *Recent) Rate() float64 {
 	return r.Sum / r.Dur
 }
 
-// Seconds predicts how long a copy of so many bytes takes; ok is false if nothing
-// is known.
+// Seconds predicts the duration of a copy of the given bytes; ok is false without any history.
 func (r *Recent) Seconds(bytes float64) (s float64, ok bool) {
 	if !r.Known() {
 		return 0, false
@@ -59,14 +58,14 @@ func (r *Recent) Seconds(bytes float64) (s float64, ok bool) {
 		b := (r.W*r.XY - r.X*r.Y) / spread
 		a := (r.Y - b*r.X) / r.W
 		switch {
-		case b <= 0: // larger ones were no slower
+		case b <= 0: // larger files were no slower
 			fixed, each = r.Y/r.W, 0
 		case a < 0:
 			fixed, each = 0, r.XY/r.XX
 		default:
 			fixed, each = a, b
 		}
-	} else if bytes < r.X/r.W { // all of one size: smaller ones may take as long
+	} else if bytes < r.X/r.W { // all of one size: smaller files may take as long
 		return r.Y / r.W, true
 	}
 	return fixed + each*bytes, true

@@ -1,35 +1,34 @@
-// Package schedule decides how many copies a link may have at once, and from
-// which of several sources a file is copied.
+// Package schedule decides how many copies a link may have at once, and from which of several
+// sources a file is copied.
 //
-// It has no clock, no database and no goroutine: a Network gets what happened
-// and when, and answers from that. The same history gives the same answers, so
-// that what it would have decided can be computed afterwards (Backtest).
+// It has no clock, no database and no goroutine: a Network is given the events with their times,
+// and decides from them alone. The same history gives the same decisions, so that they can be
+// computed again afterwards (Backtest).
 //
-// Limits follow FTS's optimizer (fts3 3.14, optimizer/services/
-// OptimizerConnections.cpp: fewer when less than 97% of the copies succeed, more
-// while throughput grows), with one difference. There equal throughput allows
-// more copies, so that limits rise to their maximum wherever a link is full. Here
-// each change is a trial that must pay, else it is taken back.
+// Limits follow FTS's optimizer (fts3 3.14, optimizer/services/OptimizerConnections.cpp: fewer when
+// less than 97% of the copies succeed, more while throughput grows), with one difference. There
+// equal throughput allows more copies, so that limits rise to their maximum wherever a link is
+// full. Here each change is a trial that must increase the throughput, otherwise it is reverted.
 //
-// Sources are chosen by predicted seconds, as PhEDEx's router did, with a few
-// probes of others so that what became better is noticed.
+// Sources are chosen by predicted seconds, as PhEDEx's router did, with a few probes of other
+// sources so that improvements are noticed.
 package schedule
 
 import (
 	"time"
 )
 
-// Rules are what limits and choices follow. The zero value of each field is
-// replaced by that of Defaults.
+// Rules are the parameters of limits and choices. The zero value of each field is replaced by that
+// of Defaults.
 type Rules struct {
-	Min     int           // copies at once on a link
-	Max     int           // likewise
-	Start   int           // likewise, before anything is known
-	Success float64       // share of good copies below which there are fewer at once
-	Span    time.Duration // of time over which a link is judged
-	Probe   float64       // share of files that are copied from another source than the best
-	Ahead   time.Duration // of copying that may wait at an agent, so that small files follow each other
-	Forget  time.Duration // after so long a failure counts half
+	Min     int           // minimum of copies at once on a link
+	Max     int           // maximum of copies at once on a link
+	Start   int           // initial number of copies at once on a link
+	Success float64       // fraction of good copies below which the limit is reduced
+	Span    time.Duration // time over which a link is judged
+	Probe   float64       // fraction of files that are copied from another source than the best
+	Ahead   time.Duration // copying time that may wait at an agent, so that small files follow each other
+	Forget  time.Duration // half-life of the penalty for failures
 }
 
 // Defaults returns the usual rules.

@@ -7,13 +7,13 @@ import (
 	"weir/transfer"
 )
 
-// A pipe is a way between two sites as it is in truth.
+// A pipe holds the true properties of a connection between two sites.
 type pipe struct {
-	all  float64                  // bytes per second
-	each float64                  // of one copy at most
-	slow func(active int) float64 // share of all that is left with so many at once; nil: all
-	fail func(active int) float64 // chance of a copy to fail
-	wait float64                  // seconds that each copy takes besides
+	all  float64                  // bytes per second of all copies
+	each float64                  // maximum of one copy
+	slow func(active int) float64 // fraction of all that remains with this number of copies; nil: all
+	fail func(active int) float64 // probability that a copy fails
+	wait float64                  // additional seconds of each copy
 }
 
 type copying struct {
@@ -47,7 +47,7 @@ func newWorld(r Rules, size int64, slots int, pipes map[string]*pipe) *world {
 	}
 }
 
-// run lets so much time pass, with files enough.
+// run advances the time, with enough files.
 func (w *world) run(d time.Duration, sources ...string) {
 	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(tick) {
 		w.begin(sources)
@@ -88,7 +88,7 @@ func (w *world) move() {
 			n[c.from]++
 		}
 	}
-	for _, c := range w.running { // the mover keeps to the limit
+	for _, c := range w.running { // the mover observes the limit
 		if c.begin.IsZero() && n[c.from] < w.limit(c.from).Limit && n["A"]+n["B"] < w.slots {
 			n[c.from]++
 			c.begin = w.now
@@ -103,7 +103,7 @@ func (w *world) move() {
 	w.running = kept
 }
 
-// step moves a copy on for a tick, and reports whether it has ended.
+// step advances a copy by a tick, and reports whether it has ended.
 func (w *world) step(c *copying, active int) bool {
 	p := w.pipes[c.from]
 	all := p.all
