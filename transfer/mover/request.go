@@ -204,8 +204,8 @@ func (p *pool) body(ctx context.Context, c *conn, q question) (resp *http.Respon
 	return resp, true, nil
 }
 
-// asks reports whether q is sent with the header "Expect: 100-continue", so that the server can refuse
-// its body.
+// asks returns true if q is sent with the header "Expect: 100-continue", so that the server can
+// refuse its body.
 func (q *question) asks() bool { return q.body != nil && q.size >= askFirst && !q.unexpected }
 
 // bodyLength returns the number of bytes that follow the head of a response, -1 if unknown.

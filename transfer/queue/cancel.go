@@ -7,8 +7,9 @@ import (
 	"weir/internal/db"
 )
 
-// CancelFiles cancels those of the files that have not ended, each by itself, and why is their reason. Waiting ones end at once, those
-// that are being copied as soon as their mover reports: Renew says that it is to abort them.
+// CancelFiles cancels the files that have not ended, each individually, with the reason why.
+// Waiting files end at once; files that are being copied end as soon as their mover reports: Renew
+// returns them as attempts to abort.
 func (q *Queue) CancelFiles(ctx context.Context, items []int64, why string) error {
 	why = text(why, 1000)
 	if why == "" {
@@ -42,7 +43,8 @@ func (q *Reader) OpenJobIDs(ctx context.Context) ([]string, error) {
 	})
 }
 
-// Needing returns the files that have not ended and go to one of the sites, or come from nowhere else, and their jobs.
+// Needing returns the files that have not ended and go to one of the sites, or have no other
+// source, and their jobs.
 func (q *Reader) Needing(ctx context.Context, sites []string) (items []int64, jobs []string, err error) {
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
 		items, jobs = nil, nil

@@ -10,10 +10,10 @@ import (
 	"weir/transfer/catalog/store"
 )
 
-// site makes or changes a site.
+// site adds or changes a site.
 func (w *world) site(name string, up bool, free int64) {
 	w.t.Helper()
-	_ = w.store.AddSite(w.ctx, catalog.Site{Name: name, Kind: "agent"}) // it may be there
+	_ = w.store.AddSite(w.ctx, catalog.Site{Name: name, Kind: "agent"}) // it may exist already
 	w.must(w.store.Saw(w.ctx, name, w.clock(), up, free, ""))
 }
 
@@ -24,7 +24,7 @@ func (w *world) down(name, problem string) {
 
 func fileName(set string, i int) string { return fmt.Sprintf("%s/f%07d", set, i) }
 
-// entries are files of 1000 bytes and more.
+// entries returns files of 1000 bytes and more.
 func entries(set string, from, to int) iter.Seq2[catalog.Entry, error] {
 	return func(yield func(catalog.Entry, error) bool) {
 		for i := from; i < to; i++ {
@@ -36,7 +36,7 @@ func entries(set string, from, to int) iter.Seq2[catalog.Entry, error] {
 	}
 }
 
-// dataset makes one of n files which are at sites.
+// dataset registers a dataset of n files at sites.
 func (w *world) dataset(name string, n int, sites ...string) {
 	w.t.Helper()
 	for _, site := range sites {
@@ -50,7 +50,7 @@ func (w *world) register(name string, from, to int, site string) {
 	w.must(err)
 }
 
-// spoil makes a replica bad.
+// spoil marks a replica as bad.
 func (w *world) spoil(file, site, why string) {
 	w.t.Helper()
 	w.must(w.db.Write(w.ctx, func(tx *db.Tx) error {
@@ -62,7 +62,7 @@ func (w *world) spoil(file, site, why string) {
 	}))
 }
 
-// badness is why a replica is no source any more.
+// badness returns the reason why a replica is bad.
 func (w *world) badness(file, site string) string {
 	w.t.Helper()
 	found, err := w.store.Find(w.ctx, file)

@@ -11,20 +11,20 @@ import (
 	"weir/transfer"
 )
 
-// A FileChange is a change of a file of a job, for those who follow jobs from outside.
+// A FileChange is a change of a file of a job, for programs that follow jobs from outside.
 type FileChange struct {
 	ID     int64
 	At     time.Time
-	Began  bool              // it is the beginning of an attempt
-	Ended  *transfer.Attempt // that ended with it; nil: none did
-	Source string            // site of that attempt, or of the last one; "": there was none
-	Job    *JobState         // as it is now
-	File   *JobFile          // with the state and the reason after the change; the rest as it is now
+	Began  bool              // an attempt begins
+	Ended  *transfer.Attempt // the attempt that ended; nil: no attempt ended
+	Source string            // site of that attempt, or of the last attempt; "": there was no attempt
+	Job    *JobState         // the current state
+	File   *JobFile          // with the state and the reason after the change; all other fields are current
 }
 
 const changeColumns = "at, item, epoch, was, state, source"
 
-// saveChanges notes which files of jobs have changed, if somebody follows them.
+// saveChanges records the changes of files of jobs, if they are to be kept.
 func (e *edit) saveChanges() error {
 	if !e.q.o.Changes {
 		return nil
@@ -51,7 +51,7 @@ func (e *edit) saveChanges() error {
 	return err
 }
 
-// waiting reports whether a state is that of a file that waits for a lease.
+// waiting reports whether a file in this state waits for a lease.
 func waiting(s state) bool { return s == ready || s == resting }
 
 // A changeRow is a row of the table of changes.
@@ -63,8 +63,8 @@ type changeRow struct {
 	source      string
 }
 
-// Changes returns the oldest n changes that have not been removed, those of each file in their order. Those of jobs that were
-// forgotten have no Job and no File. Options.Changes has them kept.
+// Changes returns the oldest n changes that have not been removed, for each file in their order. A
+// change of a forgotten job has no Job and no File. Changes are kept only with Options.Changes.
 func (q *Queue) Changes(ctx context.Context, n int) ([]*FileChange, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]*FileChange, error) {
 		rows, err := db.All(tx, func(r *db.Rows) (c changeRow, err error) {
@@ -99,7 +99,7 @@ func (q *Queue) Changes(ctx context.Context, n int) ([]*FileChange, error) {
 	})
 }
 
-// fill adds the file as it was after the change, and the attempt that ended with it.
+// fill adds the file in its state after the change, and the attempt that ended with it.
 func (c *FileChange) fill(row changeRow, f *file, now *JobFile, attempts []transfer.Attempt) {
 	c.Began = row.state == leased
 	if row.was == leased {
@@ -148,11 +148,11 @@ func (q *Queue) RemoveChanges(ctx context.Context, ids []int64) error {
 	})
 }
 
-// droppedAtOnce is how many changes are dropped in one transaction.
+// droppedAtOnce is the maximum number of changes removed in one transaction.
 const droppedAtOnce = 10_000
 
-// DropChanges removes the oldest changes if they are from before a time, or more than the latest most, a bounded number. It returns how
-// many it removed, and whether there may be more.
+// DropChanges removes the oldest changes if they were made before a time, or if there are more than
+// most, a bounded number at a time. It returns the number removed, and whether there may be more.
 func (q *Queue) DropChanges(ctx context.Context, before time.Time, most int64) (n int64, more bool, err error) {
 	err = q.db.Write(ctx, func(tx *db.Tx) error {
 		n, err = tx.Exec(`DELETE FROM file_change WHERE (at < ? OR id <= (SELECT MAX(id) FROM file_change) - ?)
@@ -162,7 +162,8 @@ func (q *Queue) DropChanges(ctx context.Context, before time.Time, most int64) (
 	return n, n == droppedAtOnce, err
 }
 
-// KeptChanges returns about how many changes have not been removed, and when the oldest was made; zero: there is none.
+// KeptChanges returns the approximate number of changes that have not been removed, and the time of
+// the oldest; zero if there are no changes.
 func (q *Queue) KeptChanges(ctx context.Context) (n int64, oldest time.Time, err error) {
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
 		return tx.Row(`SELECT COALESCE(MAX(id) - MIN(id) + 1, 0), COALESCE((SELECT at FROM file_change ORDER BY id LIMIT 1), 0)

@@ -11,7 +11,8 @@ import (
 	"weir/transfer"
 )
 
-// changes returns the changes that are kept, one a line: the state, and the attempt that began or ended.
+// changes returns the changes that are kept, one a line: the state, and the attempt that began or
+// ended.
 func (w *world) changes(n int) (all []*FileChange, text string) {
 	w.t.Helper()
 	all, err := w.Changes(w.ctx, n)
@@ -30,8 +31,8 @@ func (w *world) changes(n int) (all []*FileChange, text string) {
 	return all, strings.Join(lines, "\n")
 }
 
-// Each change of a file of a job is kept in the transaction that made it, with the attempt that began or ended, until it is removed; those
-// of datasets and removals are not.
+// Each change of a file of a job is kept in the transaction that made it, with the attempt that
+// began or ended, until it is removed; changes of datasets and of removals are not kept.
 func TestChanges(t *testing.T) {
 	each(t, Options{Changes: true}, func(w *world) {
 		w.dataset("/d", 2, "A")
@@ -50,7 +51,7 @@ func TestChanges(t *testing.T) {
 		w.report(failure(leases[0], transfer.SourceBad, "it is not there"), success(leases[1]))
 		next := w.lease("C", 10)
 		w.report(failure(next[0], transfer.Transient, "cut"))
-		w.pass(time.Hour) // the pause ends: nobody is told
+		w.pass(time.Hour) // the pause ends: no change is recorded
 		last := w.lease("C", 10)
 		w.report(failure(last[0], transfer.Permanent, "no"))
 		want := `one 0 queued
@@ -99,7 +100,7 @@ one 0 failed ended permanent from B no`
 			_, err := tx.Exec("UPDATE request SET ended = 1 WHERE ended = 0")
 			return err
 		}))
-		for more := true; more; { // the job is forgotten before its changes were published
+		for more := true; more; { // the job is forgotten before its changes are published
 			var err error
 			more, err = w.Forget(w.ctx, w.clock().Add(time.Hour))
 			w.must(err)
@@ -117,7 +118,7 @@ one 0 failed ended permanent from B no`
 	})
 }
 
-// Files that wait for a tape system, or for the hop before, have changes as well.
+// Files that wait for a tape system, or for the previous hop, also have changes.
 func TestChangesOfTapeAndHops(t *testing.T) {
 	each(t, Options{Changes: true}, func(w *world) {
 		pair := func(n int, from, to string) Pair {

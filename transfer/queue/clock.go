@@ -9,11 +9,11 @@ import (
 	"weir/internal/db"
 )
 
-// ahead is by how much an earlier process's clock may have been ahead: clocks differ.
+// ahead is the tolerated lead of an earlier process's clock: clocks differ.
 const ahead = 30 * time.Second
 
-// rewind moves back what an earlier process has deferred, if its clock was ahead of this
-// one: otherwise a pause of a minute would last until this clock has come as far.
+// rewind moves back the times deferred by an earlier process, if its clock was ahead of this clock:
+// otherwise a pause of a minute would last until this clock has caught up.
 func (q *Queue) rewind(ctx context.Context) error {
 	now := q.now()
 	return q.db.Write(ctx, func(tx *db.Tx) error {
@@ -35,15 +35,15 @@ func (q *Queue) rewind(ctx context.Context) error {
 	})
 }
 
-// Shift moves deferred times along with a clock that was set by so much: files do not
-// pause for hours, and leases do not all expire at once.
+// Shift moves deferred times along with a clock that was set by so much: files do not pause for
+// hours, and leases do not all expire at once.
 func (q *Queue) Shift(ctx context.Context, by time.Duration) error {
 	now := q.now()
 	return q.db.Write(ctx, func(tx *db.Tx) error { return q.shift(tx, by, now) })
 }
 
-// shift changes what was written before the clock was set, as far as that can be
-// reported. What is changed wrongly is only due too early.
+// shift moves times that were written before the clock was set, as far as they can be identified. A
+// time that is moved wrongly is only due too early.
 func (q *Queue) shift(tx *db.Tx, by time.Duration, now time.Time) error {
 	n := by.Nanoseconds()
 	if _, err := tx.Exec("UPDATE tape SET until = until + ?, due = CASE WHEN due > ? THEN due + ? ELSE due END WHERE due > 0", n, now,
@@ -64,17 +64,16 @@ func (q *Queue) shift(tx *db.Tx, by time.Duration, now time.Time) error {
 	return err
 }
 
-// rateSpan is over how long a request's rate is taken.
+// rateSpan is the period over which a request's rate is measured.
 const rateSpan = 10 * time.Second
 
-// rates are how many bytes requests have moved in the last seconds. They are in
-// memory only.
+// rates holds the bytes that requests have moved in the last seconds. They are in memory only.
 type rates struct {
 	mu  sync.Mutex
 	all map[int64][]moment
 }
 
-// A moment is what was moved by then.
+// A moment is a number of bytes, with the time when they were reported.
 type moment struct {
 	at    time.Time
 	bytes int64
@@ -98,7 +97,7 @@ func (p *rates) add(request, bytes int64, now time.Time) {
 	p.all[request] = of
 }
 
-// rate is in bytes per second.
+// rate returns the bytes per second of a request.
 func (p *rates) rate(request int64, now time.Time) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,14 +114,14 @@ func (p *rates) rate(request int64, now time.Time) float64 {
 	return float64(sum) / rateSpan.Seconds()
 }
 
-// forget drops a request that has ended.
+// forget removes a request that has ended.
 func (p *rates) forget(request int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, request)
 }
 
-// prune drops the rates of requests that move nothing.
+// prune removes the rates of requests that move nothing.
 func (p *rates) prune(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

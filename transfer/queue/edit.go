@@ -15,10 +15,10 @@ import (
 	"weir/transfer/catalog/store"
 )
 
-// perRequest is how many numbers of files a request has.
+// perRequest is the number of file numbers of a request.
 const perRequest = 100_000_000
 
-// requestOf is the request that an item belongs to.
+// requestOf returns the request that an item belongs to.
 func requestOf(item int64) int64 { return item / perRequest }
 
 // idsOf returns the ids of all.
@@ -30,9 +30,8 @@ func idsOf[T any](all []T, id func(T) int64) []int64 {
 	return ids
 }
 
-// An edit is one transaction: requests are locked, their files read, changed in
-// memory, and all that changed is written at its end, counters with it. Nothing
-// else changes files.
+// An edit is one transaction: requests are locked, their files are read and changed in memory, and
+// all changes are written at its end, together with the counters. Nothing else changes files.
 type edit struct {
 	q         *Queue
 	tx        *db.Tx
@@ -50,14 +49,14 @@ type edit struct {
 	bad       []store.BadReplica
 	checksums map[int64]store.Checksum // by file
 	tape      []TapeFile
-	full      map[string]string // destinations: why; "" is that one took a file
+	full      map[string]string // destinations with the reason; "": the destination accepted a file
 	events    []transfer.Event
-	after     []func() // when it is committed
+	after     []func() // run after the commit
 
 	badRuns map[string]badRun // of sources; nil: nothing was counted
 }
 
-// edit runs f in an edit. It may run more than once.
+// edit runs f in an edit. f may run more than once.
 func (q *Queue) edit(ctx context.Context, f func(*edit) error) error {
 	var e *edit
 	err := q.db.Write(ctx, func(tx *db.Tx) error {
@@ -92,8 +91,8 @@ func (q *Queue) editFiles(ctx context.Context, items []int64, f func(*edit, []*f
 	})
 }
 
-// lock reads requests and keeps others from changing them or their files. It is
-// called once in an edit, so that two edits never wait for each other.
+// lock reads requests and locks them and their files against other edits. It is called once in an
+// edit, so that two edits never wait for each other.
 func (e *edit) lock(ids ...int64) error {
 	slices.Sort(ids)
 	all, err := db.All(e.tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE id {{in}} ORDER BY id {{lock}}", slices.Compact(ids))
@@ -103,7 +102,7 @@ func (e *edit) lock(ids ...int64) error {
 	return err
 }
 
-// lockFiles locks the requests of items and returns the files that there are.
+// lockFiles locks the requests of items and returns the existing files.
 func (e *edit) lockFiles(items []int64) ([]*file, error) {
 	if err := e.lock(idsOf(items, requestOf)...); err != nil {
 		return nil, err
@@ -181,8 +180,8 @@ func (e *edit) group(request int64, sites []string) (*sourceGroup, error) {
 	return g, e.tx.Row("INSERT INTO lane (request, sites, ready) VALUES (?, ?, 0) RETURNING id", request, key).Scan(&g.id)
 }
 
-// route makes files ready in the source group of the sources that they have now. Files
-// without any fail.
+// route makes files ready in the source group of their current sources. Files without a source
+// fail.
 func (e *edit) route(files []*file) error {
 	replicas, err := readReplicas(e.tx, files)
 	if err != nil {
@@ -191,7 +190,7 @@ func (e *edit) route(files []*file) error {
 	for _, f := range files {
 		r := e.requests[f.request]
 		sites := r.sources(f, replicas[f.replicaKey()])
-		if len(sites) == 0 && !f.again { // a bad replica may have been repaired: each is asked once
+		if len(sites) == 0 && !f.again { // a bad replica may have been repaired: each is tried once
 			f.again = true
 			sites = r.sources(f, replicas[f.replicaKey()])
 		}
@@ -212,7 +211,7 @@ func (e *edit) route(files []*file) error {
 	return nil
 }
 
-// event adds an event; of failed files only the first of an edit.
+// event adds an event; the number of events about failed files is limited.
 func (e *edit) event(r *request, item int64, text string) {
 	if item != 0 && len(e.events) >= batch/10 {
 		return
@@ -228,7 +227,7 @@ func (e *edit) count(f *file, sign int64) {
 	}
 }
 
-// conclude ends a request of which nothing is left to do.
+// conclude ends a request whose files have all ended.
 func (e *edit) conclude(r *request) {
 	why := r.stop
 	if r.Count.Files > 0 && r.Count.Cancelled == r.Count.Files {
@@ -246,7 +245,7 @@ func (e *edit) conclude(r *request) {
 	e.after = append(e.after, func() { e.q.rates.forget(r.ID) })
 }
 
-// ending tells how a request ended.
+// ending describes the end of a request.
 func ending(r *request) string {
 	c := r.Count
 	return "request " + number(r.ID) + " ended as " + string(r.Status) + ": " + number(c.Done+c.Skipped) + " of " + number(c.Files) +
@@ -260,7 +259,7 @@ func (q *Queue) random() float64 {
 	return rand.Float64()
 }
 
-// save writes what has changed.
+// save writes all changes.
 func (e *edit) save() error {
 	for _, step := range []func() error{e.saveFiles, e.saveTape, e.saveGroups, e.saveAttempts, e.saveReplicas, e.saveFull, e.saveRequests,
 		e.saveJobs, e.saveChanges, e.saveEvents} {

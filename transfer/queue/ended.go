@@ -6,7 +6,7 @@ import (
 	"weir/transfer"
 )
 
-// Ended is what a transaction has ended, for counters.
+// Ended holds the attempts, files and requests that a transaction has ended, for counters.
 type Ended struct {
 	Attempts []EndedAttempt
 	Files    map[FileEnd]int64
@@ -17,7 +17,7 @@ type Ended struct {
 type EndedAttempt struct {
 	transfer.Attempt
 	Activity string
-	Waited   time.Duration // of the first attempt at a file: since its request began; else less than 0
+	Waited   time.Duration // of the first attempt at a file: time since its request began; otherwise less than 0
 }
 
 // A FileEnd is a final state of files.
@@ -26,7 +26,7 @@ type FileEnd struct {
 	State          transfer.State
 }
 
-// whatEnded returns what the edit has ended, when it is committed.
+// whatEnded returns the attempts, files and requests that the committed edit has ended.
 func (e *edit) whatEnded() Ended {
 	end := Ended{Files: map[FileEnd]int64{}, Requests: map[transfer.Status]int64{}}
 	for _, a := range e.attempts {

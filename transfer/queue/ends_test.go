@@ -8,13 +8,13 @@ import (
 	"weir/transfer"
 )
 
-// Whatever a file waits for or does when its request ends without it, that is said
-// of it, and who or what has ended the request.
+// When a request ends, the reason of each unfinished file contains the state in which the file was,
+// and the cause for which the request ended.
 func TestEndsHaveReasons(t *testing.T) {
 	const expired = "its time ran out at 2026-11-22 12:10:00 UTC"
 	for _, c := range []struct {
 		name   string
-		before func(w *world) // what comes before the request's time runs out
+		before func(w *world) // steps before the request's time runs out
 		why    string
 		after  func(w *world)
 	}{
@@ -25,7 +25,7 @@ func TestEndsHaveReasons(t *testing.T) {
 		{"too large, and its time to look again has come", func(w *world) {
 			w.site("C", true, 900)
 			w.lease("C", 1)
-			w.pass(9 * time.Minute) // it is ready once more, and nobody has looked yet
+			w.pass(9 * time.Minute) // it is ready once more, and not looked at yet
 		}, "C has 900 bytes free, of which 0 bytes are promised to files on their way, and this one needs 1000 bytes", nil},
 		{"its turn never came", func(*world) {}, "its turn had not come", nil},
 		{"the source is away", func(w *world) { w.site("A", false, -1) }, "A cannot be reached since 2026-11-22 12:00:00 UTC", nil},
@@ -70,7 +70,7 @@ func TestEndsHaveReasons(t *testing.T) {
 	}
 }
 
-// Of a cancelled request that as well, is said.
+// The files of a cancelled request have reasons as well.
 func TestCancelledHaveReasons(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 2, "A")

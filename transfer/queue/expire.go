@@ -13,20 +13,20 @@ import (
 	"weir/transfer/catalog"
 )
 
-// An ExpiredLease is a lease whose holder has not reported in time. Its file may have
-// arrived: the caller asks the destination and reports the result with Report, success or
-// LeaseLost. Without a report the file is tried again after Options.Grace.
+// An ExpiredLease is a lease whose holder has not reported in time. Its file may have arrived: the
+// caller checks the destination and reports the result with Report, success or LeaseLost. Without a
+// report the file is tried again after Options.Grace.
 type ExpiredLease struct {
 	transfer.Lease
 	Heard time.Time // the last report of its holder
 }
 
-// batch is how many files are changed in one transaction.
+// batch is the number of files changed in one transaction.
 const batch = 1000
 
-// Expire applies the clock: leases expire, files whose pause is over are ready, requests
-// expire, files stop waiting for sites that do not come back. It is called about every
-// second. It returns all expired leases, and what changed.
+// Expire applies the clock: leases expire, files whose pause is over become ready, requests expire,
+// files stop waiting for sites that do not come back. It should be called about every second. It
+// returns all expired leases, and the changes.
 func (q *Queue) Expire(ctx context.Context) (expired []ExpiredLease, changes []Change, err error) {
 	now := q.now()
 	if err := q.endLeases(ctx, now, &changes); err != nil {
@@ -43,8 +43,8 @@ func (q *Queue) Expire(ctx context.Context) (expired []ExpiredLease, changes []C
 	return expired, changes, nil
 }
 
-// endLeases ends leases whose grace is over, and those of stopped requests as soon as
-// they have expired.
+// endLeases ends leases whose grace is over, and leases of stopped requests as soon as they have
+// expired.
 func (q *Queue) endLeases(ctx context.Context, now time.Time, changes *[]Change) error {
 	items, err := db.Get(ctx, q.db, func(tx *db.Tx) ([]int64, error) {
 		return db.Column[int64](tx, "SELECT item FROM lease WHERE until <= ? ORDER BY until LIMIT ?", now, batch)
@@ -106,7 +106,7 @@ func (q *Queue) expired(ctx context.Context, now time.Time) (all []ExpiredLease,
 	return all, err
 }
 
-// given returns the leases of items as their holders got them.
+// given returns the leases of items in the form in which their holders got them.
 func (q *Queue) given(ctx context.Context, items []int64) ([]transfer.Lease, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) (all []transfer.Lease, err error) {
 		active, err := leases(tx, items)
@@ -149,7 +149,7 @@ func (q *Queue) wake(ctx context.Context, now time.Time) error {
 			files = slices.DeleteFunc(files, func(f *file) bool {
 				return f.state != resting || f.due.After(now) || !e.requests[f.request].open()
 			})
-			return e.route(files) // the reason of the pause is kept: it may be the last that is known of a file
+			return e.route(files) // the reason of the pause is kept: it may be the last known reason
 		})
 		if err != nil || len(items) < batch {
 			return err
@@ -184,8 +184,8 @@ func (q *Queue) expireRequests(ctx context.Context, now time.Time) error {
 	})
 }
 
-// unreachable handles source groups none of whose sites is up: their files may have other
-// sources by now, and do not wait for ever. Each call handles a batch of one group.
+// unreachable handles source groups without a site that is up: their files may have other sources
+// by now, and do not wait forever. Each call handles a batch of one group.
 func (q *Queue) unreachable(ctx context.Context, now time.Time) error {
 	var group *sourceGroup
 	var moved []deferral
@@ -217,7 +217,7 @@ func (q *Queue) unreachable(ctx context.Context, now time.Time) error {
 	return q.abandon(ctx, stay, reason)
 }
 
-// following returns the source group after the last one that was handled.
+// following returns the source group after the group that was handled last.
 func (q *Queue) following(groups []*sourceGroup) *sourceGroup {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -229,8 +229,8 @@ func (q *Queue) following(groups []*sourceGroup) *sourceGroup {
 	return groups[i]
 }
 
-// waiters are the next files of an unreachable source group: those that have other
-// sources now, those that have not, and the reason why these stop waiting, if they do.
+// waiters returns the next files of an unreachable source group: the files that have other sources
+// now, the files that have not, and the reason why the latter stop waiting, if they do.
 func (q *Queue) waiters(tx *db.Tx, g *sourceGroup, sites map[string]catalog.Site, now time.Time) (moved []deferral, stay []int64,
 	reason string, err error) {
 	q.mu.Lock()
@@ -269,7 +269,7 @@ func (q *Queue) waiters(tx *db.Tx, g *sourceGroup, sites map[string]catalog.Site
 	return moved, stay, reason, err
 }
 
-// away tells since when sites are not up.
+// away describes since when sites are down.
 func away(names []string, sites map[string]catalog.Site) string {
 	var parts []string
 	for _, s := range names {
@@ -309,7 +309,7 @@ func (q *Queue) abandon(ctx context.Context, items []int64, reason string) error
 	})
 }
 
-// keptEvents is how many events are kept.
+// keptEvents is the number of events that are kept.
 const keptEvents = 20_000
 
 func (q *Queue) prune(ctx context.Context, now time.Time) error {
@@ -327,12 +327,11 @@ func (q *Queue) prune(ctx context.Context, now time.Time) error {
 	})
 }
 
-// keptParts is how long the temporary file of a failed file is kept for a Retry.
+// keptParts is the time for which the temporary file of a failed file is kept for a Retry.
 const keptParts = 24 * time.Hour
 
-// Over returns those temporary files that no attempt will resume: their files are at the
-// destination, were cancelled, or failed a day ago. Files that the queue does not know
-// are left out.
+// Over returns the temporary files that no attempt will resume: their files are at the destination,
+// were cancelled, or failed a day ago. Files that are not in the queue are left out.
 func (q *Queue) Over(ctx context.Context, parts []transfer.LeaseID) (over []transfer.LeaseID, err error) {
 	if len(parts) == 0 {
 		return nil, nil

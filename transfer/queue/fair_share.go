@@ -15,25 +15,24 @@ type contender struct {
 	ready    int64 // files
 }
 
-// A fairShare says whose turn it is at one destination. Shares get files in proportion
-// to their weights; within a share higher priorities go first, but each hundred files
-// of a higher one that pass a request by raise it by one, so that none waits for ever; requests of the
-// same priority take turns, so that a file of one's own does not wait behind
-// somebody's million. It is start-time fair queueing (Goyal, Vin and Cheng,
-// SIGCOMM 1996) with files and their bytes as the service: each share and each
-// request has a virtual time that grows with what it gets; who has the least is
-// next, and who comes back gets no credit for the time that it asked for
-// nothing. It is kept in memory: a coordinator that starts again begins with
+// A fairShare determines the order of files at one destination. Shares get files in proportion to
+// their weights; within a share higher priorities go first, but each hundred files of a higher
+// priority that overtake a request raise its priority by one, so that no request waits forever;
+// requests of the same priority take turns, so that a single file does not wait behind another
+// user's million. It is start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996) with files
+// and their bytes as the service: each share and each request has a virtual time that grows with
+// its service; the least time comes first, and a share or request that comes back gets no credit for
+// the time without files. The state is kept in memory: a coordinator that starts again begins with
 // equal times.
 type fairShare struct {
 	weights  map[string]float64
 	shares   map[string]float64
 	requests map[int64]float64
-	all      map[int64]contender // as they were admitted last
-	passed   map[int64]int       // files of its share, of higher priority, that were begun since its own last one
+	all      map[int64]contender // as of the last admit
+	passed   map[int64]int       // files of its share, of higher priority, that were begun since its own last file
 }
 
-// raised is how many files pass a request by until its priority is one higher.
+// raised is the number of files that overtake a request until its priority is one higher.
 const raised = 100
 
 func newFairShare(weights map[string]float64) *fairShare {
@@ -41,14 +40,14 @@ func newFairShare(weights map[string]float64) *fairShare {
 		passed: map[int64]int{}}
 }
 
-// copied is for trying things out.
+// copied returns a copy that next can change.
 func (t *fairShare) copied() *fairShare {
 	return &fairShare{weights: t.weights, shares: maps.Clone(t.shares), requests: maps.Clone(t.requests), all: maps.Clone(t.all),
 		passed: maps.Clone(t.passed)}
 }
 
-// admit gives those who are new, or come back, the least time of those who are
-// there, and forgets those who are gone.
+// admit gives new and returning contenders the least time of the present contenders, and removes
+// the contenders that are gone.
 func (t *fairShare) admit(all []contender) {
 	shares, requests := map[string]bool{}, map[int64]bool{}
 	for _, c := range all {
@@ -81,8 +80,8 @@ func enter[K comparable](times map[K]float64, there map[K]bool) {
 	}
 }
 
-// pay is what a file of size bytes costs its share and request: a file is about
-// as dear as 64 MiB.
+// pay charges a file of size bytes to its share and request: the fixed cost of a file equals that
+// of 64 MiB.
 func (t *fairShare) pay(share string, request, size int64) {
 	cost := 1 + float64(size)/(64<<20)
 	if _, there := t.requests[request]; there {
@@ -99,7 +98,7 @@ func (t *fairShare) pay(share string, request, size int64) {
 	}
 }
 
-// A turn is a contender as next tries it out.
+// A turn is a contender with the state that next changes.
 type turn struct {
 	contender
 	shareTime    *float64
@@ -107,9 +106,9 @@ type turn struct {
 	passed       int
 }
 
-// next are the requests whose turn it is, one for each of at most n files, if
-// all files have the same size. It changes nothing. Each file costs a look at all contenders, so
-// that what is compared is not in maps.
+// next returns the requests whose turn it is, one request for each of at most n files, if all files
+// have the same size. It changes nothing. Each file costs a pass over all contenders, so that the
+// compared values are not in maps.
 func (t *fairShare) next(all []contender, n int) []int64 {
 	try := t.copied()
 	try.admit(all)
@@ -147,7 +146,7 @@ func (t *fairShare) next(all []contender, n int) []int64 {
 	return order
 }
 
-// weight is that of a share.
+// weight returns the weight of a share, 1 by default.
 func (t *fairShare) weight(share string) float64 {
 	if w := t.weights[share]; w > 0 {
 		return w
@@ -155,7 +154,8 @@ func (t *fairShare) weight(share string) float64 {
 	return 1
 }
 
-// before reports whether it is the turn of t before that of o. Priorities are raised while others pass a request by.
+// before reports whether it is the turn of t before that of o. The priority of a request is raised
+// while others overtake it.
 func (t *turn) before(o *turn) bool {
 	switch {
 	case t.shareTime != o.shareTime:

@@ -10,15 +10,15 @@ import (
 	"weir/transfer"
 )
 
-// exec changes the database behind the queue's back.
+// exec changes the database without the queue.
 func (w *world) exec(query string, args ...any) {
 	w.t.Helper()
 	w.must(w.db.Write(w.ctx, func(tx *db.Tx) error { _, err := tx.Exec(query, args...); return err }))
 }
 
-// A request that cannot be resolved stands in nobody's way: the others are resolved,
-// tried again and cancelled, it says why, and goes on when that is over. One that
-// never can has failed.
+// A request that cannot be resolved does not block others: they are resolved, retried and
+// cancelled. It reports the reason, and continues when the cause is removed. A request that can
+// never be resolved has failed.
 func TestWorkThatFailsBlocksNobody(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 5, "A")
@@ -60,7 +60,7 @@ func TestWorkThatFailsBlocksNobody(t *testing.T) {
 	})
 }
 
-// What awaits approval is what was submitted: files that are registered later are not
+// The request that is approved is the request that was submitted: files registered later are not
 // part of it.
 func TestApprovalCoversWhatWasSeen(t *testing.T) {
 	each(t, Options{}, func(w *world) {
@@ -102,7 +102,7 @@ func TestPendingCountsAll(t *testing.T) {
 	})
 }
 
-// Sums of sizes stay numbers, whatever requests add up to.
+// Sums of sizes remain valid numbers, even for huge requests.
 func TestHugeSums(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 2, "A")
@@ -127,7 +127,7 @@ func TestHugeSums(t *testing.T) {
 	})
 }
 
-// Who counts misses at a source does not undo what another edit has counted.
+// The bad files counted by one edit are not lost when another edit adds its own.
 func TestMissesOfManyEdits(t *testing.T) {
 	var m circuitBreaker
 	m.add(map[string]badRun{"A": {n: 3}})
@@ -141,7 +141,7 @@ func TestMissesOfManyEdits(t *testing.T) {
 	}
 }
 
-// A replica that was bad once is asked again when nothing else is left.
+// A replica that was marked bad once is tried again when no other source is left.
 func TestOldVerdictsAreAskedAgain(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 2, "A")
@@ -171,8 +171,8 @@ func TestOldVerdictsAreAskedAgain(t *testing.T) {
 	})
 }
 
-// A source from which the same wrong bytes come twice is spoiled, also if it tells no
-// checksum; bytes that are wrong in another way each time are spoiled on the way.
+// A source that sends the same wrong bytes twice is bad, also if it provides no checksum; bytes
+// that are wrong in a different way each time are damaged in transit.
 func TestSameWrongBytesTwice(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 1, "A", "B")

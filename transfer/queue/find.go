@@ -10,31 +10,31 @@ import (
 	"weir/internal/db"
 )
 
-// JobKeys are the properties by which jobs are found, besides who submitted them.
+// JobKeys are the properties by which jobs are found, besides the user who submitted them.
 type JobKeys struct {
 	State        string // of a job that has ended
-	User         string // another name of who submitted it; "": none
+	User         string // another name of that user; may be ""
 	VO           string
 	Credential   string
 	Source, Dest string // storage elements; "": several
 }
 
-// A JobFilter selects jobs. Of texts "" selects all.
+// A JobFilter selects jobs. An empty text selects all.
 type JobFilter struct {
-	By           string // who submitted them
+	By           string // the user who submitted them
 	User         string // likewise, by either name
 	VO           string
 	Credential   string
 	Source, Dest string
 	Open         bool                 // jobs that have not ended
-	Fits         func(*JobState) bool // selects among those; nil: all
+	Fits         func(*JobState) bool // selects among the open jobs; nil: all
 	Ended        []string             // jobs that have ended with one of these states
-	Since        time.Time            // those of them that ended not before this time
+	Since        time.Time            // of the ended jobs, those jobs that ended not before this time
 	Limit        int                  // at least 1
 }
 
-// FindJobs returns the jobs that f selects, the latest submitted first. Each state has a search of its own by an index, so that rare
-// jobs among many are found fast.
+// FindJobs returns the jobs that f selects, the latest submitted first. Each state has a search of
+// its own by an index, so that rare jobs among many are found fast.
 func (q *Reader) FindJobs(ctx context.Context, f JobFilter) ([]*JobState, error) {
 	states := f.Ended
 	if f.Open {
@@ -60,7 +60,7 @@ func (q *Reader) FindJobs(ctx context.Context, f JobFilter) ([]*JobState, error)
 	})
 }
 
-// findPage is how many open jobs are read at a time to look for those that fit.
+// findPage is the number of open jobs read at a time when they are filtered by Fits.
 const findPage = 500
 
 // find returns the latest jobs in one state, "" if they are open, of a user with one of two names.
@@ -94,8 +94,8 @@ func (f *JobFilter) find(tx *db.Tx, state, by, user string) (all []*JobState, er
 	}
 }
 
-// where returns the condition of find, and the column whose latest jobs are returned. As in List, only the first column is left to the
-// indexes.
+// where returns the condition of find, and the column by which the jobs are ordered. As in List,
+// only the first column can use an index.
 func (f *JobFilter) where(dialect db.Dialect, state, by, user string) (condition string, args []any, order string) {
 	where, args, found := []string{"state = ?"}, []any{state}, false
 	for _, c := range []struct{ column, value string }{
@@ -109,7 +109,7 @@ func (f *JobFilter) where(dialect db.Dialect, state, by, user string) (condition
 			column += " || ''"
 		}
 		where, args = append(where, column+" = ?"), append(args, c.value)
-		found = found || c.column != "credential" // which has no index
+		found = found || c.column != "credential" // credential has no index
 		if c.column == "user_name" {
 			where = append(where, "user_name <> ''") // the condition of its index
 		}
@@ -122,7 +122,7 @@ func (f *JobFilter) where(dialect db.Dialect, state, by, user string) (condition
 		ended := "ended"
 		if !found {
 			order = "ended"
-		} else if dialect == db.SQLite { // without statistics it would take the index of this column
+		} else if dialect == db.SQLite { // without statistics it would use the index of this column
 			ended = "+ended"
 		}
 		where, args = append(where, ended+" >= ?"), append(args, f.Since)
@@ -130,7 +130,7 @@ func (f *JobFilter) where(dialect db.Dialect, state, by, user string) (condition
 	return strings.Join(where, " AND "), args, order
 }
 
-// keysOf returns the keys of a job, and when it ended.
+// keysOf returns the keys of a job, and the time when it ended.
 func (q *Reader) keysOf(j *JobState) (k JobKeys, ended time.Time) {
 	if q.keys != nil {
 		k = q.keys(j)
@@ -166,7 +166,8 @@ func (e *edit) saveJobs() error {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	// Two edits may end the last two requests of a job: the second one waits here, and reads both as ended.
+	// Two edits may end the last two requests of a job: the second edit waits here, and reads both
+	// as ended.
 	if _, err := db.Column[string](e.tx, "SELECT id FROM job WHERE id {{in}} ORDER BY id {{lock}}", ids); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"weir/transfer"
 )
 
-// keysOfTest are keys in the parameters of a job. A job has the state of its first request.
+// keysOfTest returns keys from the parameters of a job. A job has the state of its first request.
 func keysOfTest(j *JobState) (k JobKeys) {
 	_ = json.Unmarshal([]byte(j.Params), &k)
 	for _, p := range j.Parts {
@@ -46,7 +46,7 @@ func (w *world) found(f JobFilter) []string {
 	return ids
 }
 
-// Searches select the same jobs, in the same order, as a look at each of them.
+// Searches select the same jobs, in the same order, as a comparison with each job.
 func TestFindJobs(t *testing.T) {
 	each(t, Options{Keys: keysOfTest}, func(w *world) {
 		rnd := rand.New(rand.NewPCG(1, 2))
@@ -117,7 +117,8 @@ func TestFindJobs(t *testing.T) {
 	})
 }
 
-// A job ends with the last of its requests, whichever that is, and is open again when one of them is.
+// A job ends with the last of its requests, in any order, and is open again when one of its
+// requests is.
 func TestJobIsReopened(t *testing.T) {
 	each(t, Options{Keys: keysOfTest}, func(w *world) {
 		w.submitted("j", "ada", JobKeys{}, "B", "C")

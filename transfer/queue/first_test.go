@@ -8,8 +8,7 @@ import (
 	"weir/transfer"
 )
 
-// The first files in several states are those that each state alone has, one after
-// the other.
+// The first files in several states are the files of each single state, one after the other.
 func TestFirst(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 12, "A")
@@ -40,13 +39,13 @@ func TestFirst(t *testing.T) {
 	})
 }
 
-// Where there is room for all that is asked for nothing is added up; as soon as
-// more is asked for, what is on its way counts.
+// If there is room for all requests, nothing is summed up; as soon as there is not, the bytes on
+// their way count.
 func TestRoomForAll(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 5, "A") // of 1000 to 1004 bytes
 		w.dataset("/e", 5, "A")
-		const room = 5010 // for one of them
+		const room = 5010 // enough for one of the datasets
 		w.site("C", true, room)
 		w.submit(transfer.Submission{Dataset: "/d", To: "C"})
 		taken := w.lease("C", 3)

@@ -8,12 +8,13 @@ import (
 	"weir/transfer"
 )
 
-// A hop is a file that waits for another one of its job.
+// A hop is a file that waits for another file of its job.
 type hop struct {
 	item, after, made int64
 }
 
-// addHops notes what the files of a job wait for. numbers are the items by their number in the job.
+// addHops stores the dependencies between the files of a job. numbers are the items by their number
+// in the job.
 func (e *edit) addHops(parts []JobPart, numbers map[int]int64) error {
 	var all []hop
 	for _, p := range parts {
@@ -28,7 +29,7 @@ func (e *edit) addHops(parts []JobPart, numbers map[int]int64) error {
 	return err
 }
 
-// nextHops lets files go that waited for files that have ended.
+// nextHops makes files ready that waited for files that have ended.
 func (q *Queue) nextHops(ctx context.Context, _ time.Time) error {
 	type ended struct {
 		hop

@@ -21,17 +21,17 @@ import (
 // ErrDuplicate is the error of a job whose id is taken.
 var ErrDuplicate = errors.New("duplicate")
 
-// A Job is a list of files, each with sources and a destination of its own, that the catalog does not have. Each of its parts is a
-// request, whose files go through the same states as those of a dataset.
+// A Job is a list of files that are not in the catalog, each with sources and a destination of its
+// own. Each of its parts is a request, whose files have the same states as the files of a dataset.
 type Job struct {
 	ID     string
 	By     string
-	VO     string    // virtual organization of who submitted it, which the queue only counts by
+	VO     string    // virtual organization of the user, only used for counting
 	Made   time.Time // set by SubmitJob
-	Params string    // JSON of the API that it came by, which the queue only keeps
+	Params string    // JSON of the API that received the job, which the queue only keeps
 }
 
-// A JobPart is the files of a job with one destination site and activity, or what is asked of them.
+// A JobPart is the files of a job with one destination site and activity, with their common terms.
 type JobPart struct {
 	To        string
 	Share     string // activity; "" is default
@@ -39,9 +39,9 @@ type JobPart struct {
 	Tries     int // of one file; 0 is 5
 	Expires   time.Time
 	Unchecked bool          // accept files without a checksum
-	Replace   bool          // another file of the same name is replaced
-	Orderly   bool          // sources in the order of the pair, the first that is available
-	Timeout   time.Duration // of one attempt; 0: none
+	Replace   bool          // replace another file of the same name
+	Orderly   bool          // use the first available source in the order of the pair
+	Timeout   time.Duration // of one attempt; 0: no timeout
 	Streams   int           // connections for a file; 0: the mover decides
 	Terms     JobTerms
 	Pairs     []Pair
@@ -53,16 +53,16 @@ type Pair struct {
 	Sources []PairSource
 	Dest    string // URL
 	Path    string // at the destination site
-	Size    int64  // -1: not known
-	Adler   string // 8 hex digits, or another checksum as digest.Short has it; "": not known
-	Params  string // JSON of the API that it came by, which the queue only keeps
-	After   int    // number of the file that it waits for, plus 1; 0: none
-	Made    int    // number of the file whose copy it removes, if weir made it, plus 1; 0: it is no removal after others
+	Size    int64  // -1: unknown
+	Adler   string // 8 hex digits, or another checksum in the format of digest.Short; "": unknown
+	Params  string // JSON of the API that received the job, which the queue only keeps
+	After   int    // number of the file that it waits for, plus 1; 0: it does not wait
+	Made    int    // number of the file whose copy it removes, if weir made it, plus 1; 0: not the removal of such a copy
 	Tape    string // JSON for the tape system of its source, which the queue only keeps; may be ""
-	Secret  []byte // encrypted by the caller; not in answers
+	Secret  []byte // encrypted by the caller; not returned by the API
 }
 
-// A PairSource is a source of a pair. A pair has no two at one site.
+// A PairSource is a source of a pair. A pair has at most one source at a site.
 type PairSource struct {
 	Site string `json:"site"`
 	Path string `json:"path"`
@@ -78,11 +78,11 @@ type JobState struct {
 // A JobRequest is a request of a job.
 type JobRequest struct {
 	transfer.Request
-	Stop    transfer.Status // what the request is to end with, if it is being stopped
+	Stop    transfer.Status // the final status, if the request is being stopped
 	Staging int64           // files of Count.Queued whose source is being brought online
-	Archive int64           // files of Count.Queued that have arrived, and are to be on tape
+	Archive int64           // files of Count.Queued that have arrived, and wait to be on tape
 	Replace bool
-	Timeout time.Duration // of one attempt; 0: none
+	Timeout time.Duration // of one attempt; 0: no timeout
 	Streams int           // connections for a file; 0: the mover decides
 	Terms   JobTerms
 }
@@ -92,23 +92,23 @@ type JobFile struct {
 	transfer.Item
 	Pair
 	Share    string
-	Priority int           // as it is now
-	Timeout  time.Duration // of one attempt; 0: none
+	Priority int           // the current priority
+	Timeout  time.Duration // of one attempt; 0: no timeout
 	Streams  int           // connections; 0: the mover decides
 	Terms    JobTerms
-	Waits    TapeKind          // for the tape system; 0: it does not
+	Waits    TapeKind          // the tape operation that it waits for; 0: it does not wait
 	Held     bool              // it waits for another file of the job
-	Tape     []TapeFile        // what tape systems were asked
+	Tape     []TapeFile        // the requests to tape systems
 	Began    time.Time         // of the first attempt
 	Attempts int               // that have ended
-	Failures map[string]string // why the last attempt from each source failed, by site
-	Found    *transfer.Outcome // size and checksum of another file that was at the destination; nil: none was
+	Failures map[string]string // reason of the last failure of each source, by site
+	Found    *transfer.Outcome // size and checksum of another file at the destination; nil: no such file was found
 }
 
 // Removed reports whether the file is to be removed, and not copied.
 func (f *JobFile) Removed() bool { return f.Terms.Delete }
 
-// copyTerms are what a job asks of the attempts at its files.
+// copyTerms are the terms of a job for the attempts at its files.
 type copyTerms struct {
 	replaces, orderly bool
 	timeout           time.Duration
@@ -119,8 +119,8 @@ type copyTerms struct {
 // checks reports whether a file with this source is only verified: the destination should have it.
 func (r *request) checks(source string) bool { return r.Job == "" && source == r.To }
 
-// SubmitJob writes a job down. Its files can begin at once. The error is ErrDuplicate if its id is taken, ErrRefused if two of its
-// files have the same destination.
+// SubmitJob stores a job. Its files can begin at once. The error is ErrDuplicate if its id is
+// taken, ErrRefused if two of its files have the same destination.
 func (q *Queue) SubmitJob(ctx context.Context, j Job, parts []JobPart) error {
 	j.By = text(j.By, 1000)
 	err := q.edit(ctx, func(e *edit) error {
@@ -171,7 +171,7 @@ func (q *Reader) count(ctx context.Context, query string, args ...any) (int64, e
 	return all[0], nil
 }
 
-// addPart adds a request with its files, and notes their items by number.
+// addPart adds a request with its files, and stores their items by number.
 func (e *edit) addPart(j Job, p JobPart, numbers map[int]int64) error {
 	s := transfer.Submission{Dataset: "job " + j.ID, To: p.To, Mode: transfer.Third, Share: p.Share, Priority: p.Priority, Approve: true,
 		Expires: p.Expires, Tries: p.Tries, Unchecked: p.Unchecked}
@@ -224,7 +224,8 @@ func (e *edit) addPart(j Job, p JobPart, numbers map[int]int64) error {
 	return err
 }
 
-// pathHash is less than 0 and the same for the same path, so that a destination has no two leases of one file.
+// pathHash returns a negative number that depends only on the path, so that a destination has no
+// two leases of one file.
 func pathHash(path string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(path)) // never fails
@@ -251,15 +252,15 @@ func readSources(tx *db.Tx, items []int64, m map[int64][]replica) error {
 	return err
 }
 
-// readSourceList reads the sources of a pair as addPart has written them: without encoding/json, which would be a fifth of what a poll
-// costs, unless a text in it is escaped.
+// readSourceList reads the sources of a pair as written by addPart: without encoding/json, which
+// would take a fifth of the time of a poll, unless a text in it is escaped.
 func readSourceList(text string) (all []PairSource, err error) {
 	if strings.Contains(text, `\`) {
 		return all, json.Unmarshal([]byte(text), &all)
 	}
 	for one := range strings.SplitSeq(strings.Trim(text, "[]"), `},{`) {
 		part := strings.Split(one, `"`)                                                    // {"site":"A","path":"f","url":"https://a/f"}
-		if len(part) != 13 || part[1] != "site" || part[5] != "path" || part[9] != "url" { // a text has braces
+		if len(part) != 13 || part[1] != "site" || part[5] != "path" || part[9] != "url" { // a text contains braces
 			all = nil
 			return all, json.Unmarshal([]byte(text), &all)
 		}
@@ -268,7 +269,7 @@ func readSourceList(text string) (all []PairSource, err error) {
 	return all, nil
 }
 
-// inOrder returns replicas in the order of all.
+// inOrder sorts replicas in the order of all.
 func inOrder(replicas []catalog.Replica, all []replica) []catalog.Replica {
 	at := func(site string) int {
 		return slices.IndexFunc(all, func(one replica) bool { return one.site == site })
@@ -277,7 +278,7 @@ func inOrder(replicas []catalog.Replica, all []replica) []catalog.Replica {
 	return replicas
 }
 
-// copyTermsOf returns the requests of files with what their leases take from them.
+// copyTermsOf returns the requests of files, with the terms that apply to their leases.
 func copyTermsOf(tx *db.Tx, files []*file) (map[int64]*request, error) {
 	ids := slices.Compact(slices.Sorted(slices.Values(idsOf(files, func(f *file) int64 { return f.request }))))
 	all, err := db.All(tx, scanRequest, "SELECT "+requestColumns+" FROM request WHERE id {{in}}", ids)
@@ -296,7 +297,7 @@ func (l *lease) within(moved int64) int64 {
 	return min(max(moved, 0), l.size)
 }
 
-// Jobs returns those of the jobs that exist, in no order.
+// Jobs returns the jobs with these ids, as far as they exist, in no order.
 func (q *Reader) Jobs(ctx context.Context, ids []string) (all []*JobState, err error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]*JobState, error) { return jobsOf(tx, "id {{in}}", ids) })
 }
@@ -338,7 +339,7 @@ func (q *Reader) JobFiles(ctx context.Context, j *JobState) (all []*JobFile, err
 	})
 }
 
-// waitsFor returns what a file in a state waits for at a tape system.
+// waitsFor returns the tape operation that a file in a state waits for.
 func waitsFor(s state) TapeKind {
 	switch s {
 	case staging:
@@ -359,8 +360,8 @@ func partFiles(tx *db.Tx, part *JobRequest) ([]*JobFile, error) {
 	return jobFiles(tx, files, map[int64]*JobRequest{part.ID: part}, "item > ? AND item < ?", first, last)
 }
 
-// jobFiles returns files of jobs as JobFiles, in the same order. parts are those of their requests, and where is a condition on the column
-// item that holds for the files.
+// jobFiles returns files of jobs as JobFiles, in the same order. parts has the parts of their
+// requests. The condition of the query, on the column item, must match the files.
 func jobFiles(tx *db.Tx, files []*file, parts map[int64]*JobRequest, where string, args ...any) (all []*JobFile, err error) {
 	by := map[int64]*JobFile{}
 	for _, f := range files {
@@ -409,7 +410,7 @@ func jobFiles(tx *db.Tx, files []*file, parts map[int64]*JobRequest, where strin
 	return all, err
 }
 
-// tried adds an attempt that has ended. They are added in their order.
+// tried adds an attempt that has ended. Attempts are added in their order.
 func (f *JobFile) tried(a transfer.Attempt) {
 	if f.Attempts++; f.Attempts == 1 {
 		f.Began = a.Begin
@@ -441,7 +442,8 @@ func (q *Reader) PairReplicas(ctx context.Context, items []transfer.Item) (map[s
 	return all, err
 }
 
-// PairSecret returns the secret, number and parameters of a file, and its job; the job of a file that is in none is "".
+// PairSecret returns the secret, number and parameters of a file, and its job; job is "" if the
+// file belongs to no job.
 func (q *Reader) PairSecret(ctx context.Context, item int64) (p Pair, job string, err error) {
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
 		p, job = Pair{}, ""

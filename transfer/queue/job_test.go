@@ -12,8 +12,9 @@ import (
 	"weir/transfer"
 )
 
-// The files of a job go through the same states as those of a dataset, on SQLite and PostgreSQL: with a size that is not known, in the
-// order of their sources, from their destination's own site, and one after the other to the same destination.
+// The files of a job go through the same states as the files of a dataset, on SQLite and
+// PostgreSQL: with an unknown size, in the order of their sources, from their destination's own
+// site, and one after the other to the same destination.
 func TestJob(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		source := func(site string) PairSource {
@@ -100,7 +101,7 @@ func TestJob(t *testing.T) {
 	})
 }
 
-// A file of a job is found by its name, in whatever order the files were submitted.
+// A file of a job is found by its name, for any order of the submitted files.
 func TestFindInJobs(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.must(w.SubmitJob(w.ctx, Job{ID: "j", Params: "{}"}, []JobPart{{To: "B", Pairs: []Pair{pairTo(0, "A", "B", "c"),
@@ -117,7 +118,7 @@ func TestFindInJobs(t *testing.T) {
 	})
 }
 
-// Sources are read as they were written, with whatever their texts have.
+// Sources are read as they were written, for any content of their texts.
 func TestSourceList(t *testing.T) {
 	t.Parallel()
 	for _, want := range [][]PairSource{

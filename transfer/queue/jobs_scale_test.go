@@ -12,8 +12,8 @@ import (
 	"weir/transfer"
 )
 
-// Many small jobs are dispatched nearly as fast as a few large ones with the same files: what a file costs does not depend on how many
-// jobs are open. WEIR_LONG=1 has 20,000 jobs.
+// Many small jobs are dispatched nearly as fast as a few large jobs with the same files: the cost
+// of a file does not depend on the number of open jobs. WEIR_LONG=1 has 20,000 jobs.
 func TestManyJobs(t *testing.T) {
 	tier.Quiet(t, "the cost of a file does not depend on how many jobs are open")
 	dests, jobs := 5, 1000
@@ -34,7 +34,7 @@ func TestManyJobs(t *testing.T) {
 	})
 }
 
-// dispatchJobs returns how long it takes to lease all files of jobs, and to report them as done.
+// dispatchJobs returns the time to lease all files of jobs, and to report them as done.
 func (w *world) dispatchJobs(dests, jobs, files int) time.Duration {
 	name := func(i int) string { return fmt.Sprintf("S%02d", i%dests) }
 	prefix := fmt.Sprintf("%d-", files)

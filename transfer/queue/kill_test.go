@@ -18,8 +18,8 @@ import (
 
 const childURL = "WEIR_TEST_QUEUE"
 
-// A process that is killed at any moment has lost nothing of what it was told is
-// written, and what it leaves keeps the invariants; another goes on from there.
+// A process that is killed at any moment has lost no confirmed write, and leaves a database that
+// meets the invariants; another process continues from there.
 func TestKill(t *testing.T) {
 	tier.Slow(t, "kills processes")
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// killed runs a child until it has said so many lines, and kills it.
+// killed runs a child until it has printed a number of lines, and kills it.
 func killed(t *testing.T, url string, lines int, told map[string]string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.timeout=60s")
@@ -78,7 +78,7 @@ func killed(t *testing.T, url string, lines int, told map[string]string) {
 	}
 }
 
-// TestChild is what TestKill kills.
+// TestChild is the process that TestKill kills.
 func TestChild(t *testing.T) {
 	url := os.Getenv(childURL)
 	if url == "" {

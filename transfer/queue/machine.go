@@ -11,8 +11,8 @@ import (
 	"weir/transfer"
 )
 
-// A state is the state of a file in the database. Five of them are transfer.Queued: ready
-// files wait for a lease, resting ones for the end of a pause, others for tape systems or another file.
+// A state is the state of a file in the database. Five states are transfer.Queued: ready files wait
+// for a lease, resting files for the end of a pause, others for tape systems or another file.
 type state int64
 
 const (
@@ -24,12 +24,12 @@ const (
 	failed
 	dropped
 	staging   // its source is being brought online
-	archiving // it has arrived, and is to be on tape
+	archiving // it has arrived, and waits to be on tape
 	held      // it waits for another file of its job
 )
 
-// shown is the state in the API. A ready file is shown as NoSource while no site that has
-// it is up.
+// shown returns the state in the API. A ready file is shown as NoSource while no site that has it
+// is up.
 func (s state) shown() transfer.State {
 	return [...]transfer.State{"", transfer.Queued, transfer.Queued, transfer.Leased, transfer.Done, transfer.Skipped, transfer.FileFailed,
 		transfer.FileCancelled, transfer.Queued, transfer.Queued, transfer.Queued}[s]
@@ -38,15 +38,15 @@ func (s state) shown() transfer.State {
 // A file is a file of a request.
 type file struct {
 	id, request    int64
-	in             int64 // the catalog's id; 0: the catalog has none any more; less than 0: a hash of the destination of a URL pair
+	in             int64 // the catalog's id; 0: no longer in the catalog; less than 0: a hash of the destination of a URL pair
 	name           string
-	size           int64 // -1: not known until it has arrived
+	size           int64 // -1: unknown until it has arrived
 	adler          string
 	state          state
 	sourceGroup    int64
 	epoch          int64 // of the latest lease
-	tries          int   // that count against the request's limit
-	pauses         int   // attempts that do not
+	tries          int   // attempts that count against the request's limit
+	pauses         int   // attempts that do not count
 	due            time.Time
 	source         string
 	mode           transfer.Mode
@@ -54,8 +54,8 @@ type file struct {
 	reason         string
 	ended          time.Time
 	moved          int64
-	sourceFailures sourceFailures // what its sources did wrong
-	again          bool           // bad replicas are asked once more: there is no other, or a user asked for it
+	sourceFailures sourceFailures // the failures of its sources
+	again          bool           // bad replicas are tried once more: there is no other, or a user requested it
 }
 
 // fail ends a file that is not at its destination. Every such file has a reason.
@@ -80,22 +80,20 @@ func (f *file) arrive(o transfer.Outcome, now time.Time) {
 	}
 }
 
-// terms are what a request demands of its files.
+// terms are the conditions of a request for its files.
 type terms struct {
-	stopped   string // cancelled or expired, in words: nothing is begun any more; "": neither
+	stopped   string // the reason why the request was cancelled or has expired: no file may begin any more; "": not stopped
 	tries     int
 	unchecked bool
-	delay     time.Duration // between tries; 0: pause decides
+	delay     time.Duration // between tries; 0: computed by pause
 }
 
-// pauseFactor bounds attempts that do not count as tries: waits for throttled
-// servers, absent ones, full destinations and movers that were stopped, and bad
-// sources.
+// pauseFactor bounds the number of attempts that do not count as tries: pauses because of throttled
+// servers, unreachable servers, full destinations and stopped movers, and bad sources.
 const pauseFactor = 20
 
-// applyOutcome returns a leased file after an attempt, and the outcome to be stored. others
-// reports whether there is another source for the file that is not known to be bad, random
-// is in [0, 1).
+// applyOutcome returns a leased file after an attempt, and the outcome to be stored. others is true
+// if there is another source for the file that is not known to be bad, random is in [0, 1).
 func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Time, random float64) (file, transfer.Outcome) {
 	o = validated(f, o, t)
 	f.fault, f.reason, f.moved, f.due = o.Fault, o.Reason, o.Moved, time.Time{}
@@ -104,14 +102,14 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 		f.arrive(o, now)
 		return f, o
 	case t.stopped != "":
-		reason := t.stopped // which is all that there is to say of an attempt that ended for it
+		reason := t.stopped // the only reason for an attempt that ended because of the stop
 		if o.Fault != transfer.RequestCancelled {
 			reason = o.Reason + "; " + t.stopped
 		}
 		f.fail(dropped, o.Fault, reason, now)
 		return f, o
 	}
-	if o.Fault != transfer.MoverStopped && o.Fault != transfer.SiteRefuses { // else the source has not failed
+	if o.Fault != transfer.MoverStopped && o.Fault != transfer.SiteRefuses { // otherwise the source has not failed
 		f.sourceFailures = f.sourceFailures.add(f.source, 1, false)
 	}
 	final, before := false, f.tries
@@ -127,13 +125,13 @@ func applyOutcome(f file, o transfer.Outcome, t terms, others bool, now time.Tim
 	case transfer.Throttled, transfer.DestFull, transfer.RequestCancelled, transfer.MoverStopped, transfer.Unreachable:
 		f.pauses++
 	default:
-		f.tries++ // the source that failed this file least is next, but this one stays: it may be the only one
+		f.tries++ // the source with the fewest failures is next, but this source stays: there may be no other
 	}
 	switch {
 	case final || f.tries >= t.tries || f.pauses >= t.tries*pauseFactor:
 		f.fail(failed, o.Fault, o.Reason, now)
 	case o.Fault == transfer.SourceBad, o.Fault == transfer.ModeUnsupported, o.Fault == transfer.MoverStopped:
-		f.state = ready // the next source, or mover, has done nothing wrong
+		f.state = ready // the next source, or mover, is not to blame
 	case t.delay > 0 && f.tries > before:
 		f.state, f.due = resting, now.Add(t.delay)
 	default:
@@ -162,8 +160,7 @@ func validated(f file, o transfer.Outcome, t terms) transfer.Outcome {
 	return o
 }
 
-// adler makes texts of the same checksum the same: some servers drop leading
-// zeros of an adler32 or write capitals.
+// adler normalizes an adler32: some servers drop leading zeros or write capitals.
 func adler(text string) string {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if text == "" || len(text) >= 8 {
@@ -172,8 +169,8 @@ func adler(text string) string {
 	return strings.Repeat("0", 8-len(text)) + text
 }
 
-// conclude is what a request comes to when none of its files can change any
-// more, and why is who ended it, if somebody did.
+// conclude returns the status of a request whose files have all ended. why is the status set by a
+// user or by the expiry, or empty.
 func conclude(files, there int64, why transfer.Status) transfer.Status {
 	switch {
 	case files > 0 && there == files:
@@ -187,11 +184,11 @@ func conclude(files, there int64, why transfer.Status) transfer.Status {
 	}
 }
 
-// sourceFailures says how often each source has failed a file: "A++,B+!"; a source with
-// an exclamation mark is not asked again.
+// sourceFailures encodes the number of failures of each source of a file: "A++,B+!"; a source with
+// an exclamation mark is not used again.
 type sourceFailures string
 
-// A sourceFailure is what sourceFailures says of one source.
+// A sourceFailure is the entry of one source in sourceFailures.
 type sourceFailure struct {
 	site     string
 	failures int
@@ -208,7 +205,7 @@ func (t sourceFailures) steps() []sourceFailure {
 	return all
 }
 
-// counts are the failures of each source.
+// counts returns the failures of each source.
 func (t sourceFailures) counts() map[string]int {
 	m := map[string]int{}
 	for _, s := range t.steps() {
@@ -217,12 +214,12 @@ func (t sourceFailures) counts() map[string]int {
 	return m
 }
 
-// avoids reports whether a source is not to be asked again.
+// avoids reports whether a source is not to be used again.
 func (t sourceFailures) avoids(site string) bool {
 	return slices.ContainsFunc(t.steps(), func(s sourceFailure) bool { return s.avoid && s.site == site })
 }
 
-// add counts a failure of a site, and with avoid has it not asked again.
+// add adds failures of a site; with avoid the site is not used again.
 func (t sourceFailures) add(site string, failures int, avoid bool) sourceFailures {
 	if site == "" || strings.ContainsAny(site, ",+!") {
 		return t
@@ -245,10 +242,10 @@ func (t sourceFailures) add(site string, failures int, avoid bool) sourceFailure
 	return sourceFailures(strings.Join(text, ","))
 }
 
-// pause is how long a file waits after a failed attempt, its n-th: a random part
-// of a bound that doubles, so that files that failed together do not come again
-// together ("full jitter", aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter).
-// A server that said when to come is not asked before, and not by all at once.
+// pause returns the waiting time of a file after a failed attempt, its n-th: a random part of a
+// bound that doubles, so that files that failed together are not retried together ("full jitter",
+// aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter). If a server sent a
+// Retry-After, the file is not retried before that time, and not all files at once.
 func pause(o transfer.Outcome, n int, random float64) time.Duration {
 	base, bound := 2*time.Second, 5*time.Minute
 	switch o.Fault {
@@ -262,7 +259,7 @@ func pause(o transfer.Outcome, n int, random float64) time.Duration {
 		base, bound = 30*time.Second, 30*time.Minute
 	case transfer.Denied:
 		base, bound = 10*time.Second, 10*time.Minute
-	case transfer.Unreachable: // it may be back soon, and asking costs little
+	case transfer.Unreachable: // it may be back soon, and a retry costs little
 		bound = time.Minute
 	case transfer.SiteRefuses: // the dispatcher decides when the site is tried again
 		return 2*time.Second + time.Duration(random*float64(time.Second))
@@ -275,7 +272,7 @@ func pause(o transfer.Outcome, n int, random float64) time.Duration {
 	return time.Duration(random * float64(base))
 }
 
-// sized is a size for people, to the byte.
+// sized formats a size in bytes.
 func sized(n int64) string {
 	return strconv.FormatInt(n, 10) + " " + say.Either(int(n), "byte", "bytes")
 }

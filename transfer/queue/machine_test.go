@@ -10,8 +10,8 @@ import (
 	"weir/transfer"
 )
 
-// Whatever an attempt reports, a file is done only if its size and checksum are
-// right, tries are bounded, and what is stopped does not go again.
+// For any report of an attempt, a file is done only if its size and checksum are right, tries are
+// bounded, and stopped files are not retried.
 func TestSettle(t *testing.T) {
 	kinds := append(slices.Clone(faults), "", "", "")
 	f := func(kind, tries, pauses, size, spoilt uint8, verified, existed, stopped, unchecked, others bool, after int64, random uint16) bool {
@@ -125,7 +125,7 @@ func TestTurns(t *testing.T) {
 	if got := count(fairShare.next(all, 400)); got[1] != 300 || got[2] != 50 || got[3] != 50 {
 		t.Errorf("%v", got)
 	}
-	// One at a time comes to the same: what was taken is remembered.
+	// One at a time leads to the same result: previous files are taken into account.
 	got := map[int64]int{}
 	for range 400 {
 		fairShare.admit(all)
@@ -136,7 +136,7 @@ func TestTurns(t *testing.T) {
 	if got[1] != 300 || got[2] != 50 || got[3] != 50 {
 		t.Errorf("%v", got)
 	}
-	// Somebody new has his turn, and no credit for not having been there.
+	// A new contender gets its turn, and no credit for the time before.
 	all = append(all, contender{5, "new", 0, 1000})
 	fairShare.admit(all)
 	if got := count(fairShare.next(all, 100)); got[5] < 15 || got[5] > 25 {
@@ -147,8 +147,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForEver: a request of low priority gets a file now and then while one
-// of high priority always has some, and higher ones go first otherwise.
+// TestNobodyWaitsForEver: a request of low priority gets a file now and then while a request of
+// high priority always has files, and otherwise higher priorities go first.
 func TestNobodyWaitsForEver(t *testing.T) {
 	fairShare := newFairShare(nil)
 	all := []contender{{1, "", 0, 1e6}, {2, "", 3, 1e6}, {3, "", 3, 1e6}, {4, "other", -10, 1e6}}

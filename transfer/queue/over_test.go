@@ -7,7 +7,7 @@ import (
 	"weir/transfer"
 )
 
-// What files that have ended have left behind is over, but not what a Retry may need.
+// The temporaries of ended files are over, except those temporaries that a Retry may need.
 func TestOver(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 4, "A")

@@ -33,7 +33,7 @@ func readSites(tx *db.Tx) (map[string]catalog.Site, error) {
 	return m, err
 }
 
-// readReplicas are those of files, by replicaKey.
+// readReplicas returns the replicas of files, by replicaKey.
 func readReplicas(tx *db.Tx, files []*file) (map[int64][]replica, error) {
 	m := map[int64][]replica{}
 	var ids, pairs []int64
@@ -60,8 +60,8 @@ func readReplicas(tx *db.Tx, files []*file) (map[int64][]replica, error) {
 	return m, err
 }
 
-// fillChecksums gives files whose checksums were not known when they were submitted those
-// that the catalog has by now.
+// fillChecksums fills in the checksums that the catalog has by now, for files whose checksums were
+// unknown when they were submitted.
 func (e *edit) fillChecksums(files []*file) error {
 	var without []*file
 	for _, f := range files {
@@ -76,12 +76,12 @@ func (e *edit) fillChecksums(files []*file) error {
 	return err
 }
 
-// A dataset is one, or one of its blocks, that files are asked of.
+// A dataset is a dataset, or one of its blocks, whose files are requested.
 type dataset struct {
 	name, block string
 	id          int64
-	blockID     int64 // 0: all
-	upto        int64 // page leaves out files from this number on, which are newer; 0: none
+	blockID     int64 // 0: all blocks
+	upto        int64 // page leaves out files from this number on, which are newer; 0: no limit
 }
 
 func (d *dataset) String() string {
@@ -107,7 +107,8 @@ func datasetOf(tx *db.Tx, name, block string) (*dataset, error) {
 	return d, err
 }
 
-// replicaKey is under what readReplicas has the replicas of a file: the catalog's number, or less than 0.
+// replicaKey returns the key of a file's replicas in readReplicas: the catalog's number, or less
+// than 0.
 func (f *file) replicaKey() int64 {
 	if f.in < 0 { // two jobs may have files with the same destination
 		return -f.id
@@ -115,10 +116,10 @@ func (f *file) replicaKey() int64 {
 	return f.in
 }
 
-// catalogID is the catalog's number of a file.
+// catalogID returns the catalog's number of a file.
 func catalogID(f *file) int64 { return f.in }
 
-// size returns the files and bytes of the dataset or block.
+// size returns the number of files and bytes of the dataset or block.
 func (d *dataset) size(tx *db.Tx) (a transfer.Requested, err error) {
 	query, id := "SELECT files, bytes FROM dataset WHERE id = ?", d.id
 	if d.blockID != 0 {
@@ -128,7 +129,7 @@ func (d *dataset) size(tx *db.Tx) (a transfer.Requested, err error) {
 	return a, err
 }
 
-// files returns those for which a condition holds.
+// files returns the files that match a condition.
 func (d *dataset) files(tx *db.Tx, where string, args ...any) ([]*file, error) {
 	query, of := "SELECT id, name, size, adler FROM file WHERE dataset = ?", []any{d.id}
 	if d.blockID != 0 {
@@ -149,12 +150,12 @@ func (d *dataset) page(tx *db.Tx, after string, n int) ([]*file, error) {
 	return d.files(tx, "name > ? AND id < ? ORDER BY name LIMIT ?", after, upto, n)
 }
 
-// named returns the files of these names, in any order.
+// named returns the files with these names, in any order.
 func (d *dataset) named(tx *db.Tx, names []string) ([]*file, error) {
 	return d.files(tx, "name {{in}}", names)
 }
 
-// saveReplicas writes what attempts have shown of replicas to the catalog.
+// saveReplicas writes the results of attempts about replicas to the catalog.
 func (e *edit) saveReplicas() error {
 	if err := store.AddChecksums(e.tx, slices.Collect(maps.Values(e.checksums))); err != nil {
 		return err
@@ -180,8 +181,8 @@ func holdOf(tx *db.Tx, dest string) (h hold, err error) {
 	return h, err
 }
 
-// saveFull lets nothing begin at destinations that have just reported that they are full,
-// for longer each time, and ends that for those that took a file.
+// saveFull suspends destinations that have just reported that they are full, for longer each time,
+// and ends the suspension of destinations that have accepted a file.
 func (e *edit) saveFull() error {
 	for dest, full := range e.full {
 		h, err := holdOf(e.tx, dest)
@@ -206,7 +207,8 @@ func (e *edit) saveFull() error {
 	return nil
 }
 
-// SitesInUse returns the sites of files that have not ended, and of files about which a tape system is to be asked.
+// SitesInUse returns the sites of files that have not ended, and of files about which a tape system
+// is to be queried.
 func (q *Reader) SitesInUse(ctx context.Context) ([]string, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]string, error) {
 		used := map[string]bool{}
@@ -229,7 +231,8 @@ func (q *Reader) SitesInUse(ctx context.Context) ([]string, error) {
 	})
 }
 
-// SiteURLs returns the URL of a file of a job's request at each site that is a whole server. A request of a dataset has none.
+// SiteURLs returns the URL of a file of a job's request at each site that is a whole server. For a
+// request of a dataset it is empty.
 func (q *Reader) SiteURLs(ctx context.Context, request int64) (map[string]*url.URL, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) (map[string]*url.URL, error) {
 		r, err := requestRow(tx, request)

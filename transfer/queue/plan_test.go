@@ -9,8 +9,8 @@ import (
 	"weir/lab/dbtest"
 )
 
-// SQLite takes a partial index only for a query that repeats its condition word
-// for word: without it one page of failures would read a million files.
+// SQLite uses a partial index only for a query that repeats its condition word for word: otherwise
+// one page of failures would read a million files.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	d, err := db.Open(t.Context(), dbtest.File(t), db.Options{})

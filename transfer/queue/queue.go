@@ -1,13 +1,13 @@
 // Package queue keeps requests, their files, leases and attempts in a database.
 //
-// It is the state machine of package transfer. A change of a file, of the counters of its
-// request and, with the last file, of the request's status are one transaction. A lease
-// has an epoch; what the holder of an older one reports is stored as an attempt and
-// changes nothing. The package has no goroutines and no network: the coordinator calls
-// Work, Waiting, Take, Report and Expire again and again.
+// It is the state machine of package transfer. A change of a file, of the counters of its request
+// and, with the last file, of the request's status are one transaction. A lease has an epoch; a
+// report of the holder of an older epoch is stored as an attempt and changes nothing. The package
+// has no goroutines and no network: the coordinator calls Work, Waiting, Take, Report and Expire
+// again and again.
 //
-// Everything is in the database except the fair shares and the rates, so several processes
-// may use a queue, and the leases of one that was killed expire.
+// Everything is in the database except the fair shares and the rates, so several processes may use
+// a queue, and the leases of a killed process expire.
 package queue
 
 import (
@@ -24,26 +24,26 @@ import (
 var (
 	// ErrNotFound is the error of a request, file, site or dataset that does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrRefused is the error of a change that is wrong, or not possible now; its text
-	// says why.
+	// ErrRefused is the error of a change that is invalid, or not possible now; its text contains
+	// the reason.
 	ErrRefused = errors.New("refused")
 )
 
-// Options are for Open. The zero value has the defaults.
+// Options configure a Queue. The zero value has the defaults.
 type Options struct {
 	Now      func() time.Time        // the coordinator's clock; nil is time.Now
 	Rand     func() float64          // in [0, 1), for the jitter of pauses; nil is math/rand/v2's
-	Lease    time.Duration           // how long a mover may be silent; 0 is a minute
-	Grace    time.Duration           // how long the destination may be asked after that; 0 is two minutes
-	Patience time.Duration           // how long files wait for sources that are all down, before they fail; 0 is a day
+	Lease    time.Duration           // time without a report after which a lease expires; 0 is a minute
+	Grace    time.Duration           // time to check the destination after that; 0 is two minutes
+	Patience time.Duration           // time that files wait for sources that are all down, before they fail; 0 is a day
 	Shares   map[string]float64      // weights of shares, by name; the default is 1
-	Changes  bool                    // changes of files of jobs are kept until RemoveChanges
-	Keys     func(*JobState) JobKeys // by which jobs are found; nil: by who submitted them, and whether they have ended
+	Changes  bool                    // keep the changes of files of jobs until RemoveChanges
+	Keys     func(*JobState) JobKeys // keys by which jobs are found; nil: the user who submitted them, and whether they have ended
 	Ended    func(Ended)             // is called after each transaction that changed files, from several goroutines; may be nil
 }
 
-// A Queue is safe for concurrent use. Its errors are db.ErrBusy where the
-// database cannot serve now: nothing has changed then, and it can be asked again.
+// A Queue is safe for concurrent use. Its errors are db.ErrBusy if the database is not available
+// now: nothing has changed then, and the call can be repeated.
 type Queue struct {
 	Read *Reader
 
@@ -57,16 +57,16 @@ type Queue struct {
 	shares      map[string]float64    // weights
 	fairShare   map[string]*fairShare // of destinations
 	worked      int64                 // the request of the last Work
-	halted      map[int64]time.Time   // requests for which that failed, until when the others go first
+	halted      map[int64]time.Time   // requests for which Work failed, with the time until which the others go first
 	sourceGroup int64                 // the unreachable source group that was handled last
-	places      map[int64]int64       // the last file that was handled, of unreachable source groups
+	places      map[int64]int64       // the last handled file of unreachable source groups
 }
 
 //go:embed schema/*.sql
 var schema embed.FS
 
-// Open makes the queue's tables in a database that has the catalog's, or brings
-// them up to date. The database stays its owner's to close.
+// Open creates the queue's tables in a database that has the catalog's tables, or brings them up to
+// date. The caller remains responsible for closing the database.
 func Open(ctx context.Context, d *db.DB, o Options) (*Queue, error) {
 	if o.Lease <= 0 {
 		o.Lease = time.Minute
@@ -93,7 +93,8 @@ func Open(ctx context.Context, d *db.DB, o Options) (*Queue, error) {
 	return q, nil
 }
 
-// SetShares sets the weights of shares, by name; the default is 1. The caller does not change the map afterwards.
+// SetShares sets the weights of shares, by name; the default is 1. The caller must not change the
+// map afterwards.
 func (q *Queue) SetShares(weights map[string]float64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

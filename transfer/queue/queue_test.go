@@ -98,7 +98,7 @@ func TestPartial(t *testing.T) {
 		if w.badness("/d/f0000001", "A") == "" || w.badness("/d/f0000000", "A") != "" {
 			w.t.Error("the bad replica is not known to be bad")
 		}
-		// Another request asks each of them once more, as nothing else is left.
+		// Another request tries each of them once more, as no other source is left.
 		other := w.submit(transfer.Submission{Dataset: "/d", To: "D", Files: []string{"/d/f0000001"}})
 		for range 2 {
 			for _, l := range w.lease("D", 10) {
@@ -109,7 +109,7 @@ func TestPartial(t *testing.T) {
 		if other.Status != transfer.Failed || !strings.Contains(w.all(other.ID)[0].Reason, "no such file at B") {
 			w.t.Errorf("%+v %+v", other, w.all(other.ID))
 		}
-		// It is found again, and only this one goes again.
+		// It is found again, and only this file is retried.
 		r, err = w.Retry(w.ctx, r.ID, "alice", "disk is back")
 		w.must(err)
 		if r.Status != transfer.Running || r.Count.Queued != 1 || r.Count.Done != 2 {
@@ -164,8 +164,8 @@ func TestOldEpochs(t *testing.T) {
 	})
 }
 
-// Agents are heard of their own copies only, whatever they tell of others: neither
-// of those under way nor of those that are over.
+// Reports of an agent are accepted only for its own copies: reports about other copies, running or
+// ended, have no effect.
 func TestReportsOfOthers(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 1, "A")
@@ -223,8 +223,8 @@ func TestCheckKeepsPath(t *testing.T) {
 	})
 }
 
-// Files that were registered without a checksum keep the one that was read first,
-// for later requests and for those that run.
+// Files that were registered without a checksum keep the first checksum that was computed, for
+// later requests and for running requests.
 func TestChecksumsAreLearned(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		bare := func(yield func(catalog.Entry, error) bool) {

@@ -18,9 +18,8 @@ import (
 	"weir/transfer"
 )
 
-// Whatever users, movers, sites and the clock do, in whatever order, the
-// invariants hold after each step, and in the end every request ends. A failure
-// names its seed; WEIR_SEED=n runs that one.
+// The invariants hold after each step of users, movers, sites and the clock, in any order, and in
+// the end every request ends. A failure reports its seed; WEIR_SEED=n runs only the seed n.
 func TestRandom(t *testing.T) {
 	seeds := []uint64{1, 2, uint64(time.Now().UnixNano())}
 	if text := os.Getenv("WEIR_SEED"); text != "" {
@@ -50,16 +49,16 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// A play is a random course of things.
+// A play is a random sequence of steps.
 type play struct {
 	*world
 	*rand.Rand
 	step     int
 	did      string
 	ids      []int64
-	given    []transfer.Lease // all that ever were
+	given    []transfer.Lease // all leases so far
 	told     []transfer.Outcome
-	items    map[int64]transfer.Item // as they were after the step before
+	items    map[int64]transfer.Item // after the previous step
 	requests map[int64]transfer.Request
 	retried  map[int64]bool // in this step
 }
@@ -85,7 +84,7 @@ var sites = []string{"A", "B", "C", "D", "E", "F", "G", "H"}
 
 func oneOf[T any](p *play, of ...T) T { return of[p.IntN(len(of))] }
 
-// allowed lets orders be refused, and nothing else go wrong.
+// allowed accepts refusals, and fails the test for any other error.
 func (p *play) allowed(err error) {
 	p.t.Helper()
 	if err != nil && !errors.Is(err, ErrRefused) && !errors.Is(err, ErrNotFound) {
@@ -174,7 +173,7 @@ func (p *play) takes() {
 			choices = append(choices, Choice{Item: c.ID, Source: oneOf(p, c.Replicas...).Site, Mode: modeOf(c)})
 		}
 	}
-	if len(p.given) > 0 && p.IntN(4) == 0 { // nonsense, and what others may have done in between
+	if len(p.given) > 0 && p.IntN(4) == 0 { // invalid choices, and choices that may be outdated
 		choices = append(choices, Choice{Item: oneOf(p, p.given...).Item, Source: oneOf(p, sites...)}, Choice{Item: 17, Source: "A"})
 	}
 	p.did = fmt.Sprintf("take %+v of %+v", choices, w)
@@ -219,7 +218,7 @@ func (p *play) reports() {
 	p.told = append(p.told, told...)
 }
 
-// again tells what was told before once more.
+// again repeats an earlier report.
 func (p *play) again() {
 	if len(p.told) == 0 {
 		return
@@ -268,8 +267,7 @@ func (p *play) spoils() {
 	p.spoil(file, site, "eaten by mice")
 }
 
-// check holds what is there against the invariants and against what was there
-// before the step.
+// check compares the state with the invariants and with the state before the step.
 func (p *play) check() {
 	p.t.Helper()
 	p.audit()
@@ -307,7 +305,7 @@ func (p *play) check() {
 	}
 }
 
-// drain lets all come to its end: sites are up, and movers succeed.
+// drain lets all requests end: sites are up, and movers succeed.
 func (p *play) drain() {
 	p.did = "drain"
 	for range 300 {

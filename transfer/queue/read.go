@@ -34,7 +34,7 @@ type Reader struct {
 	rates *rates
 }
 
-// Get returns a request. Of the files that it names, Files has the first thousand.
+// Get returns a request. Files has at most the first thousand of the files that it names.
 func (q *Reader) Get(ctx context.Context, id int64) (transfer.Request, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) (r transfer.Request, err error) {
 		row, err := requestRow(tx, id)
@@ -59,7 +59,8 @@ func (q *Reader) List(ctx context.Context, f transfer.Filter) ([]transfer.Reques
 	if f.Open {
 		where = "ended = 0"
 	}
-	// The first condition, which admits the fewest, finds the requests by its index. No index has the other ones.
+	// The first condition should select the fewest requests, by its index. The other columns have
+	// no index.
 	for _, c := range []struct{ first, other, value string }{
 		{"dataset", "dataset || ''", f.Dataset}, {"made_by", "made_by || ''", f.By}, {"dest || ''", "dest", f.To},
 		{"status", "status || ''", string(f.Status)},
@@ -99,10 +100,10 @@ type Pending struct {
 	Status   transfer.Status
 	Requests int64
 	Count    transfer.Counts // without bytes and attempts
-	Oldest   time.Time       // when the oldest request began whose files wait for a transfer; zero: none waits
+	Oldest   time.Time       // time when the oldest request with files waiting for a transfer began; zero: no files wait
 }
 
-// Pending adds up all requests that have not ended, however many there are.
+// Pending returns the sums over all requests that have not ended, however many there are.
 func (q *Reader) Pending(ctx context.Context) ([]Pending, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]Pending, error) {
 		all, err := db.All(tx, func(rows *db.Rows) (o Pending, err error) {
@@ -141,14 +142,14 @@ func (q *Reader) Pending(ctx context.Context) ([]Pending, error) {
 	})
 }
 
-// unavailable counts ready files whose sources are all down.
+// unavailable moves n ready files to the count of files whose sources are all down.
 func unavailable(c *transfer.Counts, n int64) {
 	c.Queued -= n
 	c.NoSource += n
 }
 
-// addCurrent adds what depends on the moment: rates, and how many files wait for sites
-// that are down.
+// addCurrent adds the values that depend on the current time: rates, and the numbers of files that
+// wait for sites that are down.
 func (q *Reader) addCurrent(tx *db.Tx, all []*transfer.Request) error {
 	open := map[int64]*transfer.Request{}
 	for _, r := range all {
@@ -183,7 +184,7 @@ func (q *Reader) Item(ctx context.Context, item int64) (one transfer.Item, reque
 	return one, requestOf(item), nil
 }
 
-// item reads one file of a request; none is the error if there is none.
+// item reads one file of a request. Without a matching file, it returns the given error.
 func (q *Reader) item(ctx context.Context, request int64, none error, where string, args ...any) (transfer.Item, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) (one transfer.Item, err error) {
 		r, err := requestRow(tx, request)
@@ -205,16 +206,16 @@ func (q *Reader) item(ctx context.Context, request int64, none error, where stri
 	})
 }
 
-// indexed is the condition of an index, which SQLite uses only for queries that
-// say the same.
+// indexed is the condition of an index, which SQLite uses only for queries that contain the same
+// condition.
 const indexed = "state IN (2, 5, 6, 7)"
 
-// window is how many files are looked through for a page at most.
+// window is the maximum number of files searched for a page.
 const window = 10_000
 
-// Items returns a page of the files of a request: at most n of those after an item's
-// id (0: from the first) in a state, or ("") in all. next is what to give as
-// after for the next page, 0 at the end; a page may be empty and not the last.
+// Items returns a page of the files of a request: at most n files after an item's id (0: from the
+// first) in a state, or ("") in any state. next is the value of after for the next page, 0 at the
+// end; a page may be empty without being the last page.
 func (q *Reader) Items(ctx context.Context, id int64, s transfer.State, after int64, n int) (items []transfer.Item, next int64, err error) {
 	err = q.db.Read(ctx, func(tx *db.Tx) error {
 		r, err := requestRow(tx, id)
@@ -232,8 +233,8 @@ func (q *Reader) Items(ctx context.Context, id int64, s transfer.State, after in
 	return items, next, err
 }
 
-// First returns the first n files of a request in these states, all as they are at one
-// moment: those in the first state, then those in the next.
+// First returns the first n files of a request in these states, all from the same snapshot: files
+// in the first state, then files in the next state.
 func (q *Reader) First(ctx context.Context, id int64, states []transfer.State, n int) ([]transfer.Item, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Item, error) {
 		r, err := requestRow(tx, id)
@@ -258,12 +259,12 @@ func (q *Reader) First(ctx context.Context, id int64, states []transfer.State, n
 	})
 }
 
-// A view reads a request in one transaction, and what surrounds it once.
+// A view reads a request in one transaction, and its sites and source groups at most once.
 type view struct {
 	tx     *db.Tx
 	r      *request
 	sites  map[string]catalog.Site
-	groups []*sourceGroup // that files wait in
+	groups []*sourceGroup // source groups with ready files
 }
 
 // around reads sites and source groups.
@@ -278,17 +279,17 @@ func (v *view) around() (err error) {
 	return err
 }
 
-// page reads what Items is to show. Where the request's counters say that there is
-// nothing, nothing is looked for.
+// page reads the files for Items. If the request's counters show that there are no such files, it
+// does not search for them.
 func (v *view) page(s transfer.State, after int64, n int) (files []*file, next int64, err error) {
 	c, first, last := &v.r.Count, max(after, v.r.ID*perRequest), (v.r.ID+1)*perRequest
 	code := map[transfer.State]state{transfer.Skipped: skipped, transfer.FileFailed: failed, transfer.FileCancelled: dropped}[s]
 	switch {
 	case s == "":
 		files, err = filesOf(v.tx, "id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
-	case s == transfer.Leased && c.Leased > 0: // these are few
+	case s == transfer.Leased && c.Leased > 0: // there are few of these
 		files, err = filesOf(v.tx, "id IN (SELECT item FROM lease WHERE item > ? AND item < ?) ORDER BY id LIMIT ?", first, last, n)
-	case code != 0 && *v.r.counter(code) > 0: // there is an index of these
+	case code != 0 && *v.r.counter(code) > 0: // these have an index
 		files, err = filesOf(v.tx, indexed+" AND state = "+number(int64(code))+" AND id > ? AND id < ? ORDER BY id LIMIT ?", first, last, n)
 	case s == transfer.Queued, s == transfer.NoSource:
 		files, err = v.queued(s == transfer.Queued, first, n)
@@ -303,9 +304,9 @@ func (v *view) page(s transfer.State, after int64, n int) (files []*file, next i
 	return files, next, err
 }
 
-// queued returns the files of a request that wait, in their order: those of source groups
-// with a site that is up, or those of the others. They are found by the index of source
-// groups, since a request may have a million files that have arrived.
+// queued returns the waiting files of a request, in their order: the files of source groups with a
+// site that is up, or else the files of the other source groups. They are found by the index of
+// source groups, since a request may have a million files that have arrived.
 func (v *view) queued(up bool, first int64, n int) ([]*file, error) {
 	var err error
 	if v.r.ready > 0 {
@@ -338,7 +339,7 @@ func (v *view) queued(up bool, first int64, n int) ([]*file, error) {
 	return filesOf(v.tx, "id {{in}} ORDER BY id", ids[:min(n, len(ids))])
 }
 
-// sift looks through a window of files for those that have arrived.
+// sift searches a window of files for files that have arrived.
 func sift(tx *db.Tx, r *request, first int64, n int) (files []*file, next int64, err error) {
 	if r.Count.Done == 0 {
 		return nil, 0, nil
@@ -355,7 +356,7 @@ func sift(tx *db.Tx, r *request, first int64, n int) (files []*file, next int64,
 	return files, next, err
 }
 
-// shown returns files as others see them, with the reasons why they do not move.
+// shown returns files in the form of the API, with the reasons why they do not move.
 func (q *Reader) shown(v *view, files []*file) ([]transfer.Item, error) {
 	items := make([]transfer.Item, len(files))
 	var moving []int64
@@ -393,7 +394,7 @@ func (q *Reader) shown(v *view, files []*file) ([]transfer.Item, error) {
 			continue
 		}
 		if f.fault == "" {
-			items[i].Reason = "" // it was that of a pause, which is over
+			items[i].Reason = "" // the reason of a pause that is over
 		}
 		reason, down := w.reason(f.sourceGroup)
 		switch {
@@ -408,10 +409,10 @@ func (q *Reader) shown(v *view, files []*file) ([]transfer.Item, error) {
 	return items, nil
 }
 
-// waits are why ready files of a request do not move.
+// A waits holds the reasons why ready files of a request do not move.
 type waits struct {
-	all    string           // why none does
-	groups map[int64]string // why those of a source group do not: its sites are down
+	all    string           // the reason for all files
+	groups map[int64]string // the reason for the files of a source group: its sites are down
 }
 
 func (w waits) reason(group int64) (reason string, down bool) {
@@ -443,7 +444,7 @@ func (q *Reader) waits(v *view) (waits, error) {
 	return w, nil
 }
 
-// Find returns the file of that name in a request.
+// Find returns the file with a name in a request.
 func (q *Reader) Find(ctx context.Context, request int64, name string) (transfer.Item, error) {
 	first := request*perRequest + 1
 	where, args := "id = ? AND name = ?", []any(nil)
@@ -473,7 +474,7 @@ func (q *Reader) Find(ctx context.Context, request int64, name string) (transfer
 	return q.item(ctx, request, unknown("request %d has no file %q", request, name), where, args...)
 }
 
-// attempts reads attempts for which a condition holds.
+// attempts reads the attempts that match a condition.
 func (q *Reader) attempts(ctx context.Context, where string, args ...any) ([]transfer.Attempt, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Attempt, error) { return attemptsOf(tx, where, args...) })
 }
@@ -483,17 +484,16 @@ func (q *Reader) Attempts(ctx context.Context, item int64) ([]transfer.Attempt, 
 	return q.attempts(ctx, "item = ? ORDER BY epoch, late", item)
 }
 
-// RequestAttempts returns a page of the attempts at the files of a request, by file
-// and epoch: at most n after the last one of the page before (its zero value:
-// from the first).
+// RequestAttempts returns a page of the attempts at the files of a request, by file and epoch: at
+// most n attempts after the last attempt of the previous page (its zero value: from the first).
 func (q *Reader) RequestAttempts(ctx context.Context, id int64, after transfer.Attempt, n int) ([]transfer.Attempt, error) {
 	item := max(after.Item, id*perRequest)
 	return q.attempts(ctx, `item >= ? AND item < ? AND (item > ? OR epoch > ? OR epoch = ? AND late > ?) ORDER BY item, epoch, late LIMIT ?`,
 		item, (id+1)*perRequest, item, after.Epoch, after.Epoch, lateColumn(after), min(max(n, 1), 10_000))
 }
 
-// Since returns the attempts that ended after a time, the oldest first, at most n and those that ended in the same moment as the last:
-// leases expire together.
+// Since returns the attempts that ended after a time, the oldest first: at most n, and in addition
+// all attempts that ended in the same moment as the last attempt, since leases expire together.
 func (q *Reader) Since(ctx context.Context, after time.Time, n int) ([]transfer.Attempt, error) {
 	n = min(max(n, 1), 100_000)
 	list, err := q.attempts(ctx, "ended > ? ORDER BY ended, item, epoch LIMIT ?", after, n)
@@ -506,8 +506,8 @@ func (q *Reader) Since(ctx context.Context, after time.Time, n int) ([]transfer.
 	return append(list, more...), err
 }
 
-// All yields the files of a request in the order of their ids, read page by page:
-// each page as it is when it is read.
+// All yields the files of a request in the order of their ids, read page by page: each page is
+// current at the time when it is read.
 func (q *Reader) All(ctx context.Context, id int64) iter.Seq2[transfer.Item, error] {
 	return func(yield func(transfer.Item, error) bool) {
 		for after := int64(0); ; {
@@ -528,7 +528,7 @@ func (q *Reader) All(ctx context.Context, id int64) iter.Seq2[transfer.Item, err
 	}
 }
 
-// Events returns the events after an id, the oldest first, at most n. Old ones are gone.
+// Events returns the events after an id, the oldest first, at most n. Old events are removed.
 func (q *Reader) Events(ctx context.Context, after int64, n int) ([]transfer.Event, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]transfer.Event, error) {
 		return db.All(tx, func(rows *db.Rows) (v transfer.Event, err error) {

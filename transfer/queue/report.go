@@ -14,22 +14,22 @@ import (
 	"weir/transfer/catalog/store"
 )
 
-// A Change is what a report, or a lease that ended, did.
+// A Change is the effect of a report, or of a lease that ended.
 type Change struct {
 	Item    int64
 	Epoch   int64
-	Request int64           // 0: there is no such file
-	State   transfer.State  // of the file, now
-	Stale   bool            // the report was of an old epoch or came twice: kept, and nothing changed
+	Request int64           // 0: the file does not exist
+	State   transfer.State  // of the file, after the change
+	Stale   bool            // the report was of an old epoch or a duplicate: stored, and nothing changed
 	Ended   transfer.Status // of the request, if this was the last of its files; else ""
 }
 
-// Report stores attempts and applies their outcomes, in one transaction. Outcomes that are
-// not of the file's latest lease are stored as late attempts and change nothing, so a
-// report may be repeated.
+// Report stores attempts and applies their outcomes, in one transaction. Outcomes that do not
+// belong to the file's latest lease are stored as late attempts and change nothing, so a report may
+// be repeated.
 //
-// from is the site whose agent reports. Its outcomes count only for leases that it holds.
-// "" is the coordinator, which may report all.
+// from is the site whose agent reports. Its outcomes are accepted only for leases that it holds. ""
+// is the coordinator, which may report all.
 func (q *Queue) Report(ctx context.Context, from string, outcomes []transfer.Outcome) (changes []Change, err error) {
 	if len(outcomes) == 0 {
 		return nil, nil
@@ -74,7 +74,8 @@ func mayReport(from string, m transfer.Mode, source, dest string) bool {
 	return from == "" || from == m.Mover(source, dest)
 }
 
-// shownMode returns the mode of an attempt. Its lease does not know whether the endpoints can copy from each other.
+// shownMode returns the mode of an attempt. A lease does not record whether the endpoints can copy
+// from each other.
 func shownMode(m transfer.Mode, o transfer.Outcome) transfer.Mode {
 	if m == transfer.Third && o.Streamed {
 		return transfer.Streamed
@@ -82,7 +83,7 @@ func shownMode(m transfer.Mode, o transfer.Outcome) transfer.Mode {
 	return m
 }
 
-// tidy makes an outcome from elsewhere fit for a database and for people.
+// tidy makes an outcome from an agent fit for the database and for display.
 func tidy(o transfer.Outcome) transfer.Outcome {
 	o.Reason, o.Adler, o.Fault = text(o.Reason, 2000), text(o.Adler, 100), transfer.ErrorClass(text(string(o.Fault), 100))
 	o.After, o.Size, o.Moved, o.Resumed = max(o.After, 0), max(o.Size, 0), max(o.Moved, 0), max(o.Resumed, 0)
@@ -92,7 +93,7 @@ func tidy(o transfer.Outcome) transfer.Outcome {
 	return o
 }
 
-// text is a text in one line, of at most n bytes.
+// text returns a text in one line, of at most n bytes.
 func text(s string, n int) string {
 	s = say.Plain(strings.ToValidUTF8(s, "?"))
 	if len(s) > n {
@@ -101,7 +102,7 @@ func text(s string, n int) string {
 	return s
 }
 
-// complete fills in changes when everything is written.
+// complete fills in the changes after everything is written.
 func (e *edit) complete(changes []Change) {
 	e.after = append(e.after, func() {
 		reported := map[int64]bool{} // requests whose end is in a change
@@ -174,8 +175,8 @@ func (e *edit) applyOutcomes(outcomes []transfer.Outcome, active map[int64]*leas
 	return e.explain(lost, replicas)
 }
 
-// blameSource blames a source from which the same wrong bytes have come twice: bytes that
-// are corrupted in transit differ each time.
+// blameSource blames a source that has sent the same wrong bytes twice: bytes that are corrupted in
+// transit differ each time.
 func (e *edit) blameSource(f *file, l *lease, o transfer.Outcome) (transfer.Outcome, error) {
 	if o.Fault != transfer.Checksum || o.Adler == "" || o.Adler == f.adler {
 		return o, nil
@@ -190,7 +191,7 @@ func (e *edit) blameSource(f *file, l *lease, o transfer.Outcome) (transfer.Outc
 	return o, err
 }
 
-// learn takes from an attempt what it reports on more than its file.
+// learn stores the results of an attempt about replicas and the destination.
 func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 	e.after = append(e.after, func() { e.q.rates.add(f.request, o.Moved-l.moved, e.now) })
 	if f.in < 0 { // it is not in the catalog
@@ -201,7 +202,7 @@ func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 	case "":
 		by := "request " + number(f.request)
 		p := store.Placement{File: f.in, Site: l.dest}
-		if l.source == l.dest { // a check: it lies where it was looked at
+		if l.source == l.dest { // a check: the path of the checked file
 			p.Path = l.path
 		}
 		if o.Verified {
@@ -211,7 +212,7 @@ func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 			}
 		}
 		e.placed = append(e.placed, p)
-		if f.again && o.Verified && !o.Existed { // a replica that was bad has proved to be good
+		if f.again && o.Verified && !o.Existed { // a replica that was marked bad is good
 			e.placed = append(e.placed, store.Placement{File: f.in, Site: l.source, Path: l.path, Verified: e.now, By: by})
 		}
 	case transfer.SourceBad:
@@ -220,7 +221,7 @@ func (e *edit) learn(f *file, l *lease, o transfer.Outcome) {
 	e.learnFull(l, o)
 }
 
-// learnFull takes from an attempt whether the destination is full.
+// learnFull records whether the destination is full.
 func (e *edit) learnFull(l *lease, o transfer.Outcome) {
 	switch o.Fault {
 	case "":
@@ -230,7 +231,7 @@ func (e *edit) learnFull(l *lease, o transfer.Outcome) {
 	}
 }
 
-// explain gives failed files a reason that has the last failure of each of their sources.
+// explain gives failed files a reason that contains the last failure of each of their sources.
 func (e *edit) explain(lost []*file, replicas map[int64][]replica) error {
 	if len(lost) == 0 {
 		return nil
@@ -300,15 +301,15 @@ func (e *edit) addLate(from string, outcomes []transfer.Outcome) error {
 	return err
 }
 
-// brokenAfter is how many files in a row may be bad at a source before the source is
+// brokenAfter is the number of consecutive bad files at a source after which the source is
 // suspected instead of the files: its storage may not be mounted.
 const brokenAfter = 20
 
-// brokenPause is how long a file waits before such a source is asked for it again.
+// brokenPause is the time that a file waits before it is requested from such a source again.
 const brokenPause = time.Minute
 
-// A circuitBreaker counts for each source the files that were bad there since its last
-// good one, as far as this process knows.
+// A circuitBreaker counts, for each source, the bad files since its last good file, as far as this
+// process has handled them.
 type circuitBreaker struct {
 	mu  sync.Mutex
 	bad map[string]int
@@ -320,14 +321,14 @@ func (b *circuitBreaker) count(source string) int {
 	return b.bad[source]
 }
 
-// A badRun is what one edit has seen of a source: bad files in a row, and whether a
-// good one was before them.
+// A badRun is the result of one edit for a source: the number of consecutive bad files, and whether
+// a good file preceded them.
 type badRun struct {
 	n     int
 	since bool
 }
 
-// add adds what an edit has seen. Edits may end in any order.
+// add adds the results of an edit. Edits may end in any order.
 func (b *circuitBreaker) add(seen map[string]badRun) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -344,8 +345,8 @@ func (b *circuitBreaker) add(seen map[string]badRun) {
 	}
 }
 
-// BrokenSources returns the sources that had no good file for too many files in a row,
-// and why. Their replicas are not marked as bad any more.
+// BrokenSources returns the sources with too many consecutive bad files, and the reasons. Their
+// replicas are not marked as bad any more.
 func (q *Queue) BrokenSources() map[string]string {
 	q.breaker.mu.Lock()
 	defer q.breaker.mu.Unlock()
@@ -362,8 +363,8 @@ func brokenReason(n int) string {
 	return "the last " + say.Plural(n, "file") + " that were asked for were missing or bad there, one after the other: is its storage mounted?"
 }
 
-// breakCircuit counts the result of a source. A bad file of a broken source is tried again
-// later, and its replica is not marked as bad.
+// breakCircuit counts the result of a source. A bad file of a broken source is tried again later,
+// and its replica is not marked as bad.
 func (e *edit) breakCircuit(source string, o transfer.Outcome) transfer.Outcome {
 	if o.Fault != "" && o.Fault != transfer.SourceBad {
 		return o

@@ -10,7 +10,7 @@ import (
 	"weir/transfer"
 )
 
-// A request is a row of its table.
+// A request is a row of the table of requests.
 type request struct {
 	transfer.Request
 	stop           transfer.Status
@@ -18,7 +18,7 @@ type request struct {
 	place          int64
 	at             string
 	resolved       bool
-	upto           int64 // the first number of the catalog's files that are newer than the request
+	upto           int64 // the first number of files in the catalog that are newer than the request
 	ready, resting int64
 	staging        int64
 	archiving      int64
@@ -26,7 +26,7 @@ type request struct {
 	copyTerms
 }
 
-// A work is the rest of a change of a request that takes many transactions.
+// A work is the remaining part of a change of a request that takes many transactions.
 type work string
 
 const (
@@ -58,7 +58,7 @@ func scanRequest(rows *db.Rows) (*request, error) {
 	return r, r.parse(more)
 }
 
-// list and unlist keep lists of names in a column.
+// list and unlist convert lists of names to and from a column.
 func list(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -69,7 +69,7 @@ func list(names []string) string {
 
 func unlist(text string) (names []string) {
 	if text != "" {
-		_ = json.Unmarshal([]byte(text), &names) // list wrote it
+		_ = json.Unmarshal([]byte(text), &names) // it was written by list
 	}
 	return names
 }
@@ -97,12 +97,12 @@ func (r *request) update(tx *db.Tx) error {
 	return err
 }
 
-// termsOf returns what the request demands of a file with a lease.
+// termsOf returns the terms of the request for a file with a lease.
 func (r *request) termsOf(l *lease) terms {
 	return terms{stopped: cmp.Or(r.stopped(), l.stop), tries: r.Tries, unchecked: r.Unchecked, delay: r.RetryDelay}
 }
 
-// stopped says in words who or what has stopped the request; "": nothing has.
+// stopped returns the reason why the request was stopped, "" if it was not.
 func (r *request) stopped() string {
 	switch r.stop {
 	case "":
@@ -118,7 +118,7 @@ func (r *request) open() bool {
 	return r.stop == "" && (r.Status == transfer.Resolving || r.Status == transfer.Running)
 }
 
-// counter is where files in a state are counted.
+// counter returns the counter of files in a state.
 func (r *request) counter(s state) *int64 {
 	switch s {
 	case ready:
@@ -144,7 +144,7 @@ func (r *request) counter(s state) *int64 {
 	}
 }
 
-// count takes a file into the counters, or with sign -1 out of them.
+// count adds a file to the counters, or with sign -1 subtracts it.
 func (r *request) count(f *file, sign int64) {
 	*r.counter(f.state) += sign
 	r.Count.Files += sign
@@ -160,8 +160,8 @@ func (r *request) settled() bool {
 		r.ready == 0 && r.resting == 0 && r.staging == 0 && r.archiving == 0 && r.held == 0 && r.Count.Leased == 0
 }
 
-// sources are the sites among those that a request and its file admit, sorted. A
-// destination that should have the file already is its own source: it is to look.
+// sources returns the sites that may be the source of a file, sorted. If the destination should
+// have the file already, it is the only source: the file is checked there.
 func (r *request) sources(f *file, all []replica) []string {
 	var sites []string
 	for _, one := range all {
@@ -181,7 +181,7 @@ func (r *request) admits(site string) bool {
 	return (site != r.To || r.Job != "") && (len(r.From) == 0 || slices.Contains(r.From, site))
 }
 
-// noSource says why there is no source for a file.
+// noSource returns the reason why there is no source for a file.
 func (r *request) noSource(all []replica) string {
 	var known []string
 	others := 0

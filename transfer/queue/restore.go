@@ -7,17 +7,20 @@ import (
 	"weir/internal/db"
 )
 
-// Numbers that SkipNumbers leaves out: requests that were submitted after a backup, attempts at a file, and events.
+// Numbers that SkipNumbers leaves out: requests that were submitted after a backup, attempts at a
+// file, and events.
 const (
 	skippedRequests = 100_000
 	skippedEpochs   = 1000
 	skippedEvents   = 1_000_000_000
 )
 
-// SkipNumbers prepares a restored database of SQLite, whose coordinator has worked on after the backup: agents may know requests and
-// attempts of that time, and those who follow events ask for later ones. New requests, and with them files, and events get numbers that
-// were not given. Each file that is not done gets an epoch that was not given, and its lease, whose mover may hold a later one, is
-// ended: it is attempted again, and skipped if the destination has it.
+// SkipNumbers prepares a restored SQLite database whose coordinator continued to work after the
+// backup: agents may have requests and attempts of that time, and clients that follow events
+// request later events. New requests, and with them files, and events get numbers that were not
+// assigned. Each file that is not done gets an epoch that was not assigned, and its lease, whose
+// mover may hold a later lease, is ended: it is attempted again, and skipped if the destination has
+// it.
 func SkipNumbers(ctx context.Context, d *db.DB) error {
 	if d.Dialect() != db.SQLite {
 		return errors.New("only a database of SQLite is restored")

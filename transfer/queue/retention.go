@@ -8,12 +8,13 @@ import (
 	"weir/internal/db"
 )
 
-// forgottenAtOnce is about how many files are removed in one transaction.
+// forgottenAtOnce is the approximate number of files removed in one transaction.
 const forgottenAtOnce = 1000
 
-// Forget removes requests that ended before the given time, with their files and attempts, those first that ended first; those of a job,
-// and the job with the last one, when all of them ended before that time. The catalog keeps its replicas. Each call removes a bounded part:
-// more reports whether there is more to remove.
+// Forget removes requests that ended before the given time, with their files and attempts, the
+// earliest ended first. The requests of a job are removed when all of them ended before that time,
+// and the job with the last of them. The catalog keeps its replicas. Each call removes a bounded
+// part: more reports whether there is more to remove.
 func (q *Queue) Forget(ctx context.Context, before time.Time) (more bool, err error) {
 	err = q.db.Write(ctx, func(tx *db.Tx) error {
 		more = true
@@ -30,8 +31,9 @@ func (q *Queue) Forget(ctx context.Context, before time.Time) (more bool, err er
 	return more, err
 }
 
-// forget removes up to so many files, or names of files, of the request that ended first, and the request with the last of them. n is how
-// many it has removed; more is false if there is no such request.
+// forget removes at most the given number of files, or names of files, of the request that ended
+// first, and the request with the last of them. n is the number removed; more is false if there is
+// no such request.
 func forget(tx *db.Tx, before time.Time, most int) (n int, more bool, err error) {
 	var id int64
 	var job string

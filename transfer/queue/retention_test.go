@@ -8,8 +8,8 @@ import (
 	"weir/transfer"
 )
 
-// Requests that ended long ago are removed with all that belongs to them, those that wait stay, and so does the catalog: the
-// same dataset is asked for again, and all its files are there.
+// Requests that ended long ago are removed with all their data, waiting requests stay, and so does
+// the catalog: the same dataset is requested again, and all its files are there.
 func TestForget(t *testing.T) {
 	each(t, Options{Lease: time.Minute}, func(w *world) {
 		const files = forgottenAtOnce + 10
@@ -59,8 +59,9 @@ func TestForget(t *testing.T) {
 	})
 }
 
-// A job is kept whole until all of its requests ended long ago: its state is that of all its files, and a copy on the way is removed when
-// the hop after it has ended, however long ago it was made.
+// A job is kept completely until all of its requests ended long ago: its state is the state of all
+// its files, and a copy on the way is removed when the hop after it has ended, however long ago it
+// was made.
 func TestForgetJobs(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		second, gone := pairTo(1, "B", "C", "f"), pairTo(2, "B", "B", "f")
@@ -99,7 +100,8 @@ func TestForgetJobs(t *testing.T) {
 	})
 }
 
-// Whoever follows events asks a restored coordinator for those after the last that the lost one gave: there are some.
+// Clients that follow events can request, from a restored coordinator, the events after the last
+// event of the lost coordinator: there are some.
 func TestEventsAfterARestore(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		if w.db.Dialect() != db.SQLite {

@@ -7,8 +7,8 @@ import (
 	"weir/transfer"
 )
 
-// A coordinator whose clock was hours ahead is started again when that was put
-// right: what rests, rests as long as it was to, and leases run out when they were to.
+// A coordinator whose clock was hours ahead is restarted after the clock was corrected: pauses last
+// as long as intended, and leases expire when intended.
 func TestTheClockWasAhead(t *testing.T) {
 	each(t, Options{Lease: time.Minute}, func(w *world) {
 		w.dataset("/d", 3, "A")
@@ -33,7 +33,7 @@ func TestTheClockWasAhead(t *testing.T) {
 	})
 }
 
-// When a clock is set, what rests goes along.
+// When a clock is set, pauses move along.
 func TestTheClockIsSet(t *testing.T) {
 	each(t, Options{Lease: time.Minute}, func(w *world) {
 		w.dataset("/d", 2, "A")

@@ -16,7 +16,7 @@ import (
 	"weir/transfer"
 )
 
-// A source that is bad uses up no try: the file goes on from another one.
+// A bad source uses up no try: the file continues from another source.
 func TestOtherSources(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 1, "A", "B", "D")
@@ -37,8 +37,8 @@ func TestOtherSources(t *testing.T) {
 	})
 }
 
-// Files whose mover was ended in an orderly way go again at once, as if nothing had
-// been, but not for ever.
+// Files whose mover was ended in an orderly way are ready again at once, without any other effect,
+// but only a limited number of times.
 func TestLeft(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 1, "A")
@@ -55,9 +55,8 @@ func TestLeft(t *testing.T) {
 	})
 }
 
-// A source that has nothing of what is asked for, file after file, may not be
-// mounted: its other replicas are not given up, and it is said so, until it gives a
-// good one.
+// A source whose files are all missing may not be mounted: its other replicas are not marked as
+// bad, and it is reported, until it delivers a good file.
 func TestASourceIsDoubted(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		const more = 10
@@ -87,7 +86,7 @@ func TestASourceIsDoubted(t *testing.T) {
 	})
 }
 
-// Of sources that can be asked again the one that failed least is offered first.
+// Of the available sources, the source with the fewest failures is offered first.
 func TestOrderOfSources(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 1, "A", "B")
@@ -107,7 +106,7 @@ func TestOrderOfSources(t *testing.T) {
 	})
 }
 
-// A site that is down stands in nobody's way, and its files fail at last.
+// A site that is down does not block other files, and its files fail in the end.
 func TestSiteDown(t *testing.T) {
 	each(t, Options{Patience: time.Hour}, func(w *world) {
 		w.dataset("/a", 3, "A")
@@ -128,7 +127,7 @@ func TestSiteDown(t *testing.T) {
 		if items, _, err := w.Read.Items(w.ctx, first.ID, transfer.NoSource, 0, 10); err != nil || len(items) != 3 {
 			w.t.Errorf("%v %+v", err, items)
 		}
-		// One of them turns up elsewhere.
+		// One of them appears at another site.
 		w.register("/a", 1, 2, "D")
 		w.pass(time.Second)
 		l := w.lease("C", 5)
@@ -166,7 +165,7 @@ func TestSiteComesBack(t *testing.T) {
 	})
 }
 
-// What a server says about coming again is heeded.
+// The Retry-After of a server is observed.
 func TestThrottled(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 1, "A")
@@ -190,8 +189,8 @@ func TestThrottled(t *testing.T) {
 	})
 }
 
-// A site where nobody answers for a while, as when its agent is started again, uses
-// up no tries.
+// A site that does not respond for a while, for example when its agent is restarted, uses up no
+// tries.
 func TestAway(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 1, "A")
@@ -222,7 +221,7 @@ func TestSpace(t *testing.T) {
 			"and this one needs 1004 bytes" {
 			w.t.Errorf("%+v", one)
 		}
-		// Two who look at the same time do not promise the same space twice.
+		// Two looks at the same time do not promise the same space twice.
 		w.pass(time.Minute)
 		_, _, err := w.Renew(w.ctx, []transfer.Progress{{Item: l[0].Item, Epoch: 1, Moved: 900}})
 		w.must(err)
@@ -232,7 +231,7 @@ func TestSpace(t *testing.T) {
 		if l, err := w.Take(w.ctx, twice); err != nil || len(l) != 1 {
 			w.t.Errorf("%v %+v", err, l)
 		}
-		// It is full, says the mover: nothing begins there for a while.
+		// The mover reports that it is full: nothing begins there for a while.
 		w.site("C", true, -1)
 		w.report(failure(l[0], transfer.DestFull, "no space left on device"))
 		if c := w.waiting("C", 10); len(c) != 0 {
@@ -248,7 +247,7 @@ func TestSpace(t *testing.T) {
 	})
 }
 
-// Two requests for a file bring it once.
+// Two requests for the same file transfer it once.
 func TestTwins(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 1, "A")
@@ -263,7 +262,7 @@ func TestTwins(t *testing.T) {
 		if both[0].Request != one.ID || waits.Reason != "request 1 brings the same file now" {
 			w.t.Errorf("%+v %+v", both, waits)
 		}
-		// Nor if somebody insists.
+		// Take does not lease it either.
 		w.pass(6 * time.Second)
 		if l, err := w.Take(w.ctx, []Choice{{Item: waits.ID, Source: "A"}}); err != nil || len(l) != 0 {
 			w.t.Errorf("%v %+v", err, l)
@@ -284,8 +283,8 @@ func TestTwins(t *testing.T) {
 	})
 }
 
-// What the catalog says to be at the destination is looked at there, though it be
-// full. If it is gone or spoiled the file is brought, if anybody else has it.
+// A file that is at the destination according to the catalog is checked there, even if the
+// destination is full. If it is lost or damaged it is transferred, if any other site has it.
 func TestThereAlready(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 2, "A", "C")
@@ -314,7 +313,7 @@ func TestThereAlready(t *testing.T) {
 	})
 }
 
-// A cancellation reaches who moves; what arrives all the same is done.
+// A cancellation reaches the mover; a file that still arrives is done.
 func TestCancel(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 4, "A")
@@ -349,7 +348,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// What Work has not dropped yet is not begun either.
+// A file that Work has not dropped yet is not begun either.
 func TestCancelMany(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.first = 1
@@ -475,7 +474,7 @@ func TestWrongSubmissions(t *testing.T) {
 	})
 }
 
-// A key is one request's: who submits another one with it does not get the first.
+// A key belongs to one request: another submission with the same key is refused.
 func TestKeys(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 2, "A")
@@ -509,7 +508,8 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// What is closed and opened again, in the middle of everything, goes on.
+// After the database is closed and opened again, in the middle of all operations, the work
+// continues.
 func TestReopen(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
@@ -541,7 +541,7 @@ func TestReopen(t *testing.T) {
 	})
 }
 
-// Nothing that movers or users write can keep others' reports from being written.
+// No input of movers or users can prevent the reports of others from being written.
 func TestNonsense(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 3, "A")
@@ -568,7 +568,7 @@ func TestNonsense(t *testing.T) {
 	})
 }
 
-// A hundred users at once: no error, and nobody waits for the end.
+// A hundred users at once: no error, and no user waits until the end.
 func TestHundred(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		const users, files = 100, 5
@@ -586,7 +586,7 @@ func TestHundred(t *testing.T) {
 				errs <- err
 				_, err = w.Submit(w.ctx, fmt.Sprint("user", i), s)
 				errs <- err
-				_, err = w.Submit(w.ctx, fmt.Sprint("user", i), s) // an impatient one
+				_, err = w.Submit(w.ctx, fmt.Sprint("user", i), s) // submitted twice
 				errs <- err
 			})
 		}
@@ -619,7 +619,7 @@ func TestHundred(t *testing.T) {
 	})
 }
 
-// Priorities go before age, and shares get what they weigh.
+// Priorities come before age, and shares get files in proportion to their weights.
 func TestPrecedence(t *testing.T) {
 	each(t, Options{Shares: map[string]float64{"big": 3}}, func(w *world) {
 		w.dataset("/d", 40, "A")
@@ -640,8 +640,8 @@ func TestPrecedence(t *testing.T) {
 	})
 }
 
-// A report that comes while the lease was given up for lost, and the destination
-// is asked, counts; and so does what was found at the destination.
+// A report counts if it comes after the lease has expired, while the destination is being checked;
+// the result of that check also counts.
 func TestReconcile(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.dataset("/d", 2, "A")

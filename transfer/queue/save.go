@@ -12,12 +12,12 @@ import (
 	"weir/transfer"
 )
 
-// A change is what becomes of a file. Many files of an edit change alike, and one
-// statement changes them all, at a third of the cost.
+// A change is the new state of a file. Many files of an edit change alike, and one statement
+// changes them all, at a third of the cost.
 type change struct {
 	state          state
 	sourceGroup    int64
-	more           int64 // epochs
+	more           int64 // increase of the epoch
 	tries, pauses  int
 	due, ended     int64
 	source         string
@@ -28,8 +28,8 @@ type change struct {
 	moved          int64
 	sourceFailures sourceFailures
 	again          bool
-	adler          string // "": as it was
-	size           int64  // that was not known; -1: as it was
+	adler          string // "": unchanged
+	size           int64  // set if it was unknown; -1: unchanged
 }
 
 func changeOf(was, f *file) change {
@@ -48,7 +48,8 @@ func changeOf(was, f *file) change {
 	return c
 }
 
-// saveFiles also keeps the counters of requests and source groups.
+// saveFiles stores the changed and the added files, and updates the counters of requests and source
+// groups.
 func (e *edit) saveFiles() error {
 	alike := map[change][]int64{}
 	var order []change
@@ -97,7 +98,7 @@ type lease struct {
 	missing             bool
 	stage               transfer.Stage
 	moved               int64
-	stop                string // why its file was cancelled; "": it was not
+	stop                string // the reason for which its file was cancelled; "": it was not
 }
 
 const leaseColumns = "item, epoch, dest, file, source, path, mode, size, began, heard, until, missing, stage, moved, stop"
@@ -118,7 +119,7 @@ func leases(tx *db.Tx, items []int64) (map[int64]*lease, error) {
 	return m, err
 }
 
-// given is the lease as its holder gets it.
+// given returns the lease in the form in which its holder gets it.
 func (l *lease) given(f *file, r *request) transfer.Lease {
 	path := strings.TrimLeft(f.name, "/")
 	return transfer.Lease{Item: f.id, Epoch: l.epoch, Request: f.request, Mode: l.mode, Until: l.until, Name: f.name, Size: f.size,
@@ -127,8 +128,8 @@ func (l *lease) given(f *file, r *request) transfer.Lease {
 		Job: r.Job, Replace: r.replaces, Timeout: r.timeout, Streams: r.streams, Strict: r.Strict}
 }
 
-// saveLeases adds leases of the same edit, except those whose file another request is
-// bringing to the same destination.
+// saveLeases adds leases of the same edit, except leases of files that another request is bringing
+// to the same destination.
 func (e *edit) saveLeases(all []*lease) error {
 	type common struct {
 		dest, source, path string
@@ -166,7 +167,7 @@ func attemptsOf(tx *db.Tx, rest string, args ...any) ([]transfer.Attempt, error)
 	return db.All(tx, scanAttempt, "SELECT "+attemptColumns+" FROM attempt WHERE "+rest, args...)
 }
 
-// lateColumn is how the column late stores a.Late.
+// lateColumn returns the value of the column late for a.Late.
 func lateColumn(a transfer.Attempt) int64 {
 	if a.Late {
 		return 1
@@ -174,7 +175,7 @@ func lateColumn(a transfer.Attempt) int64 {
 	return 0
 }
 
-// saveAttempts ends leases and adds attempts. Late ones may have been added before.
+// saveAttempts ends leases and adds attempts. Late attempts may have been added before.
 func (e *edit) saveAttempts() error {
 	if len(e.over) > 0 {
 		if _, err := e.tx.Exec("DELETE FROM lease WHERE item {{in}}", e.over); err != nil {
@@ -205,8 +206,8 @@ func (e *edit) saveAttempts() error {
 	return err
 }
 
-// saveEvents numbers events. The row of the last number is locked until the transaction
-// commits, so numbers become visible in their order.
+// saveEvents numbers events. The row of the last number is locked until the transaction commits, so
+// numbers become visible in their order.
 func (e *edit) saveEvents() error {
 	n := int64(len(e.events))
 	if n == 0 {

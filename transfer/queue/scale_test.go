@@ -15,8 +15,8 @@ import (
 	"weir/transfer"
 )
 
-// A request is submitted, written down, leased through in batches and reported done, while others look at it. The
-// bounds for a million files (WEIR_LONG=1) are times.
+// A request is submitted, resolved, leased in batches and reported done, while other clients read
+// it. The bounds for a million files (WEIR_LONG=1) are times.
 func TestScale(t *testing.T) {
 	tier.Slow(t, "makes thousands of requests")
 	long := os.Getenv("WEIR_LONG") == "1"
@@ -51,7 +51,7 @@ func TestLastFilesCostWhatTheFirstDid(t *testing.T) {
 	})
 }
 
-// scaled does the request of TestScale.
+// scaled runs the request of TestScale.
 func scaled(t *testing.T, d *db.DB, files int) *scale {
 	t.Helper()
 	s := &scale{world: newWorld(t, d, Options{}), files: files}
@@ -107,7 +107,7 @@ func (s *scale) write(begin time.Time) error {
 	}
 }
 
-// move leases and reports until all is done.
+// move leases and reports until all files are done.
 func (s *scale) move(n int, begin time.Time) error {
 	last, tenth := begin, 0
 	for moved := 0; moved < s.files; {
@@ -140,7 +140,7 @@ func (s *scale) move(n int, begin time.Time) error {
 	return nil
 }
 
-// look asks what people ask, again and again.
+// look sends the queries of users, again and again.
 func (s *scale) look(stop chan struct{}) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -19,13 +19,13 @@ import (
 const (
 	defaultShare = "default"
 	defaultTries = 5
-	shownFiles   = 1000 // names that a Request brings along
-	firstFiles   = 1000 // files that are dropped, or go again, at once
+	shownFiles   = 1000 // maximum number of names in a Request
+	firstFiles   = 1000 // files that are dropped, or retried, at once
 )
 
-// Submit writes a request down. The same key by the same user is the same
-// request, which is returned as it stands now. ErrRefused says what is wrong
-// with a submission, ErrNotFound which dataset, block, file or site is not known.
+// Submit stores a request. The same key by the same user is the same request, which is returned in
+// its current state. ErrRefused describes an invalid submission, ErrNotFound an unknown dataset,
+// block, file or site.
 func (q *Queue) Submit(ctx context.Context, by string, s transfer.Submission) (transfer.Request, error) {
 	by = text(by, 1000)
 	if err := check(&s, q.now()); err != nil {
@@ -37,7 +37,7 @@ func (q *Queue) Submit(ctx context.Context, by string, s transfer.Submission) (t
 		return err
 	}
 	err := q.edit(ctx, submit)
-	if errors.Is(err, db.ErrExists) { // the same was submitted just now
+	if errors.Is(err, db.ErrExists) { // the same key was submitted just now
 		err = q.edit(ctx, submit)
 	}
 	if err != nil {
@@ -46,7 +46,7 @@ func (q *Queue) Submit(ctx context.Context, by string, s transfer.Submission) (t
 	return q.Read.Get(ctx, id)
 }
 
-// check refuses what can be seen to be wrong, and fills in what is not said.
+// check refuses invalid submissions, and fills in the defaults.
 func check(s *transfer.Submission, now time.Time) error {
 	if s.Share == "" {
 		s.Share = defaultShare
@@ -69,14 +69,14 @@ func check(s *transfer.Submission, now time.Time) error {
 		return refused("share, key or comment is too long (100, 1000 and 10000 bytes at most)")
 	}
 	for _, one := range slices.Concat([]string{s.Share, s.Key, s.Comment, s.Dataset, s.Block, s.To}, s.From, s.Files) {
-		if !utf8.ValidString(one) || strings.ContainsRune(one, 0) { // no database keeps these
+		if !utf8.ValidString(one) || strings.ContainsRune(one, 0) { // no database stores these
 			return refused("%q is not text", one)
 		}
 	}
 	return nil
 }
 
-// Approve lets a request that awaits it begin.
+// Approve lets a request that awaits approval begin.
 func (q *Queue) Approve(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
 	return q.answer(ctx, id, by, reason, transfer.Resolving)
 }
@@ -86,7 +86,7 @@ func (q *Queue) Reject(ctx context.Context, id int64, by, reason string) (transf
 	return q.answer(ctx, id, by, reason, transfer.Rejected)
 }
 
-// answer approves a request that awaits it, or ends it.
+// answer approves or rejects a request that awaits approval.
 func (q *Queue) answer(ctx context.Context, id int64, by, reason string, to transfer.Status) (transfer.Request, error) {
 	return q.change(ctx, id, func(e *edit, r *request) error {
 		if r.Status != transfer.Awaiting {
@@ -104,14 +104,14 @@ func (q *Queue) answer(ctx context.Context, id int64, by, reason string, to tran
 	})
 }
 
-// decided notes who has changed a request, and why.
+// decided stores the user who has changed a request, and the reason.
 func (r *request) decided(by, reason string) {
 	r.Decided, r.Reason = text(by, 1000), text(reason, 2000)
 }
 
-// Cancel stops a request. Files that wait are dropped, the first thousand at once
-// and the others by Work; those that are being moved when their mover says so or
-// its lease ends, and if they arrive all the same they are done.
+// Cancel stops a request. Waiting files are dropped, the first thousand at once and the others by
+// Work; files that are being moved are dropped when their mover reports it or their lease ends, and
+// if they still arrive they are done.
 func (q *Queue) Cancel(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
 	return q.change(ctx, id, func(e *edit, r *request) error {
 		if r.Status.Ended() {
@@ -125,7 +125,7 @@ func (q *Queue) Cancel(ctx context.Context, id int64, by, reason string) (transf
 	})
 }
 
-// stop lets nothing of a request begin any more.
+// stop lets no file of a request begin any more.
 func (e *edit) stop(r *request, why transfer.Status) error {
 	if r.Status == transfer.Awaiting {
 		r.Status, r.Ended = why, e.now
@@ -137,9 +137,8 @@ func (e *edit) stop(r *request, why transfer.Status) error {
 	return e.drop(r, e.q.first)
 }
 
-// Retry lets the files of an ended request that did not arrive go again, with
-// their tries counted anew, and sources that were found to be bad asked once
-// more. Nothing happens to the others.
+// Retry makes the files of an ended request that did not arrive ready again, with their tries
+// reset, and tries bad sources once more. The other files do not change.
 func (q *Queue) Retry(ctx context.Context, id int64, by, reason string) (transfer.Request, error) {
 	return q.change(ctx, id, func(e *edit, r *request) error {
 		switch r.Status {
@@ -155,7 +154,7 @@ func (q *Queue) Retry(ctx context.Context, id int64, by, reason string) (transfe
 			return refused("request %d was never approved: submit it anew", id)
 		}
 		if !r.Expires.IsZero() && !r.Expires.After(e.now) {
-			r.Expires = e.now.Add(r.Expires.Sub(r.Made)) // as long again as it had
+			r.Expires = e.now.Add(r.Expires.Sub(r.Made)) // the same duration again
 		}
 		if r.Count.Files == 0 {
 			r.resolved, r.at = false, ""
@@ -194,14 +193,14 @@ func unknown(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrNotFound}, args...)...)
 }
 
-// submit writes a request and the names that it asks for.
+// submit stores a request and the names of its files.
 func (e *edit) submit(by string, s transfer.Submission) (int64, error) {
 	if s.Key != "" {
 		if id, err := e.keyed(by, s); !errors.Is(err, db.ErrNone) {
 			return id, err
 		}
 	}
-	upto, err := store.Next(e.tx) // before the catalog is asked for anything else
+	upto, err := store.Next(e.tx) // before any other query of the catalog
 	if err != nil {
 		return 0, err
 	}
@@ -224,8 +223,8 @@ func (e *edit) submit(by string, s transfer.Submission) (int64, error) {
 	return r.ID, err
 }
 
-// keyed returns the request of a user that has the key of a submission. The key of a
-// different request is refused: the caller would wait for other files, or another site.
+// keyed returns the request of a user that has the key of a submission. It refuses the key of a
+// different request: the caller would wait for other files, or another site.
 func (e *edit) keyed(by string, s transfer.Submission) (id int64, err error) {
 	var was transfer.Submission
 	var sources string
@@ -259,7 +258,7 @@ func (e *edit) keyed(by string, s transfer.Submission) (id int64, err error) {
 	return id, refused("key %q is that of request %d, which asks for %s: use another key", s.Key, id, other)
 }
 
-// known asks the catalog for everything that a submission names.
+// known checks that the catalog has everything named in a submission.
 func (e *edit) known(s transfer.Submission) (asked transfer.Requested, err error) {
 	sites, err := readSites(e.tx)
 	if err != nil {

@@ -11,17 +11,16 @@ import (
 	"weir/transfer"
 )
 
-// A Choice is who brings a file.
+// A Choice assigns a source and a mode to a file.
 type Choice struct {
 	Item   int64
 	Source string
 	Mode   transfer.Mode
 }
 
-// Take makes leases of choices. It leaves out a choice whose file is not available any
-// more: it is leased, it was cancelled, the source is none any more, another request
-// brings the same file, or the destination has no space for it. The caller fills in URL,
-// Token and Pin of the ends.
+// Take makes leases of choices. It leaves out a choice whose file is not available any more: it is
+// leased, it was cancelled, the source no longer has a replica, another request brings the same
+// file, or the destination has no space for it. The caller fills in URL, Token and Pin of the ends.
 func (q *Queue) Take(ctx context.Context, choices []Choice) (given []transfer.Lease, err error) {
 	if len(choices) == 0 {
 		return nil, nil
@@ -48,7 +47,7 @@ func (q *Queue) Take(ctx context.Context, choices []Choice) (given []transfer.Le
 	return given, err
 }
 
-// wanted are the leases that choices ask for, if their sources are sources of the files.
+// wanted returns the leases for choices, if their sources are sources of the files.
 func (e *edit) wanted(files []*file, chosen map[int64]Choice, replicas map[int64][]replica) []*lease {
 	var all []*lease
 	for _, f := range files {
@@ -74,7 +73,7 @@ func (e *edit) fitting(all []*lease) ([]*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	free := map[string]int64{} // of destinations; below 0: enough for everything, or not known
+	free := map[string]int64{} // of destinations; below 0: enough for all requests, or unknown
 	for _, l := range all {
 		if _, known := free[l.dest]; known {
 			continue
@@ -109,8 +108,8 @@ func (e *edit) fitting(all []*lease) ([]*lease, error) {
 	}), nil
 }
 
-// A demand is what requests of a destination have still to bring there, including what is
-// on its way.
+// A demand is the number of requests of a destination, and of their bytes that have not arrived,
+// including the bytes on their way.
 type demand struct {
 	requests, bytes int64
 }
@@ -123,7 +122,7 @@ func demandOf(tx *db.Tx, dest string) (d demand, err error) {
 	return d, err
 }
 
-// promised are the bytes on their way to a site that are not there yet.
+// promised returns the number of bytes on their way to a site that have not arrived yet.
 func promised(tx *db.Tx, dest string) (n int64, err error) {
 	var bytes float64
 	err = tx.Row(`SELECT CAST(COALESCE(SUM(CAST(CASE WHEN size > moved THEN size - moved ELSE 0 END AS DOUBLE PRECISION)), 0)
@@ -131,7 +130,7 @@ func promised(tx *db.Tx, dest string) (n int64, err error) {
 	return whole(bytes), err
 }
 
-// whole is the nearest number of bytes.
+// whole converts a number of bytes, bounded by the largest integer.
 func whole(bytes float64) int64 {
 	if bytes >= math.MaxInt64 {
 		return math.MaxInt64
@@ -139,7 +138,7 @@ func whole(bytes float64) int64 {
 	return int64(bytes)
 }
 
-// give makes leases, as far as their files are not leased to another request.
+// give makes leases, unless their files are leased to another request.
 func (e *edit) give(all []*lease) (given []transfer.Lease, err error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -166,8 +165,8 @@ func (e *edit) give(all []*lease) (given []transfer.Lease, err error) {
 	return given, nil
 }
 
-// Renew stores the progress of movers and renews their leases until then. lost are
-// attempts that their holders are to abort: cancelled, leased anew, or ended.
+// Renew stores the progress of movers and renews their leases until then. lost are the attempts
+// that their holders must abort: cancelled, leased again, or ended.
 func (q *Queue) Renew(ctx context.Context, progress []transfer.Progress) (until time.Time, lost []transfer.LeaseID, err error) {
 	now := q.now()
 	until = now.Add(q.o.Lease)

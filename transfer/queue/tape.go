@@ -10,7 +10,7 @@ import (
 	"weir/transfer"
 )
 
-// A TapeKind is what a file waits for at a tape system.
+// A TapeKind is the operation at a tape system that a file waits for.
 type TapeKind int64
 
 // The kinds.
@@ -19,41 +19,41 @@ const (
 	Archive TapeKind = 2 // its destination is written to tape
 )
 
-// A TapeStep is what a tape system is asked for a file next.
+// A TapeStep is the next request about a file to a tape system.
 type TapeStep int64
 
 // The steps.
 const (
-	TapeAsk     TapeStep = iota + 1 // to stage the file
-	TapePoll                        // whether it is on disk or, of Archive, on tape
-	TapeHold                        // nothing: the file is on disk, and is copied
-	TapeRelease                     // to release the copy on disk
-	TapeCancel                      // to stop staging
+	TapeAsk     TapeStep = iota + 1 // request staging of the file
+	TapePoll                        // poll whether it is on disk or, for Archive, on tape
+	TapeHold                        // no request: the file is on disk, and is copied
+	TapeRelease                     // release the copy on disk
+	TapeCancel                      // stop staging
 	TapeOver
 )
 
-// A TapeFile is a file of which a tape system is to be asked.
+// A TapeFile is a file about which requests are sent to a tape system.
 type TapeFile struct {
 	Item     int64
 	Kind     TapeKind
 	Step     TapeStep
 	Site     string
 	Path     string // below the site's root
-	Metadata string // for the tape system, JSON; "": none
-	Request  string // id that the tape system gave
+	Metadata string // for the tape system, JSON; may be ""
+	Request  string // id assigned by the tape system
 	Began    time.Time
 	Ended    time.Time
-	Until    time.Time // it fails if it is not on disk, or on tape, by then; of TapeRelease and TapeCancel: since when
+	Until    time.Time // it fails if it is not on disk, or on tape, by then; with TapeRelease and TapeCancel: since when
 	Due      time.Time
-	Pin      time.Duration // how long the copy on disk is needed, as far as the job says
+	Pin      time.Duration // time that the copy on disk is needed, if the job sets it
 	Job      string
 }
 
-// A TapeNews is what a tape system said of a file.
+// A TapeNews is the response of a tape system about a file.
 type TapeNews struct {
 	TapeFile        // Step, Request and Due are new
-	There    bool   // the file is on disk or, of Archive, on tape
-	Failed   string // why it never will be; "": it may
+	There    bool   // the file is on disk or, for Archive, on tape
+	Failed   string // reason for a permanent failure; "": it may still succeed
 }
 
 const tapeColumns = "item, kind, step, site, path, metadata, request, began, ended, until, due"
@@ -68,7 +68,8 @@ func (t TapeFile) row() []any {
 	return []any{t.Item, int64(t.Kind), int64(t.Step), t.Site, t.Path, t.Metadata, t.Request, t.Began, t.Ended, t.Until, t.Due}
 }
 
-// TapeDue returns files of which tape systems are to be asked now, at most n, without those of some sites.
+// TapeDue returns files about which tape systems are to be queried now, at most n, except files of
+// the sites in without.
 func (q *Queue) TapeDue(ctx context.Context, n int, without ...string) ([]TapeFile, error) {
 	return db.Get(ctx, q.db, func(tx *db.Tx) ([]TapeFile, error) {
 		all, err := db.All(tx, scanTape, "SELECT "+tapeColumns+" FROM tape WHERE due > 0 AND due <= ? AND NOT site {{in}} ORDER BY due LIMIT ?",
@@ -91,7 +92,7 @@ func (q *Queue) TapeDue(ctx context.Context, n int, without ...string) ([]TapeFi
 	})
 }
 
-// TapeReport applies what tape systems said.
+// TapeReport applies the responses of tape systems.
 func (q *Queue) TapeReport(ctx context.Context, news []TapeNews) error {
 	items := slices.Compact(slices.Sorted(slices.Values(idsOf(news, func(n TapeNews) int64 { return n.Item }))))
 	return q.editFiles(ctx, items, func(e *edit, _ []*file) error {
@@ -131,14 +132,15 @@ func (q *Queue) TapeReport(ctx context.Context, news []TapeNews) error {
 	})
 }
 
-// stage has files of a job wait until their source is online.
+// stage makes a file of a job wait until its source is online.
 func (e *edit) stage(r *request, f *file, from PairSource, metadata string) {
 	f.state, f.reason = staging, "it is being brought online at "+from.Site
 	e.tape = append(e.tape, TapeFile{Item: f.id, Kind: Stage, Step: TapeAsk, Site: from.Site, Path: from.Path, Metadata: metadata,
 		Began: e.now, Until: e.now.Add(r.Stage), Due: e.now})
 }
 
-// stageAgain has files wait until their source is online once more. It returns those that need not.
+// stageAgain makes files wait again until their source is online. It returns the files that need no
+// staging.
 func (e *edit) stageAgain(r *request, files []*file) (others []*file, err error) {
 	sources := map[int64][]replica{}
 	if err := readSources(e.tx, idsOf(files, func(f *file) int64 { return f.id }), sources); err != nil {
@@ -154,14 +156,15 @@ func (e *edit) stageAgain(r *request, files []*file) (others []*file, err error)
 	return others, nil
 }
 
-// archive has a file that has arrived wait until it is on tape.
+// archive makes a file that has arrived wait until it is on tape.
 func (e *edit) archive(r *request, f *file) {
 	f.state, f.ended, f.reason = archiving, time.Time{}, "it is at "+r.To+", and waits to be on tape"
 	e.tape = append(e.tape, TapeFile{Item: f.id, Kind: Archive, Step: TapePoll, Site: r.To, Path: f.name[1:], Began: e.now,
 		Until: e.now.Add(r.Archive), Due: e.now})
 }
 
-// saveTape writes what tape systems are to be asked. The copies on disk of files that have ended are released.
+// saveTape writes the next requests to tape systems. The copies on disk of files that have ended
+// are released.
 func (e *edit) saveTape() error {
 	_, err := e.tx.Many("INSERT INTO tape ("+tapeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (item, kind) DO UPDATE SET step = excluded.step, request = excluded.request, began = excluded.began, ended = excluded.ended,
@@ -193,7 +196,8 @@ func (e *edit) saveTape() error {
 	return nil
 }
 
-// readTape fills in what tape systems are asked of files of these parts, for which a condition on item holds.
+// readTape adds the requests to tape systems to the files of these parts that match a condition on
+// item.
 func readTape(tx *db.Tx, parts map[int64]*JobRequest, by map[int64]*JobFile, where string, args ...any) error {
 	asked := func(p *JobRequest) bool { return p.Terms.Stage > 0 || p.Terms.Archive > 0 }
 	if !slices.ContainsFunc(slices.Collect(maps.Values(parts)), asked) {

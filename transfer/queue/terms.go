@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// JobTerms are what a job may ask besides, of all its files.
+// JobTerms are additional terms of a job, for all its files.
 type JobTerms struct {
-	RetryDelay time.Duration `json:"retry_delay_ns,omitempty"` // between attempts that count; 0: the queue decides
-	Strict     bool          `json:"strict,omitempty"`         // a copy is made without a look at the destination or at checksums
-	Delete     bool          `json:"delete,omitempty"`         // files are removed from their destination, their only source
-	Stage      time.Duration `json:"stage_ns,omitempty"`       // sources are brought online, within this time; 0: they are
-	Pin        time.Duration `json:"pin_ns,omitempty"`         // how long they are needed on disk; 0: the tape system decides
+	RetryDelay time.Duration `json:"retry_delay_ns,omitempty"` // between attempts that count; 0: computed by the queue
+	Strict     bool          `json:"strict,omitempty"`         // copy without checking the destination or checksums
+	Delete     bool          `json:"delete,omitempty"`         // remove files from their destination, which is their only source
+	Stage      time.Duration `json:"stage_ns,omitempty"`       // bring sources online, within this time; 0: they are online
+	Pin        time.Duration `json:"pin_ns,omitempty"`         // time that they are needed on disk; 0: the tape system decides
 	Archive    time.Duration `json:"archive_ns,omitempty"`     // files end when they are on tape, within this time; 0: when they have arrived
 }
 

@@ -26,7 +26,8 @@ func (w *world) jobFiles(id string) (*JobState, []*JobFile) {
 	return jobs[0], files
 }
 
-// A hop begins when the one before it has arrived, and is not used if it has failed. A copy on the way is removed if it was made.
+// A hop begins when the hop before it has arrived, and is not used if it has failed. A copy on the
+// way is removed if it was made.
 func TestHops(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		job := func(id string) []JobPart {
@@ -84,7 +85,8 @@ func TestHops(t *testing.T) {
 	})
 }
 
-// Files wait for their tape systems before and after they are copied; what these keep on disk is released when a file ends.
+// Files wait for their tape systems before and after they are copied; the copies on the disks of
+// the tape systems are released when a file ends.
 func TestTape(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		terms := JobTerms{Stage: time.Hour, Archive: time.Hour, Pin: time.Minute}
@@ -160,7 +162,8 @@ func TestTape(t *testing.T) {
 	})
 }
 
-// A file that is cancelled by itself ends when its mover has reported, also by a lease that expires; the others go on.
+// A file that is cancelled individually ends when its mover has reported, or when its lease
+// expires; the others continue.
 func TestCancelFiles(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.must(w.SubmitJob(w.ctx, Job{ID: "j", Params: "{}"}, []JobPart{{To: "B", Tries: 9, Pairs: []Pair{pairTo(0, "A", "B", "x"),
@@ -190,7 +193,7 @@ func TestCancelFiles(t *testing.T) {
 	})
 }
 
-// The pause after an attempt that counts is the job's; after others it is the queue's.
+// The pause after an attempt that counts is set by the job; after other attempts by the queue.
 func TestRetryDelay(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.must(w.SubmitJob(w.ctx, Job{ID: "j", Params: "{}"}, []JobPart{{To: "B", Tries: 3, Terms: JobTerms{RetryDelay: time.Hour},
@@ -203,7 +206,8 @@ func TestRetryDelay(t *testing.T) {
 	})
 }
 
-// Attempts end together: a page ends behind all that ended in the same moment, so that the next page has the rest.
+// Attempts end together: a page ends after all attempts of the same moment, so that the next page
+// has the rest.
 func TestPagesOfAttempts(t *testing.T) {
 	each(t, Options{}, func(w *world) {
 		w.must(w.SubmitJob(w.ctx, Job{ID: "j", Params: "{}"}, []JobPart{{To: "B", Tries: 9, Pairs: []Pair{pairTo(0, "A", "B", "x"),

@@ -19,23 +19,24 @@ type Candidate struct {
 	transfer.Item
 	Request   int64
 	Dest      string
-	Want      transfer.Mode // what the request asks for; "" is whatever works
+	Want      transfer.Mode // the requested mode; "" is any mode
 	Share     string
 	Priority  int
 	Unchecked bool
 	Job       string // of a URL pair
 	Delete    bool   // it is to be removed
 	Check     bool   // the destination should have it already: it is to be verified there
-	// never empty: at sites that are up and not busy; those that failed this file least first; Dest alone: Check it there
+	// never empty: at sites that are up and not busy; sites with the fewest failures for this file
+	// first; only Dest if the file is to be checked there
 	Replicas []catalog.Replica
 	Failures map[string]int // of this file, by source
 }
 
-// Want says which candidates are asked for.
+// Want selects candidates.
 type Want struct {
 	Dest string
-	N    int      // at most so many, and at most 1000
-	Busy []string // sources that are of no use now, as their limits are reached
+	N    int      // at most N, and at most 1000
+	Busy []string // sources that cannot be used now, as their limits are reached
 }
 
 const destinations = `WITH RECURSIVE next (dest) AS (
@@ -52,15 +53,14 @@ func (q *Queue) Destinations(ctx context.Context) ([]string, error) {
 	})
 }
 
-// Waiting returns the files that are next at a destination: first by share, then by
-// priority, then by the requests' turns and age. Files that cannot begin do not block
-// others: files that another request brings now, or for which there is no space, pause for
-// a while and say why. A file that the destination should have already has the destination
-// for its only replica, to be checked there. The result is empty while the destination is
-// full or down.
+// Waiting returns the files that are next at a destination: first by share, then by priority, then
+// by the requests' turns and age. Files that cannot begin do not block others: if another request
+// brings a file now, or if there is no space for it, it pauses for a while with a reason. A file
+// that the destination should already have has the destination as its only replica, to be checked
+// there. The result is empty while the destination is full or down.
 func (q *Queue) Waiting(ctx context.Context, w Want) ([]Candidate, error) {
 	w.N = min(max(w.N, 0), 1000)
-	const rounds = 10 // each defers what the one before has found
+	const rounds = 10 // each round defers the blocked files found before
 	var found []Candidate
 	for range rounds {
 		var deferred []deferral
@@ -78,8 +78,8 @@ func (q *Queue) Waiting(ctx context.Context, w Want) ([]Candidate, error) {
 	return found, nil
 }
 
-// A deferral is what becomes of a file that is ready and cannot begin: its sources
-// have changed, or it pauses for a reason.
+// A deferral is the change of a ready file that cannot begin: its sources have changed, or it
+// pauses for a reason.
 type deferral struct {
 	item   int64
 	pause  time.Duration
@@ -91,19 +91,19 @@ const (
 	spacePause = 30 * time.Second // the destination has no space
 )
 
-// A siteView is what is known of one destination at one moment.
+// A siteView is a snapshot of the state of one destination.
 type siteView struct {
 	full      bool // files can only be removed
 	sites     map[string]catalog.Site
-	requests  map[int64]*request // whose turn it is, with a part of their columns only
+	requests  map[int64]*request // the requests whose turn it is, with some of their columns only
 	groups    map[int64][]*sourceGroup
 	all       []contender
-	free      int64 // -1: not known, or enough for all that is asked for
+	free      int64 // -1: unknown, or enough for all requests
 	promised  int64
 	alone     bool // no other request could bring a file there
 	files     map[int64][]*file
 	replicas  map[int64][]replica
-	elsewhere map[int64]int64 // item that brings a file now
+	elsewhere map[int64]int64 // the item that brings a file now
 }
 
 func (q *Queue) look(tx *db.Tx, w Want) (found []Candidate, deferred []deferral, err error) {
@@ -118,7 +118,7 @@ func (q *Queue) look(tx *db.Tx, w Want) (found []Candidate, deferred []deferral,
 	begun := map[int64]int64{}
 	for _, id := range order {
 		if len(v.files[id]) == 0 {
-			continue // it was counted but is gone: the next look will know
+			continue // it was counted but is gone: the next look reads the new state
 		}
 		f := v.files[id][0]
 		v.files[id] = v.files[id][1:]
@@ -133,8 +133,8 @@ func (q *Queue) look(tx *db.Tx, w Want) (found []Candidate, deferred []deferral,
 	return found, deferred, nil
 }
 
-// view reads which requests have files that could go to a destination now. It is
-// nil if nothing can.
+// view reads the requests that have files that could go to a destination now. It returns nil if
+// the destination is down.
 func (q *Queue) view(tx *db.Tx, w Want) (*siteView, error) {
 	sites, err := readSites(tx)
 	if err != nil || !sites[w.Dest].Up {
@@ -156,7 +156,8 @@ func (q *Queue) view(tx *db.Tx, w Want) (*siteView, error) {
 	return v, v.readContenders(tx, w)
 }
 
-// readContenders reads which requests have files whose sources are usable. Requests are many: the database joins what is alike.
+// readContenders reads the requests that have files whose sources are usable. There may be many
+// requests: the database aggregates requests with equal sites, share and priority.
 func (v *siteView) readContenders(tx *db.Tx, w Want) error {
 	by, only := map[int64]*contender{}, ""
 	if v.full {
@@ -199,7 +200,7 @@ func (v *siteView) readContenders(tx *db.Tx, w Want) error {
 	return err
 }
 
-// readRequests reads requests whose turn it is.
+// readRequests reads the requests whose turn it is.
 func (v *siteView) readRequests(tx *db.Tx, ids []int64) error {
 	all, err := db.All(tx, func(rows *db.Rows) (*request, error) {
 		r := &request{}
@@ -218,8 +219,8 @@ func (v *siteView) usable(site string, w Want) bool {
 	return v.sites[site].Up && !slices.Contains(w.Busy, site)
 }
 
-// read reads the files of the requests that are next, the oldest of each source group, and
-// what must be known of them.
+// read reads the files of the requests that are next, the oldest of each source group, with their
+// replicas and active leases.
 func (v *siteView) read(tx *db.Tx, w Want, order []int64) (err error) {
 	v.files, v.elsewhere = map[int64][]*file{}, map[int64]int64{}
 	wanted := map[int64]int{}
@@ -261,7 +262,7 @@ func (v *siteView) read(tx *db.Tx, w Want, order []int64) (err error) {
 	return err
 }
 
-// judge reports whether a file can begin; if not, what becomes of it.
+// judge returns a file as a candidate if it can begin, or else its deferral.
 func (v *siteView) judge(f *file, w Want, begun map[int64]int64) (Candidate, *deferral) {
 	r := v.requests[f.request]
 	all := v.replicas[f.replicaKey()]
@@ -299,7 +300,7 @@ func (v *siteView) judge(f *file, w Want, begun map[int64]int64) (Candidate, *de
 		Replicas: replicas, Failures: failures}, nil
 }
 
-// item is a file as others see it.
+// item returns the file in the form of the API.
 func (f *file) item() transfer.Item {
 	return transfer.Item{ID: f.id, Name: f.name, Size: f.size, Adler: f.adler, State: f.state.shown(), Tries: f.tries, Source: f.source,
 		Mode: f.mode, Moved: f.moved, NotBefore: f.due, Fault: f.fault, Reason: f.reason, Ended: f.ended, Held: f.state >= staging}
@@ -327,7 +328,7 @@ func (q *Queue) deferAll(ctx context.Context, deferred []deferral) error {
 	})
 }
 
-// next are the requests whose turn it is, one for each of n files.
+// next returns the requests whose turn it is, one request for each of n files.
 func (q *Queue) next(dest string, all []contender, n int) []int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -340,7 +341,7 @@ func (q *Queue) next(dest string, all []contender, n int) []int64 {
 	return t.next(all, n)
 }
 
-// pay counts a file that was begun.
+// pay charges a file that was begun to its share and request.
 func (q *Queue) pay(dest, share string, request, size int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

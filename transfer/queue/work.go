@@ -12,15 +12,15 @@ import (
 	"weir/transfer"
 )
 
-// haltTime is how long a request rests whose work has failed.
+// haltTime is the time for which a request is suspended after its work has failed.
 const haltTime = 10 * time.Second
 
-// Work continues changes of requests by n files: files are added, dropped after a
-// cancellation, or retried. Requests take turns. Each call is one transaction, and the
-// next one, of any process, continues after it. more tells that there is more to do. A
-// request for which it fails does not block others: the error is the request's reason, and
-// it is tried again after the others; one that can never succeed has failed. The error
-// that Work returns is of the database as a whole.
+// Work continues changes of requests by n files: files are added, dropped after a cancellation, or
+// retried. Requests take turns. Each call is one transaction, and the next call, of any process,
+// continues after it. more reports whether there is more to do. A request for which it fails does
+// not block others: the error becomes the request's reason, and it is tried again after the others;
+// a request that can never succeed has failed. The error returned by Work is an error of the
+// database as a whole.
 func (q *Queue) Work(ctx context.Context, n int) (more bool, err error) {
 	n = min(max(n, 1), 10_000)
 	var of *request
@@ -58,7 +58,7 @@ func (q *Queue) Work(ctx context.Context, n int) (more bool, err error) {
 	return more, err
 }
 
-// workFailed notes that the work of a request has failed.
+// workFailed records that the work of a request has failed.
 func (q *Queue) workFailed(ctx context.Context, id int64, why error) error {
 	reason := text("its files cannot be dealt with: "+why.Error(), 2000)
 	return q.edit(ctx, func(e *edit) error {
@@ -80,7 +80,7 @@ func (q *Queue) workFailed(ctx context.Context, id int64, why error) error {
 	})
 }
 
-// nextWork locks the next request that has work, preferably one that is not locked now.
+// nextWork locks the next request that has work, preferably a request that is not locked now.
 func (e *edit) nextWork() (*request, error) {
 	e.q.mu.Lock()
 	last := e.q.worked
@@ -110,7 +110,7 @@ func (e *edit) nextWork() (*request, error) {
 	return nil, nil
 }
 
-// resolve writes the next n files of a request down.
+// resolve stores the next n files of a request.
 func (e *edit) resolve(r *request, n int) error {
 	names, err := db.Column[string](e.tx, "SELECT name FROM wanted WHERE request = ? AND name > ? ORDER BY name LIMIT ?", r.ID, r.at, n)
 	if err != nil {
@@ -120,7 +120,7 @@ func (e *edit) resolve(r *request, n int) error {
 	if err == nil {
 		set.upto = r.upto
 	}
-	gone := errors.Is(err, ErrNotFound) // since it was submitted
+	gone := errors.Is(err, ErrNotFound) // it was removed after the submission
 	if err != nil && !gone {
 		return err
 	}
@@ -155,7 +155,7 @@ func (e *edit) named(r *request) bool {
 	return e.tx.Row("SELECT request FROM wanted WHERE request = ? LIMIT 1", r.ID).Scan(&one) == nil
 }
 
-// orphans are files of these names that the catalog does not know any more.
+// orphans returns files with these names that are not in the catalog any more.
 func orphans(names []string, known []*file) []*file {
 	there := map[string]bool{}
 	for _, f := range known {
@@ -170,7 +170,7 @@ func orphans(names []string, known []*file) []*file {
 	return all
 }
 
-// enter adds files to a request: each is ready, or has failed for want of a source.
+// enter adds files to a request: each is ready, or has failed because it has no source.
 func (e *edit) enter(r *request, files []*file) error {
 	var waiting []*file
 	for i, f := range files {
@@ -189,7 +189,7 @@ func (e *edit) enter(r *request, files []*file) error {
 	return e.route(waiting)
 }
 
-// drop ends the next n files of a stopped request that wait.
+// drop ends the next n waiting files of a stopped request.
 func (e *edit) drop(r *request, n int) error {
 	files, err := e.load("id > ? AND id < ? AND state IN (1, 2, 8, 9, 10) ORDER BY id LIMIT ?", r.place, (r.ID+1)*perRequest, n)
 	if err != nil {
@@ -216,7 +216,7 @@ func (e *edit) drop(r *request, n int) error {
 	return nil
 }
 
-// retry lets the next n files that did not arrive go again.
+// retry makes the next n files that did not arrive ready again.
 func (e *edit) retry(r *request, n int) error {
 	files, err := e.load("id > ? AND id < ? AND state IN (6, 7) ORDER BY id LIMIT ?", r.place, (r.ID+1)*perRequest, n)
 	if err != nil {
@@ -226,7 +226,7 @@ func (e *edit) retry(r *request, n int) error {
 	for _, f := range files {
 		r.place = f.id
 		if f.in == 0 {
-			continue // the catalog does not know it
+			continue // it is not in the catalog
 		}
 		f.tries, f.pauses, f.sourceFailures, f.again, f.ended, f.fault, f.reason = 0, 0, "", true, time.Time{}, "", ""
 		again = append(again, f)

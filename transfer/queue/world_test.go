@@ -15,7 +15,7 @@ import (
 	"weir/transfer/catalog/store"
 )
 
-// A world is a queue with a catalog and a clock that tests move.
+// A world is a queue with a catalog and a clock that is moved by tests.
 type world struct {
 	*Queue
 	t     testing.TB
@@ -51,7 +51,7 @@ func (w *world) clock() time.Time {
 	return w.now
 }
 
-// pass moves the clock and does what it demands.
+// pass moves the clock and runs the operations that are due.
 func (w *world) pass(d time.Duration) ([]ExpiredLease, []Change) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -69,7 +69,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// work does all that waits to be done.
+// work does all work that is waiting.
 func (w *world) work() {
 	w.t.Helper()
 	for more := true; more; {
@@ -102,7 +102,7 @@ func (w *world) waiting(dest string, n int, busy ...string) []Candidate {
 	return c
 }
 
-// lease takes all that waits, each from its first replica.
+// lease leases all waiting files, each from its first replica.
 func (w *world) lease(dest string, n int) []transfer.Lease {
 	w.t.Helper()
 	var choices []Choice
@@ -114,7 +114,7 @@ func (w *world) lease(dest string, n int) []transfer.Lease {
 	return l
 }
 
-// modeOf is how a candidate is brought in these tests.
+// modeOf returns the mode for a candidate in these tests.
 func modeOf(c Candidate) transfer.Mode {
 	if c.Check {
 		return transfer.Check
@@ -155,7 +155,7 @@ func (w *world) all(id int64) []transfer.Item {
 	return all
 }
 
-// audit holds what is in the database against the invariants.
+// audit checks the database against the invariants.
 func (w *world) audit() {
 	w.t.Helper()
 	w.must(w.db.Read(w.ctx, func(tx *db.Tx) error {
@@ -304,7 +304,7 @@ func (a audit) check(files []*file) error {
 
 func (s state) final() bool { return s >= done }
 
-// Manifest reads what the coordinator's clients read page by page.
+// Manifest returns the data that the coordinator's clients read page by page.
 func (q *Queue) Manifest(ctx context.Context, id int64) (m transfer.Manifest, err error) {
 	if m.Request, err = q.Read.Get(ctx, id); err != nil {
 		return m, err

@@ -46,18 +46,18 @@ func TestYear(t *testing.T) {
 }
 
 const (
-	yearKeep  = 30 * 24 * time.Hour // for which requests are kept
-	yearParts = 73                  // of five days
-	yearFirst = 12                  // parts, after which nothing grows
+	yearKeep  = 30 * 24 * time.Hour // time for which requests are kept
+	yearParts = 73                  // of five days each
+	yearFirst = 12                  // parts after which nothing grows
 )
 
-// A year is simulated.
+// A year is a simulated year.
 type year struct {
 	*world
 	address string
 	part    int // files in each part of the year
 	open    int64
-	rows    []map[string]int64 // after each part but the first ones, by table
+	rows    []map[string]int64 // after each part except the first parts, by table
 	bytes   []int64
 	moved   int64
 	removal []time.Duration // of the transactions that remove requests
@@ -120,7 +120,7 @@ func (y *year) fiveDays(n int) {
 	}
 }
 
-// vacuum does in this year what PostgreSQL does by itself within minutes.
+// vacuum does in this year the vacuuming that PostgreSQL does by itself within minutes.
 func (y *year) vacuum() {
 	if y.db.Dialect() != db.PostgreSQL {
 		return
