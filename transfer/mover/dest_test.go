@@ -71,7 +71,7 @@ func tree(t *testing.T, root string) string {
 	return string(out)
 }
 
-// TestFolders are made, all of them, also when they vanish in between.
+// TestFolders: all folders are made, also if they are removed in between.
 func TestFolders(t *testing.T) {
 	from := newSite(t, nil)
 	sum := file(t, from.dir, "a/b/c/f", 1, 1000)
@@ -136,7 +136,7 @@ func TestDiskFull(t *testing.T) {
 	failed(t, inside(t, root, quota, pullLease(from.url, "f", sum, size))[0], transfer.DestFull)
 }
 
-// TestReadOnly: the site's folder was mounted without the right to write.
+// TestReadOnly: the site's folder is mounted read-only.
 func TestReadOnly(t *testing.T) {
 	from := newSite(t, nil)
 	sum := file(t, from.dir, "f", 1, 1000)

@@ -10,7 +10,7 @@ import (
 	"weir/internal/require"
 )
 
-// A destination behind a proxy that refuses Expect gets the file without.
+// If a destination is behind a proxy that refuses Expect, the file is sent without Expect.
 func TestPushWithoutExpect(t *testing.T) {
 	to := newSite(t, nil)
 	at, err := url.Parse(to.url)

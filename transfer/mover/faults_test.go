@@ -269,7 +269,7 @@ func TestASpoiledByteOnTheWay(t *testing.T) {
 	noParts(t, m)
 }
 
-// TestASpoiledByteFromASourceWithoutChunks costs the file once more.
+// TestASpoiledByteFromASourceWithoutChunks costs one more download of the file.
 func TestASpoiledByteFromASourceWithoutChunks(t *testing.T) {
 	const size = 3 << 20
 	dir := t.TempDir()
@@ -327,7 +327,7 @@ func TestNoChecksum(t *testing.T) {
 	}
 }
 
-// TestASourceThatChanges while it is read, in the middle.
+// TestASourceThatChanges: a source changes while it is read, in the middle.
 func TestASourceThatChanges(t *testing.T) {
 	const size = 4 << 20
 	one, _ := bytesOf(1, size)
@@ -358,7 +358,7 @@ func TestASourceThatChanges(t *testing.T) {
 	failed(t, do(t, m, l), transfer.SourceBad)
 }
 
-// TestASourceWithoutRanges is read in one go, from the start.
+// TestASourceWithoutRanges: the file is read in one request, from the start.
 func TestASourceWithoutRanges(t *testing.T) {
 	const size = 4 << 20
 	data, sum := bytesOf(1, size)

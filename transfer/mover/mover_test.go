@@ -16,12 +16,12 @@ import (
 	"weir/transfer"
 )
 
-// A site is a folder with a door.
+// A site is a folder with an endpoint.
 type site struct {
 	dir, url string
 }
 
-// newSite starts a door of a new folder.
+// newSite starts an endpoint of a new folder.
 func newSite(t testing.TB, change func(*serve.Config)) *site {
 	t.Helper()
 	c := serve.Config{Dir: t.TempDir()}
@@ -62,7 +62,7 @@ func newMover(t testing.TB, o Options) *Mover {
 	return m
 }
 
-// pullLease is an order to fetch a file from url, a folder, to the same name.
+// pullLease returns a lease to fetch a file from url, a folder, to the same name.
 func pullLease(url, name, sum string, size int64) transfer.Lease {
 	return transfer.Lease{Item: 7, Epoch: 1, Mode: transfer.Pull, Name: "/" + name, Size: size, Adler: sum,
 		Source: transfer.End{Site: "A", Path: name, URL: url + "/" + name},
@@ -78,7 +78,7 @@ func do(t testing.TB, m *Mover, l transfer.Lease) transfer.Outcome {
 	return out
 }
 
-// arrived checks that a file is whole, its outcome right, and nothing else left.
+// arrived checks that a file is complete and its outcome correct, and that nothing else is left.
 func arrived(t testing.TB, m *Mover, from string, l transfer.Lease, out transfer.Outcome) {
 	t.Helper()
 	if out.Fault != "" {
@@ -106,7 +106,7 @@ func hashed(t testing.TB, name string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// parts lists the temporaries and states that are there.
+// parts lists the existing temporaries and states.
 func parts(t testing.TB, m *Mover) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(m.opt.Root, Hidden, "*.*.*"))

@@ -68,7 +68,7 @@ func (m *Mover) pull(ctx context.Context, l transfer.Lease, r *reporter, out *tr
 	return p.commit(ctx)
 }
 
-// address reads the URL of an end.
+// address parses the URL of an end.
 func address(e transfer.End) (*url.URL, error) {
 	if e.URL == "" {
 		return nil, failf(transfer.Permanent, "site %s has no endpoint to copy from or to", e.Site)

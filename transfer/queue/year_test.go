@@ -19,9 +19,9 @@ import (
 	"weir/transfer"
 )
 
-// A year passes in which files are moved at a steady rate, and requests are kept for a month: the tables have as many rows, and the
-// database as many bytes, at the end of the year as after two months, while an old request stays open. WEIR_YEAR_FILES=10000000 has
-// more files.
+// For a year, files are moved at a steady rate, and requests are kept for a month: the tables have
+// as many rows, and the database as many bytes, at the end of the year as after two months, while
+// an old request stays open. WEIR_YEAR_FILES=10000000 uses more files.
 func TestYear(t *testing.T) {
 	tier.Slow(t, "moves the files of a year")
 	t.Parallel()

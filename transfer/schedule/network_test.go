@@ -12,8 +12,8 @@ import (
 	"weir/transfer"
 )
 
-// A link whose copies get 10 MB/s each, and 200 MB/s in all, needs 20 at once: the
-// limit comes near, from below and from above, and stays there.
+// A link whose copies get 10 MB/s each, and 200 MB/s in all, needs 20 at once: the limit approaches
+// that number, from below and from above, and stays there.
 func TestLimitsConverge(t *testing.T) {
 	for _, start := range []int{2, 8, 60} {
 		w := newWorld(Rules{Start: start}, 100e6, 1000, map[string]*pipe{"A": {all: 200e6, each: 10e6}})
