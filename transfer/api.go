@@ -99,7 +99,7 @@ type Item struct {
 	Fault     ErrorClass `json:"fault,omitempty"`
 	Reason    string     `json:"reason,omitempty"` // why it failed, or why it waits
 	Ended     time.Time  `json:"ended,omitzero"`
-	Held      bool       `json:"held,omitempty"` // it waits for a tape system or another file of its job, as Reason says
+	Held      bool       `json:"held,omitempty"` // it waits for a tape system or another file of its job; Reason has the details
 }
 
 // An Attempt is one try at one file. It is recorded when it has ended.
@@ -112,7 +112,7 @@ type Attempt struct {
 	Outcome
 }
 
-// A PastAttempt is a recorded attempt with what predictions are tested against.
+// A PastAttempt is a recorded attempt with the data for testing predictions.
 type PastAttempt struct {
 	Attempt
 	Bytes  int64   `json:"bytes"`
@@ -120,7 +120,7 @@ type PastAttempt struct {
 	Memory float64 `json:"source_memory"` // utilization, as CPU
 }
 
-// A Link is what the scheduler knows about the transfers from one site to another.
+// A Link is the scheduler's state of the transfers from one site to another.
 type Link struct {
 	Source  string  `json:"source"`
 	Dest    string  `json:"dest"`
@@ -133,7 +133,7 @@ type Link struct {
 	Cause LimitCause `json:"cause,omitempty"` // the kind of the reason; "" if the limit is of an older version
 }
 
-// A LimitCause is why a link has its limit.
+// A LimitCause is the kind of reason for the limit of a link.
 type LimitCause string
 
 // The causes. Only the last four are causes of changes.
@@ -142,8 +142,8 @@ const (
 	LimitFixed    LimitCause = "fixed"    // the configuration sets it
 	LimitFailures LimitCause = "failures" // too many of the last attempts failed
 	LimitTrial    LimitCause = "trial"    // another limit is tried
-	LimitGain     LimitCause = "gain"     // the limit on trial had more throughput, and the next one is tried
-	LimitNoGain   LimitCause = "no gain"  // the limit on trial had no more throughput: the one before applies again
+	LimitGain     LimitCause = "gain"     // the limit on trial had more throughput, and the next limit is tried
+	LimitNoGain   LimitCause = "no gain"  // the limit on trial had no more throughput: the previous limit applies again
 )
 
 // A LimitChange is a change of the limit of concurrent transfers of a link.
@@ -189,7 +189,7 @@ func (m *ManifestHash) Digest() string { return hex.EncodeToString(m.hash.Sum(ni
 // A Filter selects requests. Empty fields select all.
 type Filter struct {
 	Status  Status `json:"status,omitempty"`
-	Open    bool   `json:"open,omitempty"` // only those that have not ended
+	Open    bool   `json:"open,omitempty"` // only requests that have not ended
 	To      string `json:"to,omitempty"`
 	Dataset string `json:"dataset,omitempty"`
 	By      string `json:"by,omitempty"`
@@ -197,7 +197,7 @@ type Filter struct {
 	Limit   int    `json:"limit,omitempty"`  // of the answer; 0 is 100, at most 1000
 }
 
-// An Event is a change that followers of events see. Ids grow; old events are removed.
+// An Event is a change that is reported to followers of events. Ids grow; old events are removed.
 type Event struct {
 	ID      int64     `json:"id"`
 	Time    time.Time `json:"time"`
@@ -207,7 +207,8 @@ type Event struct {
 	Text    string    `json:"text"`             // a sentence
 }
 
-// An Explanation says why the files of a request do not move now, or what is done with them.
+// An Explanation lists the reasons why the files of a request do not move now, or the steps that
+// are under way.
 type Explanation struct {
 	Request Request  `json:"request"`
 	Reasons []Reason `json:"reasons"` // by number of files, descending
@@ -290,7 +291,7 @@ type IssuedToken struct {
 // A History is a page of attempts of the past.
 type History struct {
 	Tries []PastAttempt `json:"tries"`
-	Next  int64         `json:"next"` // what to give as after for the next page; 0: there is none
+	Next  int64         `json:"next"` // the value of after for the next page; 0: this is the last page
 }
 
 // A Token describes an issued token. The token itself is not stored.
@@ -305,7 +306,7 @@ type Token struct {
 	Revoked   time.Time `json:"revoked,omitzero"`
 }
 
-// A Notification tells a target that a request has ended.
+// A Notification reports to a target that a request has ended.
 type Notification struct {
 	Target    string    `json:"target"`
 	ID        string    `json:"id"`
@@ -319,12 +320,12 @@ type Notification struct {
 	Delivered bool      `json:"delivered"`
 }
 
-// NotifyTest asks for a test of notifications.
+// NotifyTest requests a test of notifications.
 type NotifyTest struct {
 	Target string `json:"target,omitempty"` // "": all
 }
 
-// NotifyResult is what came of a test of a target.
+// NotifyResult is the result of the test of a target.
 type NotifyResult struct {
 	Target  string  `json:"target"`
 	Kind    string  `json:"kind"`              // webhook, command, mail

@@ -10,7 +10,7 @@ import (
 )
 
 // The agents' requests to the coordinator, below its URL. All are POST with JSON and the site's
-// token. Status 410 means that the coordinator does not know the agent, which then registers.
+// token. Status 410 means that the agent is not registered with the coordinator; it then registers.
 const (
 	RegisterPath   = "/api/v1/agent/register"   // Register, answered by Registration
 	DeregisterPath = "/api/v1/agent/deregister" // Deregister, answered by {}
@@ -25,13 +25,13 @@ const Hidden = ".weir"
 // PartName returns the name of a file while an agent writes it, below the root of its destination.
 func PartName(item, epoch int64) string { return fmt.Sprintf("%s/%d.%d.part", Hidden, item, epoch) }
 
-// TempPath returns the name of a file while a site without an agent writes it. It is in the folder of
-// the file: on the same file system, and where the token for the file allows it.
+// TempPath returns the name of a file while a site without an agent writes it. It is in the folder
+// of the file: on the same file system, and in a folder that the token for the file permits.
 func (l *Lease) TempPath() string {
 	return path.Join(path.Dir(l.Dest.Path), fmt.Sprintf(".weir-%d.%d.part", l.Item, l.Epoch))
 }
 
-// ParsePartName reads a name that PartName returns, and no other.
+// ParsePartName parses a name that PartName returns, and accepts no other name.
 func ParsePartName(name string) (h LeaseID, ok bool) {
 	_, err := fmt.Sscanf(name, Hidden+"/%d.%d.part", &h.Item, &h.Epoch)
 	return h, err == nil && h.Item > 0 && h.Epoch > 0 && name == PartName(h.Item, h.Epoch)
@@ -54,7 +54,7 @@ type Lease struct {
 
 	Name   string `json:"name"` // of the file: /store/run1/f1.root
 	Size   int64  `json:"size_bytes"`
-	Adler  string `json:"adler32,omitempty"` // 8 hex digits, of jobs also ALGORITHM:DIGITS; "": not known, the source is asked
+	Adler  string `json:"adler32,omitempty"` // 8 hex digits, for jobs also ALGORITHM:DIGITS; "": not known, it is read from the source
 	Source End    `json:"source"`
 	Dest   End    `json:"dest"`
 
@@ -65,8 +65,8 @@ type Lease struct {
 
 	Job     string        `json:"job,omitempty"`        // of a URL pair, which only the coordinator copies: then Size may be -1, not known
 	Replace bool          `json:"replace,omitempty"`    // another file at the destination is replaced
-	Timeout time.Duration `json:"timeout_ns,omitempty"` // of the attempt; 0: none
-	Strict  bool          `json:"strict,omitempty"`     // the destination is not looked at before, and no checksums are asked for
+	Timeout time.Duration `json:"timeout_ns,omitempty"` // of the attempt; 0: no limit
+	Strict  bool          `json:"strict,omitempty"`     // the destination is not checked before, and no checksums are requested
 }
 
 // ID returns the name of the attempt.
@@ -80,7 +80,7 @@ type End struct {
 	Token string `json:"token,omitempty"` // short-lived bearer token for this path; a secret
 	Pin   string `json:"pin,omitempty"`   // SHA-256 of the endpoint's certificate, if it is self-signed
 
-	Cert *tls.Certificate `json:"-"` // client certificate of the coordinator's own requests for a job; nil is none
+	Cert *tls.Certificate `json:"-"` // client certificate of the coordinator's own requests for a job; nil: no certificate
 
 	Temp    string   `json:"temp,omitempty"`    // path of the temporary file below the root; "": PartName
 	Servers []string `json:"servers,omitempty"` // redirect targets that may receive Token: "host", "host:port", "*.domain"
@@ -102,7 +102,7 @@ type Register struct {
 	NewRoot bool      `json:"new_root,omitempty"` // the root may differ from the site's former one
 }
 
-// A Registration answers a Register.
+// A Registration is the response to a Register.
 type Registration struct {
 	Now      time.Time       `json:"now"`
 	Issuer   string          `json:"issuer"`         // of the tokens that the endpoint accepts
@@ -123,7 +123,7 @@ type Clock struct {
 	Now time.Time `json:"now"`
 }
 
-// A PollRequest asks for work. A lease of the site that is not in Holding was not received.
+// A PollRequest requests work. A lease of the site that is not in Holding was not received.
 type PollRequest struct {
 	Site    string    `json:"site"`
 	Session string    `json:"session"`
@@ -133,24 +133,25 @@ type PollRequest struct {
 	Scans   []int64   `json:"scans,omitempty"` // that are running
 }
 
-// Work answers a PollRequest. For small files there are more leases than slots: the agent keeps
-// them in order, and lists them in Holding and, without a Stage, in Progress, which renews them.
+// Work is the response to a PollRequest. For small files it has more leases than slots: the agent
+// keeps them in order, and lists them in Holding and, without a Stage, in Progress, which renews
+// them.
 type Work struct {
 	Leases []Lease   `json:"leases,omitempty"`
-	Cancel []LeaseID `json:"cancel,omitempty"` // to abort, discarding what has arrived
-	Lost   []LeaseID `json:"lost,omitempty"`   // to abort, keeping what has arrived for the next attempt
+	Cancel []LeaseID `json:"cancel,omitempty"` // to abort, discarding the partial file
+	Lost   []LeaseID `json:"lost,omitempty"`   // to abort, keeping the partial file for the next attempt
 	Scans  []Scan    `json:"scans,omitempty"`
 	Drop   []int64   `json:"drop,omitempty"` // scans to abort
 }
 
-// A Scan asks an agent to list a folder with checksums.
+// A Scan has an agent list a folder with checksums.
 type Scan struct {
 	ID   int64  `json:"id"`
 	Path string `json:"path"` // below the site's root, with slashes, no leading one; "" is the root
 }
 
-// A Report carries an agent's news. The agent repeats it until it is acknowledged; outcomes are
-// identified by item and epoch, scanned files by path, samples by time.
+// A Report carries the news of an agent. The agent repeats it until it is acknowledged; outcomes
+// are identified by item and epoch, scanned files by path, samples by time.
 type Report struct {
 	Site     string       `json:"site"`
 	Session  string       `json:"session"`
@@ -193,7 +194,7 @@ type Outcome struct {
 	Reason   string        `json:"reason,omitempty"`   // a sentence without secrets
 	After    time.Duration `json:"after_ns,omitempty"` // with Throttled: time to the next try
 	At       string        `json:"at,omitempty"`       // the site that failed, if known: the source or the destination
-	Status   int           `json:"status,omitempty"`   // the HTTP status of At's refusal; 0: none
+	Status   int           `json:"status,omitempty"`   // the HTTP status of At's refusal; 0: no status
 	Size     int64         `json:"size_bytes"`
 	Adler    string        `json:"adler32,omitempty"` // read back at the destination
 	Verified bool          `json:"verified"`
@@ -211,8 +212,8 @@ type Outcome struct {
 // ID returns the name of the attempt.
 func (o *Outcome) ID() LeaseID { return LeaseID{o.Item, o.Epoch} }
 
-// A ScanResult is a part of the result of a scan. The last part has Done; Problem says why a file
-// could not be read or the scan was aborted.
+// A ScanResult is a part of the result of a scan. The last part has Done; Problem is the reason why
+// a file could not be read or the scan was aborted.
 type ScanResult struct {
 	Scan    int64         `json:"scan"`
 	Files   []ScannedFile `json:"files,omitempty"`
@@ -230,8 +231,8 @@ type ScannedFile struct {
 // CoordinatorHost is the site of samples of the coordinator's own host. No site has this name.
 const CoordinatorHost = "_coordinator"
 
-// A Sample is the resource usage of an agent's host over about a second. What cannot be measured
-// is 0.
+// A Sample is the resource usage of an agent's host over about a second. Values that cannot be
+// measured are 0.
 type Sample struct {
 	Time        time.Time `json:"time"` // end of the interval, by the coordinator's clock
 	Seconds     float64   `json:"duration_seconds"`
@@ -251,7 +252,8 @@ type Sample struct {
 	EndpointOut int64     `json:"endpoint_sent_bytes,omitempty"`
 }
 
-// UnmarshalJSON reads a sample, also one of an older version, in which the keys of the endpoint began with door.
+// UnmarshalJSON reads a sample. In samples of older versions, the keys of the endpoint began with
+// door.
 func (s *Sample) UnmarshalJSON(b []byte) error {
 	type sample Sample
 	*s = Sample{}

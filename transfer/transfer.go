@@ -45,7 +45,7 @@ func (s State) Final() bool {
 	return s == Done || s == Skipped || s == FileFailed || s == FileCancelled
 }
 
-// An ErrorClass is the kind of failure of an attempt. It determines what is tried next.
+// An ErrorClass is the kind of failure of an attempt. It determines the next step.
 type ErrorClass string
 
 // The error classes. docs/transfer.md has the table of retries.
@@ -68,7 +68,7 @@ const (
 	Unverified       ErrorClass = "unverified" // the endpoint has no checksum, and the request requires one
 )
 
-// A Mode says who transfers the bytes of a file.
+// A Mode determines the side that transfers the bytes of a file.
 type Mode string
 
 // The modes.
@@ -85,7 +85,8 @@ const (
 // Modes returns the modes that a request can have.
 func Modes() []Mode { return []Mode{Pull, Push, Third} }
 
-// Mover returns the site whose agent transfers the bytes between two sites, "" if none does.
+// Mover returns the site whose agent transfers the bytes between two sites, or "" if no agent
+// transfers them.
 func (m Mode) Mover(source, dest string) string {
 	switch m {
 	case Pull, Check:
@@ -96,7 +97,7 @@ func (m Mode) Mover(source, dest string) string {
 	return ""
 }
 
-// A Stage is what a mover is doing with a file.
+// A Stage is the current step of an attempt at a file.
 type Stage string
 
 // The stages.

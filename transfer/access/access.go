@@ -30,7 +30,7 @@ type Config struct {
 	State     string              // folder for keys and the administrator's token
 	URL       string              // issuer of the tokens; "": that of the first start
 	CA        string              // authorities of client certificates; "": only tokens are accepted
-	VOMSDir   string              // folder with files VO/HOST.lsc of VOMS servers whose attributes count; "": none
+	VOMSDir   string              // folder with files VO/HOST.lsc of VOMS servers whose attributes count; "": no attributes count
 	Names     map[string][]string // roles by a name in a client certificate
 	VOMSRoles map[string][]string // roles by attribute (FQAN)
 	VO        string              // of users without one; "" is weir
@@ -55,7 +55,7 @@ type Control struct {
 
 	issuer       *token.Issuer
 	checker      *token.Checker
-	issuers      map[string]*Issuer // external ones, by URL
+	issuers      map[string]*Issuer // external issuers, by URL
 	issuerHTTP   *http.Transport
 	revoked      revoked
 	certificates *clientCertificates // nil: only tokens are accepted
@@ -63,7 +63,7 @@ type Control struct {
 	proxies      proxies
 }
 
-// New returns a Control with the revoked tokens. Before it is used, OpenTokens is called.
+// New returns a Control with the revoked tokens. OpenTokens must be called before it is used.
 func New(ctx context.Context, conf Config) (*Control, error) {
 	c := &Control{conf: conf, log: conf.Log, now: conf.Now, db: conf.DB, box: conf.Box, queue: conf.Queue, health: conf.Health}
 	return c, c.openRevoked(ctx)

@@ -29,7 +29,7 @@ const (
 	removedRows  = 1000             // at once
 )
 
-// bearers are the tokens of jobs that are renewed.
+// bearers are the managed tokens of jobs, which the coordinator renews.
 type bearers struct {
 	clients map[string]*token.Client // by issuer
 	mu      sync.Mutex
@@ -37,16 +37,16 @@ type bearers struct {
 	changed pause.Signal
 }
 
-// A bearer is a token of jobs, or all that give the same rights.
+// A bearer is a token of jobs that is renewed. It stands for all tokens that give the same rights.
 type bearer struct {
 	id, issuer, scope string
 	audience          []string
 
-	mu      sync.Mutex // held while the issuer is asked: all that need the token wait for one answer
+	mu      sync.Mutex // held during a request to the issuer: all callers that need the token wait for one response
 	access  string
-	refresh string        // "": there is none yet
+	refresh string        // "": not received yet
 	plain   bool          // the issuer gives no refresh token for it
-	until   time.Time     // end of the refresh token; zero: there is none
+	until   time.Time     // end of the refresh token; zero: it has no end
 	idle    time.Duration // from a use of the refresh token to its end, as far as it is known
 	expires time.Time
 	life    time.Duration // of the token, as far as it is known
@@ -69,8 +69,9 @@ func (b *bearer) usable(now time.Time) bool {
 	return now.Before(b.expires.Add(-min(b.life/10, longMargin)))
 }
 
-// due returns when the token has to be exchanged, before it ends, or its refresh token has to be used, which needs no valid token; zero
-// if the refresh token has no end.
+// due returns the time at which the token has to be exchanged, before it expires, or its refresh
+// token has to be used, which requires no valid token. It returns the zero time if the refresh
+// token has no end.
 func (b *bearer) due() time.Time {
 	switch {
 	case b.refresh == "":
@@ -81,7 +82,8 @@ func (b *bearer) due() time.Time {
 	return b.until.Add(-b.idle / 4)
 }
 
-// inspectBearer returns the id of a token of a job that is renewed, "" of one that is used as it is.
+// inspectBearer returns the id of a token of a job that is renewed, or "" if the token is used as
+// it is.
 func (c *Control) inspectBearer(ctx context.Context, raw string) (id string, add *bearer, err error) {
 	issuer := token.IssuerOf(raw)
 	if c.bearers.clients[issuer] == nil {
@@ -103,7 +105,8 @@ func (c *Control) inspectBearer(ctx context.Context, raw string) (id string, add
 		expires: said.Expires, life: life}, nil
 }
 
-// Keep records the tokens of a job that is going to be submitted, and that its files have been read with.
+// Keep records the tokens of a job that is going to be submitted, with which its files have been
+// read.
 func (n *TokenReader) Keep(ctx context.Context, job string) error {
 	return n.c.keepBearers(ctx, job, n.bearers)
 }
@@ -191,7 +194,7 @@ func (c *Control) bearer(ctx context.Context, id string) (*bearer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.life, b.idle = b.expires.Sub(c.now()), b.until.Sub(c.now()) // what is left of it
+	b.life, b.idle = b.expires.Sub(c.now()), b.until.Sub(c.now()) // the rest of its lifetime
 	c.bearers.mu.Lock()
 	defer c.bearers.mu.Unlock()
 	if other := c.bearers.kept[id]; other != nil {
@@ -207,13 +210,14 @@ var errTooLate = errors.New("it can only be exchanged before it expires")
 // A TokenError is the reason why the token of a job cannot be used.
 type TokenError struct {
 	err   error
-	After time.Duration // to the next try; 0: there is none
+	After time.Duration // time to the next try; 0: it is final
 }
 
 func (e *TokenError) Error() string { return e.err.Error() }
 
-// fresh returns a token of jobs that is valid, renewed if that is necessary. Many callers wait for one request to the issuer, which none of
-// them interrupts. Errors about the token are *TokenError.
+// fresh returns a valid token of jobs, and renews it if that is necessary. Concurrent callers wait
+// for one request to the issuer, which no caller interrupts. Errors about the token are
+// *TokenError.
 func (c *Control) fresh(ctx context.Context, id string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*exchangeTime)
 	defer cancel()
@@ -240,13 +244,14 @@ func (c *Control) fresh(ctx context.Context, id string) (string, error) {
 	return "", e
 }
 
-// hopeless reports whether a token that was not renewed with this error will not be later either.
+// hopeless reports whether an error of a renewal is final, so that a later renewal would fail as
+// well.
 func hopeless(err error) bool {
 	var refused *token.ClientError
 	return errors.Is(err, errTooLate) || errors.As(err, &refused) && refused.Final()
 }
 
-// renewBearerLocked renews a token, unless that failed not long ago. b is locked.
+// renewBearerLocked renews a token, unless a renewal failed recently. b is locked.
 func (c *Control) renewBearerLocked(ctx context.Context, b *bearer) error {
 	client := c.bearers.clients[b.issuer]
 	now := c.now()
@@ -292,7 +297,8 @@ func (c *Control) renewBearerLocked(ctx context.Context, b *bearer) error {
 	}
 	b.plain, b.until, b.idle = got.Plain, got.Until, got.Until.Sub(now)
 	c.log.Debug("token of jobs renewed", "issuer", b.issuer, "how", how, "expires", b.expires)
-	// It is used all the same if it cannot be saved. An end of the coordinator must not lose it: the next one could not renew the token.
+	// The token is used even if it cannot be saved. It must not be lost when the coordinator stops:
+	// the next coordinator could not renew it.
 	if err := c.saveBearerLocked(context.WithoutCancel(ctx), b); err != nil {
 		c.health.Database(err)
 	}
@@ -334,7 +340,7 @@ func (c *Control) dueBearers(ctx context.Context) ([]string, error) {
 		now, now, exchangedNow)
 }
 
-// exchange exchanges a token, unless that was done meanwhile.
+// exchange exchanges a token, unless it was exchanged meanwhile.
 func (c *Control) exchange(ctx context.Context, id string) {
 	b, err := c.bearer(ctx, id)
 	if err != nil {
@@ -348,7 +354,7 @@ func (c *Control) exchange(ctx context.Context, id string) {
 	}
 }
 
-// nextExchange returns how long no token has to be exchanged, at most a second.
+// nextExchange returns the time until the next token has to be exchanged, at most a second.
 func (c *Control) nextExchange(ctx context.Context) time.Duration {
 	wait := time.Second
 	var due int64
@@ -361,7 +367,8 @@ func (c *Control) nextExchange(ctx context.Context) time.Duration {
 	return wait
 }
 
-// pruneBearers removes tokens that have expired and that no job has which is open or ended not long ago.
+// pruneBearers removes tokens that have expired and belong to no job that is open or ended
+// recently.
 func (c *Control) pruneBearers(ctx context.Context) error {
 	now := c.now()
 	if err := c.pruneBearerJobs(ctx, now.Add(-jobBearers)); err != nil {
@@ -386,7 +393,8 @@ func (c *Control) pruneBearers(ctx context.Context) error {
 	return nil
 }
 
-// pruneBearerJobs removes which tokens the jobs have that ended before a time, or do not exist.
+// pruneBearerJobs removes the assignments of tokens to jobs that ended before a time, or do not
+// exist.
 func (c *Control) pruneBearerJobs(ctx context.Context, before time.Time) error {
 	for after, more := "", true; more; {
 		jobs, err := db.Select(ctx, c.db, db.Value[string], "SELECT DISTINCT job FROM bearer_job WHERE job > ? ORDER BY job LIMIT ?", after,
@@ -419,7 +427,8 @@ func (c *Control) pruneBearerJobs(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// shrink drops tokens from memory that are not being renewed and will not be soon: they are read again when they are needed.
+// shrink removes from memory the tokens that are not being renewed and will not be renewed soon.
+// They are read again when they are needed.
 func (all *bearers) shrink(now time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -66,7 +66,8 @@ func (h *bearerRig) renew(b *bearer) error {
 	return h.renewBearerLocked(h.t.Context(), b)
 }
 
-// A refresh token that its issuer does not take any more is dropped: the token of a later job is exchanged for another one.
+// A refresh token that its issuer no longer accepts is dropped: the token of a later job is
+// exchanged for another refresh token.
 func TestDeadRefreshTokens(t *testing.T) {
 	t.Parallel()
 	h := startBearers(t, labtest.IAMConfig{})
@@ -82,7 +83,8 @@ func TestDeadRefreshTokens(t *testing.T) {
 	}
 }
 
-// A job brings a new token when the refresh token of an earlier job, with the same rights, has ended or is not taken any more.
+// A job brings a new token when the refresh token of an earlier job, with the same rights, has
+// ended or is no longer accepted.
 func TestTokensAfterRefreshTokensEnd(t *testing.T) {
 	t.Parallel()
 	for name, idle := range map[string]time.Duration{"known": time.Second, "unknown": 0} {
@@ -102,7 +104,7 @@ func TestTokensAfterRefreshTokensEnd(t *testing.T) {
 			if _, err := h.fresh(t.Context(), b.id); err != nil {
 				t.Error(err)
 			}
-			for range 2 { // a dead one is found to be dead
+			for range 2 { // the coordinator detects a dead refresh token
 				if err := h.renew(b); err != nil && idle > 0 {
 					t.Error(err)
 				}
@@ -117,7 +119,8 @@ func TestTokensAfterRefreshTokensEnd(t *testing.T) {
 	}
 }
 
-// An issuer that gives no refresh token for the token of a client, which has no session, is still asked for that of a user.
+// If an issuer gives no refresh token for the token of a client, which has no session, a refresh
+// token is still requested for a user.
 func TestRefreshTokensOfSomeUsers(t *testing.T) {
 	t.Parallel()
 	h := startBearers(t, labtest.IAMConfig{Exchange: true})
@@ -134,7 +137,7 @@ func TestRefreshTokensOfSomeUsers(t *testing.T) {
 	for _, n := range h.iam.Asked() {
 		asked += n
 	}
-	if asked > 5 { // two of those for the client were refused
+	if asked > 5 { // two of the requests for the client were refused
 		t.Errorf("%d requests", asked)
 	}
 }

@@ -36,7 +36,7 @@ type Caller struct {
 
 	External   bool     // the token is of an external issuer
 	DN         string   // as FTS names the user; "" is name
-	VOs        []string // virtual organizations; nil: that of the configuration
+	VOs        []string // "": the configured organization
 	Scopes     []string // of the token of an external issuer, or attributes of VOMS
 	Credential string   // id of the credentials, as FTS makes it; "": of the name
 
@@ -50,13 +50,13 @@ func WithCaller(ctx context.Context, w Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, w)
 }
 
-// CallerOf returns the caller of a context, a zero one if it has none.
+// CallerOf returns the caller of a context, or the zero Caller if the context has no caller.
 func CallerOf(ctx context.Context) Caller {
 	who, _ := ctx.Value(callerKey{}).(Caller)
 	return who
 }
 
-// Has reports whether the caller has a role, or one that includes it.
+// Has reports whether the caller has a role, or a role that includes it.
 func (w Caller) Has(role string) bool {
 	if slices.Contains(w.Roles, role) || slices.Contains(w.Roles, MayAdmin) {
 		return true
@@ -64,7 +64,7 @@ func (w Caller) Has(role string) bool {
 	return role == MayRead && (slices.Contains(w.Roles, MaySubmit) || slices.Contains(w.Roles, MayApprove))
 }
 
-// Need refuses callers without a role.
+// Need returns an error if the caller does not have a role.
 func (w Caller) Need(role string) error {
 	if w.Has(role) {
 		return nil
@@ -73,7 +73,7 @@ func (w Caller) Need(role string) error {
 		cmp.Or(strings.Join(w.Roles, ", "), "no role"))
 }
 
-// NeedAgent refuses callers that are not the agent of a site.
+// NeedAgent returns an error if the caller is not the agent of a site.
 func (w Caller) NeedAgent(site string) error {
 	if err := catalog.CheckSite(site); err != nil {
 		return wire.Refuse(http.StatusBadRequest, "%s", err.Error())
@@ -111,7 +111,7 @@ func (c *Control) VOsOf(w Caller) []string {
 	return []string{cmp.Or(c.conf.VO, defaultVO)}
 }
 
-// CheckRole refuses texts that are not roles.
+// CheckRole returns an error if a text is not a role.
 func CheckRole(role string) error {
 	if slices.Contains([]string{MayRead, MaySubmit, MayApprove, MayAdmin}, role) {
 		return nil

@@ -25,7 +25,8 @@ const (
 	verifyEvery   = time.Minute
 )
 
-// clientCertificates verify what clients present in TLS. crypto/tls does not know proxies.
+// clientCertificates verify the certificates and proxies that clients present in TLS. crypto/tls
+// does not support proxies.
 type clientCertificates struct {
 	authorities *gridcert.Authorities
 	voms        *gridcert.VOMS // nil: attributes count nothing
@@ -60,7 +61,8 @@ func (c *Control) RequestCertificates(secure *tls.Config) error {
 	return nil
 }
 
-// HasCertificate reports whether a client presents a certificate, and those of clients are verified.
+// HasCertificate reports whether a client presents a certificate, and certificates of clients are
+// verified.
 func (c *Control) HasCertificate(r *http.Request) bool {
 	return c.certificates != nil && r.TLS != nil && len(r.TLS.PeerCertificates) > 0
 }

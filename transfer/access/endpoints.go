@@ -25,11 +25,11 @@ const (
 	slowRate      = 1 << 20   // bytes per second
 	longToken     = 72 * time.Hour
 	macaroonTime  = 15 * time.Second // for a site to issue a macaroon
-	macaroonEvery = 10 * time.Minute // between two tests whether a site issues any
+	macaroonEvery = 10 * time.Minute // between two tests whether a site issues macaroons
 )
 
-// Endpoints have the credentials for the endpoints of sites: tokens that the coordinator issues for those of agents, and macaroons or the
-// configured tokens for others.
+// Endpoints have the credentials for the endpoints of sites: tokens that the coordinator issues for
+// the endpoints of agents, and macaroons or the configured tokens for other endpoints.
 type Endpoints struct {
 	control     *Control
 	sites       *dispatch.Sites
@@ -55,8 +55,8 @@ func lifeOf(l *transfer.Lease) time.Duration {
 	return min(tokenLife+time.Duration(l.Size/slowRate)*time.Second, longToken)
 }
 
-// AddCredentials fills in how agents reach the other ends of their leases: URL, pin and a short-lived
-// token for the file. back are the outcomes of leases for which there is no token now.
+// AddCredentials adds the access data of the other ends of leases to them: URL, pin and a
+// short-lived token for the file. back are the outcomes of leases for which there is no token now.
 func (c *Endpoints) AddCredentials(ctx context.Context, leases []transfer.Lease) (opened []transfer.Lease, back []transfer.Outcome) {
 	c.sites.Resolve(leases)
 	opened = leases[:0]
@@ -85,8 +85,8 @@ func (c *Endpoints) addDelegated(ctx context.Context, l *transfer.Lease) (err er
 	return err
 }
 
-// addTokens fills in the tokens of agents' endpoints: one for each file, or one for a folder of which
-// many files are read.
+// addTokens fills in the tokens of agents' endpoints: a token for each file, or one token for a
+// folder of which many files are read.
 func (c *Endpoints) addTokens(leases []transfer.Lease) {
 	pulled := func(l *transfer.Lease) bool {
 		return l.Mode == transfer.Pull && l.Source.URL != "" && c.issuesTokens(l.Source.Site)
@@ -101,7 +101,7 @@ func (c *Endpoints) addTokens(leases []transfer.Lease) {
 		l := &leases[i]
 		if pulled(l) {
 			f := folder{l.Source.Site, path.Dir(l.Source.Path)}
-			if many[f] < folderFiles || f.path == "." { // there is no token for all of a site
+			if many[f] < folderFiles || f.path == "." { // a token never covers a whole site
 				f.path = l.Source.Path
 			}
 			if shared[f] == "" {
@@ -127,8 +127,8 @@ func (c *Endpoints) issuesTokens(site string) bool {
 	return s.Kind == catalog.AgentSite
 }
 
-// issue issues a token for the endpoint of an agent. With a size it is for single files, and no more
-// bytes than that may be stored with it.
+// issue issues a token for the endpoint of an agent. With a size, the token is limited to single
+// files, and no more than size bytes may be stored with it.
 func (c *Endpoints) issue(l *transfer.Lease, site string, life time.Duration, size *int64, scopes ...string) string {
 	t, err := c.control.issuer.Mint(token.Grant{
 		Subject:  fmt.Sprintf("copy %d.%d of request %d", l.Item, l.Epoch, l.Request),
@@ -150,14 +150,15 @@ func (c *Endpoints) Target(l transfer.Lease, e transfer.End, scopes ...string) t
 	return tpc.Target{URL: e.URL, Token: e.Token, Cert: e.Cert, Pin: e.Pin, Servers: e.Servers, Guard: guard}
 }
 
-// delegations are the macaroons that sites without agents have issued. Others never get the token of
-// such a site, unless an administrator says so, but macaroons for one folder and a few hours.
+// delegations are the macaroons that sites without agents have issued. Other hosts never get the
+// token of such a site, unless an administrator allows it. They get macaroons for one folder and a
+// few hours.
 type delegations struct {
 	mu   sync.Mutex
 	kept map[delegation]macaroon
 }
 
-// A delegation is what somebody else may do at a site.
+// A delegation identifies a right at a site that is given to another host.
 type delegation struct {
 	folder
 	activities string
@@ -165,12 +166,12 @@ type delegation struct {
 }
 
 type macaroon struct {
-	text string // or why the site issues none
+	text string // or the reason why the site issues no macaroons
 	ends time.Time
 }
 
-// Delegate returns the token that somebody else uses for the file of a lease at an end that is not
-// an agent's, "" if none is needed.
+// Delegate returns the token that another host uses for the file of a lease at an end that is not
+// an agent's, or "" if no token is needed.
 func (c *Endpoints) Delegate(ctx context.Context, l *transfer.Lease, e transfer.End, activities string) (string, error) {
 	site, d, delegates := c.sites.Delegation(e.Site)
 	switch {
@@ -181,17 +182,17 @@ func (c *Endpoints) Delegate(ctx context.Context, l *transfer.Lease, e transfer.
 	}
 	k := delegation{folder: macaroonFolder(e, activities), activities: activities}
 	text, err := c.macaroon(ctx, k, lifeOf(l), c.SiteTarget(site, d, k.path))
-	if err != nil { // the next probe asks again
+	if err != nil { // the next probe repeats the test
 		c.sites.NoMacaroons(e.Site)
 		return "", fmt.Errorf("macaroon of %s: %w", e.Site, err)
 	}
 	return text, nil
 }
 
-// macaroonFolder returns what a macaroon for one end of a lease is for.
+// macaroonFolder returns the folder or file for which the macaroon of one end of a lease is valid.
 func macaroonFolder(e transfer.End, activities string) folder {
 	f := folder{e.Site, path.Dir(e.Path)}
-	if f.path == "." && activities == tpc.MayRead { // no one reads all of a site
+	if f.path == "." && activities == tpc.MayRead { // a macaroon never allows reading a whole site
 		f.path = e.Path
 	}
 	return f
@@ -224,8 +225,8 @@ func (c *Endpoints) keepMacaroon(k delegation, m macaroon) {
 	c.delegations.kept[k] = m
 }
 
-// ProxyMacaroon returns a macaroon for the other end of a copy whose job has a proxy, as FTS3 does. none is the reason if the site
-// issues no macaroons.
+// ProxyMacaroon returns a macaroon for the other end of a copy whose job has a proxy, as FTS3 does. If
+// the site issues no macaroons, it returns the reason instead.
 func (c *Endpoints) ProxyMacaroon(ctx context.Context, l *transfer.Lease, e transfer.End, activities string) (text, none string,
 	err error) {
 	at := e
@@ -255,7 +256,7 @@ func (c *Endpoints) SiteTarget(site catalog.Site, d dispatch.Secrets, path strin
 	return tpc.Target{URL: dispatch.FileURL(site.URL, path), Token: d.Token, Pin: d.Pin, Servers: d.Servers, Guard: c.sites.Guard(site.Name)}
 }
 
-// Forget discards the macaroons of a site, which has another token.
+// Forget discards the macaroons of a site whose token has changed.
 func (c *Endpoints) Forget(site string) {
 	c.delegations.mu.Lock()
 	defer c.delegations.mu.Unlock()
@@ -266,7 +267,7 @@ func (c *Endpoints) Forget(site string) {
 	}
 }
 
-// Learn records the abilities of an endpoint, and from time to time whether it issues macaroons.
+// Learn records the abilities of an endpoint and, every macaroonEvery, whether it issues macaroons.
 func (c *Endpoints) Learn(ctx context.Context, site catalog.Site, d dispatch.Secrets, a tpc.Abilities) {
 	p := c.sites.Endpoint(site.Name)
 	p.Abilities = a

@@ -26,14 +26,14 @@ type Issuer struct {
 	Audience     []string            // of its tokens for this service, besides the coordinator's URL and that of the profile for any service
 	VO           string              // virtual organization of its users; "": their groups, or the host of the URL
 	Roles        map[string][]string // by scope, or by group, which begins with /; nil: see FTSScope
-	ClientID     string              // with which tokens of jobs are renewed; "": they are used as they are
+	ClientID     string              // for renewing tokens of jobs; "": they are used as they are
 	ClientSecret string
 }
 
 // FTSScope is the scope that gives the role weir.submit if an issuer has no Roles.
 const FTSScope = "fts:submit-transfer"
 
-// Check returns what is wrong with an issuer.
+// Check returns an error if an issuer is not valid.
 func (i *Issuer) Check() error {
 	u, err := url.Parse(i.URL)
 	switch {
@@ -125,7 +125,7 @@ func (c *Control) externalHolder(i *Issuer, claims *token.Claims) (Caller, error
 	return who, nil
 }
 
-// readToken returns the claims of a token of a user or an agent. Errors are answers.
+// readToken returns the claims of a token of a user or an agent. Errors are responses.
 func (c *Control) readToken(ctx context.Context, raw string) (*token.Claims, error) {
 	claims, err := c.checker.Check(ctx, raw)
 	switch {

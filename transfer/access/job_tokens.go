@@ -15,8 +15,8 @@ import (
 	"weir/transfer/fts"
 )
 
-// JobTokens are the tokens of a file of a job. They are encrypted in the database, and sent to the endpoint that each is for, or by
-// that of the other end to it.
+// JobTokens are the tokens of a file of a job. They are encrypted in the database. Each is sent to
+// its own endpoint, or by the endpoint at the other end to it.
 type JobTokens struct {
 	Sources map[string]JobToken `json:"from,omitempty"` // by site
 	Dest    JobToken            `json:"to,omitzero"`
@@ -25,7 +25,7 @@ type JobTokens struct {
 	SciTag, ArchiveMetadata string // of its parameters, see fts.Marks
 }
 
-// A JobToken is a token as it is, or the id of one that is renewed.
+// A JobToken is a token as it is, or the id of a token that is renewed.
 type JobToken struct {
 	Raw    string `json:"raw,omitempty"`
 	Bearer string `json:"bearer,omitempty"`
@@ -52,7 +52,7 @@ func (t *JobTokens) Managed() bool {
 // tokenOwner returns the owner of the tokens of a file of a job, for the Box.
 func tokenOwner(job string, number int) string { return fmt.Sprintf("file %d of job %s", number, job) }
 
-// SealTokens encrypts the tokens of a file; nil if it has none.
+// SealTokens encrypts the tokens of a file. It returns nil if the file has no tokens.
 func (c *Control) SealTokens(t JobTokens, job string, number int) ([]byte, error) {
 	if t.Dest == (JobToken{}) && len(t.Sources) == 0 && t.Proxy == nil {
 		return nil, nil
@@ -64,13 +64,13 @@ func (c *Control) SealTokens(t JobTokens, job string, number int) ([]byte, error
 	return c.box.Seal(string(text), tokenOwner(job, number)), nil
 }
 
-// A TokenReader reads the tokens of a submission: those that are renewed are inspected, each once.
+// A TokenReader reads the tokens of a submission. It inspects each token that is renewed once.
 type TokenReader struct {
 	c       *Control
 	as      bool // as they are: unmanaged_tokens
 	known   map[string]JobToken
 	bearers map[string]*bearer
-	Proxy   *ProxyID // of the submitter; nil: the submitter has none
+	Proxy   *ProxyID // of the submitter; nil: the submitter has no proxy
 }
 
 // NewTokenReader returns a TokenReader for a submission. unmanaged means that its tokens are used as they are.
@@ -78,7 +78,7 @@ func (c *Control) NewTokenReader(unmanaged bool) *TokenReader {
 	return &TokenReader{c: c, as: unmanaged, known: map[string]JobToken{}, bearers: map[string]*bearer{}}
 }
 
-// Read returns a token as it is kept.
+// Read returns a token in its stored form.
 func (n *TokenReader) Read(ctx context.Context, raw string) (t JobToken, err error) {
 	if raw == "" {
 		return t, nil
@@ -101,7 +101,7 @@ func (n *TokenReader) Read(ctx context.Context, raw string) (t JobToken, err err
 	return t, nil
 }
 
-// TokensOf returns the tokens of a file of a job, and the job; "" if the file is in none.
+// TokensOf returns the tokens of a file of a job, and the job; "" if the file belongs to no job.
 func (c *Control) TokensOf(ctx context.Context, item int64) (t JobTokens, job string, err error) {
 	p, job, err := c.queue.Read.PairSecret(ctx, item)
 	if err != nil || job == "" {
@@ -112,14 +112,14 @@ func (c *Control) TokensOf(ctx context.Context, item int64) (t JobTokens, job st
 		return t, job, nil
 	}
 	text, err := c.box.Open(p.Secret, tokenOwner(job, p.Number))
-	if err != nil { // another key: as if there were none, and the endpoints refuse the copy
+	if err != nil { // another key: the file is treated as having no tokens, and the endpoints refuse the copy
 		c.health.Set("tokens of jobs", err)
 		return t, job, nil
 	}
 	return t, job, json.Unmarshal([]byte(text), &t)
 }
 
-// value returns a token as it is sent.
+// value returns a token in the form that is sent.
 func (c *Control) value(ctx context.Context, t JobToken) (string, error) {
 	if t.Bearer == "" {
 		return t.Raw, nil
@@ -140,8 +140,8 @@ func (c *Control) Expired(raw string, slack time.Duration) error {
 		say.UTC(at))}
 }
 
-// Spent returns the error of a token that will not be valid again: one that is not renewed and expired longer ago than slack, or whose
-// issuer refuses to renew it.
+// Spent returns the error of a token that will not be valid again: the token is not renewed and
+// expired longer ago than slack, or its issuer refuses to renew it.
 func (c *Control) Spent(ctx context.Context, t JobToken, slack time.Duration) error {
 	if t.Bearer == "" {
 		return c.Expired(t.Raw, slack)
@@ -153,13 +153,14 @@ func (c *Control) Spent(ctx context.Context, t JobToken, slack time.Duration) er
 	return nil
 }
 
-// IsFinal reports whether err is that of a credential for which nothing can be waited.
+// IsFinal reports whether err is the error of a credential that will not become valid by waiting.
 func IsFinal(err error) bool {
 	var e *TokenError
 	return errors.As(err, &e) && e.After == 0
 }
 
-// Lend fills in the tokens of a lease, or the proxy: as many as there are, even if others are invalid.
+// Lend fills in the tokens of a lease, or the proxy. It fills in the valid tokens even if others
+// are invalid.
 func (c *Control) Lend(ctx context.Context, l *transfer.Lease, t JobTokens) error {
 	var failed []error
 	for _, one := range []struct {
@@ -186,7 +187,7 @@ func (c *Control) Lend(ctx context.Context, l *transfer.Lease, t JobTokens) erro
 	return cmp.Or(failed...)
 }
 
-// Lent returns a lease with the token of its destination, if it is of a job.
+// Lent returns a lease with the token of its destination, if it belongs to a job.
 func (c *Control) Lent(ctx context.Context, l transfer.Lease) (transfer.Lease, error) {
 	if l.Job == "" {
 		return l, nil
@@ -194,7 +195,7 @@ func (c *Control) Lent(ctx context.Context, l transfer.Lease) (transfer.Lease, e
 	return c.LentFor(ctx, l)
 }
 
-// LentFor is Lent for a lease of which only the item is known.
+// LentFor does the same as Lent for a lease of which only the item is known.
 func (c *Control) LentFor(ctx context.Context, l transfer.Lease) (transfer.Lease, error) {
 	t, job, err := c.TokensOf(ctx, l.Item)
 	t.Sources = nil

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	requestLife  = time.Hour      // in which a certificate request can be answered; all of a user's clients share one
+	requestLife  = time.Hour      // in which a certificate request can be completed; all of a user's clients share one
 	proxyKept    = 24 * time.Hour // after its end, in which files wait for another proxy
 	proxyPause   = time.Minute    // between looks for another proxy
 	mostProxy    = 64 << 10       // bytes of a chain that is delegated
@@ -29,13 +29,13 @@ const (
 	mostKeyBits  = 4096
 )
 
-// proxies are delegated proxies that are used.
+// proxies are the delegated proxies that are in use.
 type proxies struct {
 	mu   sync.Mutex
 	kept map[ProxyID]*Proxy
 }
 
-// A ProxyID names a delegated proxy.
+// A ProxyID identifies a delegated proxy.
 type ProxyID struct {
 	ID    string `json:"id"`    // of the user's credentials
 	Owner string `json:"owner"` // subject of the user's certificate
@@ -51,7 +51,7 @@ type Proxy struct {
 	Attributes string // of VOMS, one a line
 }
 
-// ProxyIDOf returns the name of a caller's proxy. The caller has a certificate.
+// ProxyIDOf returns the id of a caller's proxy. The caller must have a certificate.
 func ProxyIDOf(w Caller) ProxyID {
 	return ProxyID{w.Credential, w.Certificate.holder.User.Subject.String()}
 }
@@ -64,7 +64,7 @@ func (e *ProxyError) Error() string { return e.text }
 
 func badProxy(format string, a ...any) error { return &ProxyError{fmt.Sprintf(format, a...)} }
 
-// ErrNoRequest is the error of a proxy for which no certificate request is known.
+// ErrNoRequest is the error of a proxy without a known certificate request.
 var ErrNoRequest = errors.New("there is no certificate request for the proxy")
 
 // CertificateRequest returns a certificate request in PEM for a proxy of a caller, whose key stays here.
@@ -89,7 +89,7 @@ func (c *Control) CertificateRequest(ctx context.Context, w Caller) ([]byte, err
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
 }
 
-// requestKey returns the key of the last request, nil if that is too old.
+// requestKey returns the key of the last request, or nil if that request is too old.
 func (c *Control) requestKey(ctx context.Context, id ProxyID) (*rsa.PrivateKey, error) {
 	var sealed []byte
 	var made time.Time
@@ -101,12 +101,12 @@ func (c *Control) requestKey(ctx context.Context, id ProxyID) (*rsa.PrivateKey, 
 	}
 	text, err := c.box.Open(sealed, id.secretOwner("request"))
 	if err != nil {
-		return nil, nil // of another key: a new request is made
+		return nil, nil // encrypted with another key: a new request is made
 	}
 	return x509.ParsePKCS1PrivateKey([]byte(text))
 }
 
-// newRequestKey makes the key of another request.
+// newRequestKey creates the key of a new request.
 func (c *Control) newRequestKey(ctx context.Context, id ProxyID, bits int) (*rsa.PrivateKey, error) {
 	key, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {
@@ -117,7 +117,8 @@ func (c *Control) newRequestKey(ctx context.Context, id ProxyID, bits int) (*rsa
 		id.ID, id.Owner, c.box.Seal(string(x509.MarshalPKCS1PrivateKey(key)), id.secretOwner("request")), c.now(), []byte{})
 }
 
-// Delegate keeps a signed proxy of a caller, in PEM with its chain. Errors about it are *ProxyError, or ErrNoRequest.
+// Delegate stores a signed proxy of a caller, in PEM with its chain. Errors about it are
+// *ProxyError, or ErrNoRequest.
 func (c *Control) Delegate(ctx context.Context, w Caller, body io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(body, mostProxy+1))
 	if err != nil {
@@ -175,7 +176,8 @@ func (c *Control) RemoveProxy(ctx context.Context, id ProxyID) error {
 	return err
 }
 
-// ReadProxy returns a delegated proxy, also one that has expired not long ago; the error is db.ErrNone if there is none.
+// ReadProxy returns a delegated proxy, even if it has expired recently; the error is db.ErrNone if
+// it does not exist.
 func (c *Control) ReadProxy(ctx context.Context, id ProxyID) (*Proxy, error) {
 	c.proxies.mu.Lock()
 	p := c.proxies.kept[id]
@@ -193,7 +195,7 @@ func (c *Control) ReadProxy(ctx context.Context, id ProxyID) (*Proxy, error) {
 		return nil, err
 	}
 	text, err := c.box.Open(sealed, id.secretOwner("proxy"))
-	if err != nil { // of another key: as if there were none
+	if err != nil { // encrypted with another key: the proxy is treated as missing
 		c.health.Set("delegated proxies", err)
 		return nil, db.ErrNone
 	}
@@ -220,7 +222,7 @@ func (c *Control) forgetProxy(id ProxyID) {
 	delete(c.proxies.kept, id)
 }
 
-// pruneProxies removes proxies that have expired, and certificate requests that were not answered.
+// pruneProxies removes proxies that have expired, and certificate requests that were not completed.
 func (c *Control) pruneProxies(ctx context.Context) error {
 	now := c.now()
 	err := c.db.Exec(ctx, "DELETE FROM delegation WHERE expires < ? AND requested < ?", now.Add(-proxyKept), now.Add(-requestLife))

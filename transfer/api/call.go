@@ -29,7 +29,8 @@ type Call struct {
 	Invalid error    // the first invalid parameter of the query
 }
 
-// NewCall reads the parameters of the path, and refuses callers without the role.
+// NewCall parses the parameters of the path, and returns an error if the caller does not have the
+// role.
 func NewCall(r *http.Request, role string, params []string) (*Call, error) {
 	q := &Call{Request: r, Caller: access.CallerOf(r.Context()), Params: params}
 	if role != "" {
@@ -54,7 +55,7 @@ func (q *Call) Param(name string) string {
 	return q.URL.Query().Get(name)
 }
 
-// Integer returns a parameter of the query, absent if it is not given.
+// Integer returns a parameter of the query, or absent if it is not given.
 func (q *Call) Integer(name string, absent, least, most int64) int64 {
 	text := q.Param(name)
 	if !q.URL.Query().Has(name) {
@@ -85,7 +86,7 @@ type Refuser struct {
 	Log    *slog.Logger
 }
 
-// Refusal returns an error in the form that is sent.
+// Refusal returns an error in the form in which it is sent.
 func (r *Refuser) Refusal(ctx context.Context, err error) error {
 	var conflict *store.ConflictError
 	switch {
@@ -107,12 +108,13 @@ func (r *Refuser) Refusal(ctx context.Context, err error) error {
 	return wire.Refuse(http.StatusInternalServerError, "%s", err.Error())
 }
 
-// trimKind returns the text of an error without that of its kind, which the status says.
+// trimKind returns the text of an error without the text of its kind, which the status already
+// expresses.
 func trimKind(err, kind error) string {
 	return strings.TrimSuffix(strings.TrimPrefix(err.Error(), kind.Error()+": "), ": "+kind.Error())
 }
 
-// OrEmpty makes JSON lists of nil slices.
+// OrEmpty returns an empty list for nil, so that its JSON is a list.
 func OrEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -1,5 +1,5 @@
-// Package api has the base of the HTTP APIs of a coordinator: calls with their parameters, routes as the OpenAPI description has them, and
-// errors as they are answered.
+// Package api has the base of the HTTP APIs of a coordinator: calls with their parameters, routes
+// with their OpenAPI description, and errors in the form of responses.
 package api
 
 import (
@@ -7,12 +7,12 @@ import (
 	"reflect"
 )
 
-// An Operation is a route as the OpenAPI description has it.
+// An Operation is a route with its OpenAPI description.
 type Operation struct {
 	Pattern string // method and path
-	Role    string // that callers need; "": others too, or it depends
+	Role    string // that callers need; "": no role, or f checks it
 	About   Doc
-	In, Out reflect.Type // JSON; nil: none
+	In, Out reflect.Type // JSON; nil: no body
 	Media   string       // of the answer; "" is JSON
 	Public  bool         // without authentication
 	Many    bool         // the answer is one out, or a list
@@ -21,13 +21,13 @@ type Operation struct {
 // A Doc describes a route.
 type Doc struct {
 	Summary string
-	Params  []string // of the query. A handler cannot read others
+	Params  []string // of the query. A handler cannot read other parameters
 }
 
 // About returns the description of a route with these parameters of the query.
 func About(summary string, params ...string) Doc { return Doc{summary, params} }
 
-// TypeOf returns the type of a body, nil if there is none.
+// TypeOf returns the type of a body, or nil if there is no body.
 func TypeOf[T any]() reflect.Type {
 	if t := reflect.TypeFor[T](); t != reflect.TypeFor[struct{}]() {
 		return t

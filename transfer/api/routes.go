@@ -15,16 +15,17 @@ const (
 	Large  = 32 << 20
 )
 
-// Routes registers operations on a server and keeps their descriptions. It is complete before the
-// server begins to answer.
+// Routes registers operations on a server and stores their descriptions. It is complete before the
+// server accepts requests.
 type Routes struct {
 	Server     *wire.Server
 	Refuser    *Refuser
 	Operations []Operation
 }
 
-// Handle registers f for a pattern of http.ServeMux and callers with the role ("": f checks). A body
-// has at most most bytes. An invalid parameter of the query is an error whatever f returns.
+// Handle registers f for a pattern of http.ServeMux and callers with the role ("": f checks). A
+// body has at most most bytes. An invalid parameter of the query is an error, regardless of the
+// result of f.
 func Handle[In, Out any](r *Routes, pattern string, most int64, role string, text Doc, f func(*Call, *In) (Out, error)) {
 	r.Operations = append(r.Operations, Operation{Pattern: pattern, Role: role, About: text, In: TypeOf[In](), Out: TypeOf[Out]()})
 	wire.Answer(r.Server, pattern, most, func(req *http.Request, in *In) (out Out, err error) {
@@ -37,8 +38,8 @@ func Handle[In, Out any](r *Routes, pattern string, most int64, role string, tex
 	})
 }
 
-// Stream registers f, which writes the answer to GET requests of a path itself. An error that it
-// returns is answered instead. media is the type of the answer, "" is JSON.
+// Stream registers f, which writes the response to GET requests of a path itself. If f returns an
+// error, the error is the response. media is the type of the response, "" is JSON.
 func Stream[Out any](r *Routes, path, media string, text Doc, f func(*Call, http.ResponseWriter) error) {
 	r.Operations = append(r.Operations, Operation{Pattern: "GET " + path, Role: access.MayRead, About: text, Out: TypeOf[Out](), Media: media})
 	r.Server.Mount("GET "+path, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

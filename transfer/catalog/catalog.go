@@ -1,5 +1,5 @@
-// Package catalog says what is where: sites, and datasets of blocks of files
-// with their replicas. It has no database: package catalog/store keeps it.
+// Package catalog defines sites, and datasets of blocks of files with their replicas. It has no
+// database: package catalog/store stores the catalog.
 package catalog
 
 import "time"
@@ -11,7 +11,7 @@ type Site struct {
 	URL     string    `json:"url,omitempty"` // of its endpoint; "" if other sites cannot connect to it
 	Max     int       `json:"max,omitempty"` // copies at once; 0 is no limit but the links'
 	Free    int64     `json:"free_bytes"`    // -1: not known
-	Seen    time.Time `json:"seen,omitzero"` // when the coordinator last heard of it
+	Seen    time.Time `json:"seen,omitzero"` // when the coordinator last had contact with it
 	Up      bool      `json:"up"`            // it can be reached now
 	Problem string    `json:"problem,omitempty"`
 }
@@ -22,18 +22,18 @@ type Dataset struct {
 	Blocks int              `json:"blocks"`
 	Files  int64            `json:"files"`
 	Bytes  int64            `json:"bytes"`
-	At     map[string]int64 `json:"files_at,omitempty"` // site: how many of its files are there
+	At     map[string]int64 `json:"files_at,omitempty"` // site: the number of its files there
 }
 
-// A File is known by its name, which is the same at all sites; a site keeps it
-// at its root plus the name, unless the replica says otherwise.
+// A File is identified by its name, which is the same at all sites. Its path at a site is the
+// site's root plus the name, unless the replica has a different path.
 type File struct {
 	Name  string `json:"name"`
 	Block string `json:"block,omitempty"`
 	Size  int64  `json:"size_bytes"`
 	Adler string `json:"adler32,omitempty"`    // 8 hex digits
-	By    string `json:"adler32_by,omitempty"` // who read it first, where the file was registered without it
-	More  string `json:"checksums,omitempty"`  // others, as "sha256=...,md5=..."
+	By    string `json:"adler32_by,omitempty"` // the first reader of the checksum, if the file was registered without it
+	More  string `json:"checksums,omitempty"`  // other checksums, as "sha256=...,md5=..."
 }
 
 // A Replica is a file at a site.
@@ -43,7 +43,7 @@ type Replica struct {
 	Path     string    `json:"path,omitempty"`    // below the site's root; "" is the name of the file
 	Verified time.Time `json:"verified,omitzero"` // when its checksum was last read there; zero: never
 	By       string    `json:"verified_by,omitempty"`
-	Bad      string    `json:"bad,omitempty"` // why it is not a source any more
+	Bad      string    `json:"bad,omitempty"` // why it is no longer a source
 }
 
 // An Entry is a file as a site has it.

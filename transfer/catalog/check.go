@@ -11,20 +11,20 @@ import (
 	"weir/storage"
 )
 
-// ErrBad tells that a name, a checksum or a size is not one.
+// ErrBad is the error for an invalid name, checksum or size.
 var ErrBad = errors.New("not valid")
 
-// Lengths of names. An element of a path has 255 bytes at most on the file
-// systems that replicas lie on.
+// Limits of names in bytes. An element of a path has at most 255 bytes on the file systems of
+// replicas.
 const (
 	maxName    = 1024
 	maxElement = 255
 	maxSite    = 64
 )
 
-// CheckName refuses names that no file or dataset can have at every site: they
-// begin with a slash, have elements between single slashes, none of them . or ..,
-// and are UTF-8 without control characters or backslashes. Its error wraps ErrBad.
+// CheckName returns an error for a name that a file or dataset cannot have at every site. A valid
+// name begins with a slash, has elements between single slashes, contains no element . or .., and
+// is UTF-8 without control characters or backslashes. The error wraps ErrBad.
 func CheckName(name string) error {
 	why := ""
 	switch {
@@ -53,8 +53,8 @@ func CheckName(name string) error {
 	return bad("name", name, why)
 }
 
-// CheckSite refuses names of sites that are not up to 64 letters, digits, dots,
-// dashes and underscores with a letter or digit first. Its error wraps ErrBad.
+// CheckSite returns an error for a site name that is not up to 64 letters, digits, dots, dashes and
+// underscores with a letter or digit first. The error wraps ErrBad.
 func CheckSite(name string) error {
 	why := ""
 	for i, r := range name {
@@ -72,7 +72,8 @@ func CheckSite(name string) error {
 	return bad("name of a site", name, why)
 }
 
-// checkBlock refuses blocks that cannot be shown in a line. "" is a block.
+// checkBlock returns an error for a block name that cannot be shown on one line. "" is a valid
+// block name.
 func checkBlock(name string) error {
 	why := badText(name)
 	if len(name) > maxName {
@@ -88,7 +89,7 @@ func badText(text string) string {
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		return "it has a control character"
 	}
-	if strings.ContainsRune(text, utf8.RuneError) { // so JSON is decoded that has half of a surrogate pair, and tables in other encodings
+	if strings.ContainsRune(text, utf8.RuneError) { // from half of a surrogate pair in JSON, or a table in another encoding
 		return "it has the character U+FFFD, which replaces text that could not be read"
 	}
 	return ""
@@ -104,9 +105,9 @@ func bad(what, name, why string) error {
 	return fmt.Errorf("%s %q is %w: %s", what, name, ErrBad, why)
 }
 
-// Check returns a file as the catalog keeps it: its checksums in lower case, with
-// their leading zeros. It refuses what CheckName refuses, negative sizes, and
-// checksums that are none. Its error wraps ErrBad.
+// Check returns a file as the catalog stores it: its checksums in lower case, with their leading
+// zeros. It returns an error that wraps ErrBad for names that CheckName refuses, for negative
+// sizes, and for invalid checksums.
 func Check(f File) (File, error) {
 	if err := CheckName(f.Name); err != nil {
 		return f, err
@@ -172,12 +173,12 @@ func moreOf(text string) (string, bool) {
 	return strings.Join(all, ","), true
 }
 
-// MostBytes is how many bytes a file, and a dataset, may have: 1 EiB, so that sums of
-// them stay numbers.
+// MostBytes is the limit of the size of a file and of a dataset in bytes: 1 EiB, so that sums of
+// sizes do not overflow.
 const MostBytes = 1 << 60
 
-// CheckEntry is Check of an entry's file, and refuses paths that are not below
-// the site's root.
+// CheckEntry checks the file of an entry with Check, and returns an error for a path that is not
+// below the site's root.
 func CheckEntry(e Entry) (Entry, error) {
 	f, err := Check(e.File)
 	if err != nil {
@@ -199,8 +200,8 @@ func CheckEntry(e Entry) (Entry, error) {
 	return e, bad("path", e.Path, why)
 }
 
-// Contradicts says in which way two files of one name, as Check returns them,
-// cannot be the same; "" if they can.
+// Contradicts compares two files of the same name, as Check returns them. It returns the first
+// difference that excludes that they are the same file, or "".
 func Contradicts(known, said File) string {
 	if known.Size != said.Size {
 		return fmt.Sprintf("its size is said to be %d bytes, %d are known", said.Size, known.Size)
@@ -222,8 +223,8 @@ func Contradicts(known, said File) string {
 	return ""
 }
 
-// Merged are the checksums of two lists, as Check returns them, that do not
-// contradict each other.
+// Merged returns the checksums of two lists, as Check returns them, that do not contradict each
+// other.
 func Merged(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

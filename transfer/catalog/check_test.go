@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// What Check admits it admits again unchanged, and it can be shown in a line.
+// FuzzCheck checks that a file which Check returns passes Check unchanged, and can be shown on one
+// line.
 func FuzzCheck(f *testing.F) {
 	f.Add("/a/b", "b1", int64(5), "ABC", "sha256=FF,md5=0a")
 	f.Add("/a/../b", "", int64(-1), "x", "=")

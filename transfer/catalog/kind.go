@@ -1,6 +1,6 @@
 package catalog
 
-// A SiteKind is how files of a site are read and written.
+// A SiteKind determines how the files of a site are read and written.
 type SiteKind string
 
 // The kinds of sites.

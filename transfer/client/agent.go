@@ -17,18 +17,17 @@ func (c *Client) Deregister(ctx context.Context, g transfer.Deregister) error {
 	return err
 }
 
-// Work asks for something to do, and waits until there is something, for up to
-// 20 s. POST /api/v1/agent/work
+// Work requests leases, and waits up to 20 s until there are any. POST /api/v1/agent/work
 func (c *Client) Work(ctx context.Context, w transfer.PollRequest) (transfer.Work, error) {
 	return post[transfer.Work](ctx, c, transfer.WorkPath, w)
 }
 
-// Report tells what has happened. POST /api/v1/agent/report
+// Report sends the report of an agent. POST /api/v1/agent/report
 func (c *Client) Report(ctx context.Context, r transfer.Report) (transfer.Ack, error) {
 	return post[transfer.Ack](ctx, c, transfer.ReportPath, r)
 }
 
-// Clock asks what time it is at the coordinator. POST /api/v1/agent/clock
+// Clock returns the time of the coordinator. POST /api/v1/agent/clock
 func (c *Client) Clock(ctx context.Context) (transfer.Clock, error) {
 	return post[transfer.Clock](ctx, c, transfer.ClockPath, struct{}{})
 }

@@ -1,7 +1,7 @@
-// Package client asks a coordinator: for commands, pages and tests.
+// Package client sends requests to a coordinator, for commands, pages and tests.
 //
-// All paths are below the coordinator's URL; answers are JSON. What fails is a
-// *wire.Error with the status of HTTP and a sentence for people.
+// All paths are below the coordinator's URL; responses are JSON. A failed request returns a
+// *wire.Error with the HTTP status and a sentence for people.
 package client
 
 import (
@@ -22,20 +22,20 @@ import (
 	"weir/transfer/catalog"
 )
 
-// A Config says where a coordinator is and who asks.
+// A Config has the address of a coordinator and the credentials of the client.
 type Config struct {
-	URLs  []string      `json:"urls"`          // https://HOST:PORT, or http:// on loopback; several of one with a standby
-	Pin   string        `json:"pin,omitempty"` // SHA-256 of its certificate; "": authorities are asked
+	URLs  []string      `json:"urls"`          // https://HOST:PORT, or http:// on loopback; several if there is a standby
+	Pin   string        `json:"pin,omitempty"` // SHA-256 of its certificate; "": authorities verify it
 	Token string        `json:"token,omitempty"`
-	Wait  time.Duration `json:"-"` // for one answer; 0 is 2 minutes
+	Wait  time.Duration `json:"-"` // for one response; 0 is 2 minutes
 
-	CAFile   string `json:"ca_file,omitempty"`   // authorities; "": those of the system
-	CertFile string `json:"cert_file,omitempty"` // who asks, by certificate
+	CAFile   string `json:"ca_file,omitempty"`   // authorities; "": the authorities of the system
+	CertFile string `json:"cert_file,omitempty"` // client certificate
 	KeyFile  string `json:"key_file,omitempty"`
 }
 
-// Address returns the coordinator's URLs with its pin, if it has one, as users and
-// Find write it: URL#PIN, or URL,URL#PIN of one with a standby.
+// Address returns the coordinator's URLs with its pin, if it has one, in the notation of users and
+// Find: URL#PIN, or URL,URL#PIN if there is a standby.
 func (c Config) Address() string {
 	urls := strings.Join(c.URLs, ",")
 	if c.Pin == "" {
@@ -44,8 +44,8 @@ func (c Config) Address() string {
 	return urls + "#" + c.Pin
 }
 
-// A Client asks one coordinator. Its methods may be called by several goroutines
-// at once.
+// A Client sends requests to one coordinator. Its methods may be called by several goroutines at
+// once.
 type Client struct {
 	ask  *wire.Client
 	conf Config
@@ -54,10 +54,10 @@ type Client struct {
 // URL returns the coordinator's first URL.
 func (c *Client) URL() string { return c.conf.URLs[0] }
 
-// Address is that of the client's Config.
+// Address returns the address of the client's Config.
 func (c *Client) Address() string { return c.conf.Address() }
 
-// New returns a client. Close ends it.
+// New returns a client. Close releases it.
 func New(c Config) (*Client, error) {
 	if len(c.URLs) == 0 {
 		return nil, errors.New("no coordinator is named")
@@ -90,7 +90,8 @@ func New(c Config) (*Client, error) {
 	return &Client{ask: wire.NewClientTLS(c.URLs, c.Token, secure, c.Wait), conf: c}, nil
 }
 
-// fit reports whether a token may be sent there: without TLS only to this machine.
+// fit returns an error if a token must not be sent to an address: without TLS it is sent to this
+// machine only.
 func fit(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -136,15 +137,15 @@ func (c *Client) AddSite(ctx context.Context, s transfer.NewSite) (catalog.Site,
 	return post[catalog.Site](ctx, c, "/api/v1/sites", s)
 }
 
-// RemoveSite forgets a site and its replicas; no file is touched.
-// POST /api/v1/sites/NAME/remove
+// RemoveSite removes a site and its replicas from the catalog; no file is removed at the site. POST
+// /api/v1/sites/NAME/remove
 func (c *Client) RemoveSite(ctx context.Context, name string) error {
 	_, err := post[struct{}](ctx, c, "/api/v1/sites/"+url.PathEscape(name)+"/remove", struct{}{})
 	return err
 }
 
-// Datasets returns up to n datasets (0: 1000) by name after the given one.
-// GET /api/v1/datasets?after=&n=
+// Datasets returns up to n datasets (0: 1000) with a name after the given name, sorted by name. GET
+// /api/v1/datasets?after=&n=
 func (c *Client) Datasets(ctx context.Context, after string, n int) ([]catalog.Dataset, error) {
 	return get[[]catalog.Dataset](ctx, c, "/api/v1/datasets", page(after, n))
 }
@@ -154,44 +155,45 @@ func (c *Client) Dataset(ctx context.Context, name string) (catalog.Dataset, err
 	return get[catalog.Dataset](ctx, c, "/api/v1/dataset", url.Values{"name": {name}})
 }
 
-// Files returns up to n files (0: 1000) of a dataset with their replicas, by name
-// after the given one. GET /api/v1/dataset/files?name=&after=&n=
+// Files returns up to n files (0: 1000) of a dataset with their replicas, sorted by name. The names
+// come after the given name. GET /api/v1/dataset/files?name=&after=&n=
 func (c *Client) Files(ctx context.Context, dataset, after string, n int) ([]transfer.FileReplicas, error) {
 	q := page(after, n)
 	q.Set("name", dataset)
 	return get[[]transfer.FileReplicas](ctx, c, "/api/v1/dataset/files", q)
 }
 
-// AddFiles adds files to a dataset, which is made if it is new. The same files
-// may be added again. POST /api/v1/dataset/files
+// AddFiles adds files to a dataset, which is created if it is new. The same files may be added
+// again. POST /api/v1/dataset/files
 func (c *Client) AddFiles(ctx context.Context, f transfer.NewFiles) (catalog.Dataset, error) {
 	return post[catalog.Dataset](ctx, c, "/api/v1/dataset/files", f)
 }
 
-// RemoveDataset forgets a dataset; no file is touched. POST /api/v1/dataset/remove
+// RemoveDataset removes a dataset from the catalog; no file is removed at any site. POST
+// /api/v1/dataset/remove
 func (c *Client) RemoveDataset(ctx context.Context, name string) error {
 	_, err := post[struct{}](ctx, c, "/api/v1/dataset/remove", catalog.Dataset{Name: name})
 	return err
 }
 
-// Scan has the agent of a site look for files. POST /api/v1/scans
+// Scan starts a scan by the agent of a site, which looks for files. POST /api/v1/scans
 func (c *Client) Scan(ctx context.Context, s transfer.NewScan) (transfer.ScanState, error) {
 	return post[transfer.ScanState](ctx, c, "/api/v1/scans", s)
 }
 
-// ScanState returns how far a scan is. GET /api/v1/scans/ID
+// ScanState returns the progress of a scan. GET /api/v1/scans/ID
 func (c *Client) ScanState(ctx context.Context, id int64) (transfer.ScanState, error) {
 	return get[transfer.ScanState](ctx, c, "/api/v1/scans/"+strconv.FormatInt(id, 10), nil)
 }
 
-// Links returns what the scheduler knows of the ways between sites.
-// GET /api/v1/links
+// Links returns the scheduler's state of the links between sites. GET /api/v1/links
 func (c *Client) Links(ctx context.Context) ([]transfer.Link, error) {
 	return get[[]transfer.Link](ctx, c, "/api/v1/links", nil)
 }
 
-// LimitChanges returns the latest changes of the limits of links after an id, the oldest first: of all links, or ("" is any) of
-// those from a source or to a destination. GET /api/v1/links/changes?source=&dest=&after=&n=
+// LimitChanges returns the latest changes of the limits of links after an id, the oldest first.
+// With a source or a dest, it returns only changes of links from that source or to that
+// destination; "" selects all links. GET /api/v1/links/changes?source=&dest=&after=&n=
 func (c *Client) LimitChanges(ctx context.Context, source, dest string, after int64) ([]transfer.LimitChange, error) {
 	q := page(strconv.FormatInt(after, 10), 0)
 	q.Set("source", source)
@@ -199,9 +201,8 @@ func (c *Client) LimitChanges(ctx context.Context, source, dest string, after in
 	return get[[]transfer.LimitChange](ctx, c, "/api/v1/links/changes", q)
 }
 
-// Tries returns up to n attempts (0: 1000) of the past, the oldest first, after
-// the given number, which is returned for the next call; 0: there are no more.
-// GET /api/v1/history?after=&n=
+// Tries returns up to n past attempts (0: 1000) after the given number, the oldest first. next is
+// the number for the next call; 0: there are no more attempts. GET /api/v1/history?after=&n=
 func (c *Client) Tries(ctx context.Context, after int64, n int) (tries []transfer.PastAttempt, next int64, err error) {
 	a, err := get[transfer.History](ctx, c, "/api/v1/history", page(strconv.FormatInt(after, 10), n))
 	return a.Tries, a.Next, err
@@ -215,32 +216,32 @@ func (c *Client) Samples(ctx context.Context, site string, after time.Time, n in
 	return get[[]transfer.Sample](ctx, c, "/api/v1/samples", q)
 }
 
-// Token has the coordinator make a token. POST /api/v1/tokens
+// Token has the coordinator issue a token. POST /api/v1/tokens
 func (c *Client) Token(ctx context.Context, t transfer.NewToken) (string, error) {
 	raw, _, err := c.NamedToken(ctx, t)
 	return raw, err
 }
 
-// NamedToken is Token, and tells by which name the token is revoked.
+// NamedToken does the same as Token, and also returns the id with which the token can be revoked.
 func (c *Client) NamedToken(ctx context.Context, t transfer.NewToken) (raw, id string, err error) {
 	a, err := post[transfer.IssuedToken](ctx, c, "/api/v1/tokens", t)
 	return a.Token, a.ID, err
 }
 
-// Tokens returns the tokens that were made and have not ended, or lately, the newest
-// first. GET /api/v1/tokens
+// Tokens returns the tokens that were issued and are valid or ended recently, the newest first. GET
+// /api/v1/tokens
 func (c *Client) Tokens(ctx context.Context) ([]transfer.Token, error) {
 	return get[[]transfer.Token](ctx, c, "/api/v1/tokens", nil)
 }
 
-// RevokeToken takes a token back. Once more is no error. POST /api/v1/tokens/ID/revoke
+// RevokeToken revokes a token. Revoking it again is no error. POST /api/v1/tokens/ID/revoke
 func (c *Client) RevokeToken(ctx context.Context, id string) (transfer.Token, error) {
 	return post[transfer.Token](ctx, c, "/api/v1/tokens/"+url.PathEscape(id)+"/revoke", struct{}{})
 }
 
-// PageCode has the coordinator make a code that signs a browser in once, with the
-// rights of this client's token. The page is at the coordinator's URL with
-// #code=CODE behind it. POST /session/code
+// PageCode has the coordinator create a code with which a browser can sign in once, with the rights
+// of this client's token. The page is at the coordinator's URL followed by #code=CODE. POST
+// /session/code
 func (c *Client) PageCode(ctx context.Context) (string, error) {
 	type answer struct {
 		Code string `json:"code"`
@@ -265,13 +266,13 @@ func (c *Client) Notifications(ctx context.Context) ([]transfer.Notification, er
 	return get[[]transfer.Notification](ctx, c, "/api/v1/notifications", nil)
 }
 
-// TestNotify sends a test to a target of notifications, "" is all of them, and returns what came of it.
-// POST /api/v1/notifications/test
+// TestNotify sends a test to a target of notifications, or to all targets if it is "", and returns
+// the results. POST /api/v1/notifications/test
 func (c *Client) TestNotify(ctx context.Context, target string) ([]transfer.NotifyResult, error) {
 	return post[[]transfer.NotifyResult](ctx, c, "/api/v1/notifications/test", transfer.NotifyTest{Target: target})
 }
 
-// Advise adds to an error of the coordinator at url what the user can do.
+// Advise adds advice for the user to an error of the coordinator at url.
 func Advise(url string, err error) error {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):

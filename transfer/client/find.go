@@ -19,8 +19,8 @@ import (
 	"weir/internal/wire"
 )
 
-// File returns where a user keeps which coordinator is asked and with what token:
-// $WEIR_CONFIG, or weir/coordinator.json in the user's folder of configurations.
+// File returns the path of the file with the address and the token of the user's coordinator:
+// $WEIR_CONFIG, or weir/coordinator.json in the user's configuration folder.
 func File() (string, error) {
 	if f := os.Getenv("WEIR_CONFIG"); f != "" {
 		return f, nil
@@ -32,8 +32,7 @@ func File() (string, error) {
 	return filepath.Join(dir, "weir", "coordinator.json"), nil
 }
 
-// Save writes a Config for all of this user's commands on this machine. No one
-// else may read it.
+// Save writes a Config for all of this user's commands on this machine. Other users cannot read it.
 func (c Config) Save(path string) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -45,10 +44,10 @@ func (c Config) Save(path string) error {
 	return durable.Write(path, append(text, '\n'), 0o600)
 }
 
-// Find puts together what is known: address (URL, or URL#PIN, or several URLs with
-// commas of a coordinator with a standby) and tokenFile as they were given, else WEIR_COORDINATOR and WEIR_TOKEN_FILE, else the user's
-// file. What was given for another coordinator than the file's takes neither pin
-// nor token from it.
+// Find combines the sources of the configuration: the arguments address (URL, or URL#PIN, or
+// several URLs with commas if the coordinator has a standby) and tokenFile, else WEIR_COORDINATOR
+// and WEIR_TOKEN_FILE, else the user's file. If the address belongs to another coordinator than the
+// file's, neither the pin nor the token of the file is used.
 func Find(address, tokenFile string) (Config, error) {
 	address = cmp.Or(address, os.Getenv("WEIR_COORDINATOR"))
 	tokenFile = cmp.Or(tokenFile, os.Getenv("WEIR_TOKEN_FILE"))
@@ -93,7 +92,7 @@ func kept() (Config, error) {
 	return c, err
 }
 
-// Read returns what Save has written.
+// Read reads a Config that Save has written.
 func Read(path string) (Config, error) {
 	var c Config
 	text, err := os.ReadFile(path)
@@ -106,9 +105,10 @@ func Read(path string) (Config, error) {
 	return c, nil
 }
 
-// Claim makes the commands and agents of this user on this machine find this coordinator: the file that File returns then names it.
-// The file is left alone if it names a coordinator of another machine, or another one that answers. note says what the user must
-// know; "" if nothing.
+// Claim makes this coordinator the default of the commands and agents of this user on this machine,
+// by writing it into the file that File returns. The file stays unchanged if it contains a
+// coordinator of another machine, or another coordinator that responds. note is information for the
+// user, or "".
 func (c Config) Claim(ctx context.Context) (note string) {
 	path, err := File()
 	if err == nil {
@@ -138,8 +138,8 @@ func (c Config) claim(ctx context.Context, path string) (note string, err error)
 	return "commands of this user now use this coordinator: the one at " + other + " does not answer any more", c.Save(path)
 }
 
-// answers reports whether a coordinator runs there, also one that accepts a
-// connection and is slow to answer.
+// answers reports whether a coordinator runs at an address. A coordinator that accepts a connection
+// but responds slowly counts as running.
 func answers(ctx context.Context, conf Config) bool {
 	conf.Wait = 3 * time.Second
 	c, err := New(conf)

@@ -11,7 +11,7 @@ import (
 	"weir/internal/tier"
 )
 
-// What was kept is found, and never mixed with what belongs to another coordinator.
+// A saved configuration is found, and is never mixed with the configuration of another coordinator.
 func TestFindingTheCoordinator(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weir", "coordinator.json")
 	for key, v := range map[string]string{"WEIR_CONFIG": path, "WEIR_COORDINATOR": "", "WEIR_TOKEN_FILE": ""} {
@@ -63,8 +63,8 @@ func TestWhereTokensMayGo(t *testing.T) {
 	}
 }
 
-// A coordinator that is too busy to answer is there: another one does not take its
-// place. One whose port is closed is not.
+// A coordinator that is too busy to respond counts as running: another coordinator does not take
+// its place. A coordinator whose port is closed does not count as running.
 func TestBusyCoordinatorStays(t *testing.T) {
 	tier.Slow(t, "it waits for three seconds")
 	t.Parallel()

@@ -19,11 +19,11 @@ const (
 	retryFor     = 15 * time.Second
 	followEvery  = 400 * time.Millisecond
 	speedWindow  = 5 * time.Second
-	mostMeasured = 200 // files in flight whose bytes are asked for
+	mostMeasured = 200 // files in flight whose bytes are requested
 )
 
-// Retry calls ask until the coordinator answers, for up to 15 s after the first failure: it may be starting,
-// or busy. ask must be harmless to repeat. Unless reached is true, a refused first
+// Retry calls ask until the coordinator responds, for up to 15 s after the first failure: it may be
+// starting, or busy. ask must be harmless to repeat. Unless reached is true, a refused first
 // connection is an error at once.
 func Retry[T any](ctx context.Context, reached bool, ask func() (T, error)) (T, error) {
 	var failed time.Time
@@ -43,7 +43,7 @@ func Retry[T any](ctx context.Context, reached bool, ask func() (T, error)) (T, 
 	}
 }
 
-// Unreachable reports whether err means that no coordinator answered.
+// Unreachable reports whether err means that no coordinator responded.
 func Unreachable(err error) bool {
 	var asked *url.Error
 	return errors.As(err, &asked) && wire.Status(err) == 0 && !errors.Is(err, context.Canceled)
@@ -52,15 +52,14 @@ func Unreachable(err error) bool {
 // A Progress is the state of a request that is followed.
 type Progress struct {
 	Request transfer.Request
-	Bytes   int64   // at the destination, including those of incomplete files
+	Bytes   int64   // at the destination, including the bytes of incomplete files
 	Speed   float64 // bytes per second over the last 5 s
-	Err     error   // why the coordinator does not answer at present; the rest is then of its last answer
+	Err     error   // why the coordinator does not respond at present; the other fields are then from its last response
 }
 
-// Follow polls a request until it has ended and calls update after each poll. It
-// waits while the coordinator cannot be reached and fails if the coordinator refuses
-// the request. With measure it also asks for the files in flight: without it, Bytes
-// and Speed are 0.
+// Follow polls a request until it has ended and calls update after each poll. It waits while the
+// coordinator cannot be reached and fails if the coordinator refuses the request. With measure it
+// also requests the files in flight: without it, Bytes and Speed are 0.
 func (c *Client) Follow(ctx context.Context, id int64, measure bool, update func(Progress)) (transfer.Request, error) {
 	var p Progress
 	var window speedometer
@@ -90,11 +89,11 @@ func (c *Client) Follow(ctx context.Context, id int64, measure bool, update func
 	}
 }
 
-// bytesAt returns how many bytes of a request are at its destination.
+// bytesAt returns the number of bytes of a request that are at its destination.
 func (c *Client) bytesAt(ctx context.Context, r *transfer.Request) int64 {
 	sum := r.Count.DoneBytes
 	if r.Count.Leased > 0 {
-		items, _ := c.Items(ctx, r.ID, transfer.Leased, 0, mostMeasured) // without an answer they count once they are done
+		items, _ := c.Items(ctx, r.ID, transfer.Leased, 0, mostMeasured) // if this fails, they count once they are done
 		for _, i := range items {
 			sum += i.Moved
 		}
@@ -108,7 +107,7 @@ type speedometer []struct {
 	bytes int64
 }
 
-// add notes a number of bytes and returns the speed in bytes per second.
+// add records a number of bytes and returns the speed in bytes per second.
 func (s *speedometer) add(at time.Time, bytes int64) float64 {
 	*s = append(*s, struct {
 		at    time.Time

@@ -9,7 +9,8 @@ import (
 	"weir/internal/wire"
 )
 
-// A request that took longer than the patience before it failed is repeated; one that keeps failing is given up.
+// A request that took longer than the patience before it failed is repeated. A request that keeps
+// failing is given up.
 func TestRetryAfterALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0

@@ -15,26 +15,24 @@ import (
 	"weir/transfer"
 )
 
-// Manifest returns what a request came to, file by file.
-// GET /api/v1/requests/ID/manifest
+// Manifest returns the results of a request for each file. GET /api/v1/requests/ID/manifest
 func (c *Client) Manifest(ctx context.Context, id int64) (transfer.Manifest, error) {
 	return get[transfer.Manifest](ctx, c, of(id, "/manifest"), nil)
 }
 
-// ErrCut tells that an answer ended before it was whole: it may be asked for again.
+// ErrCut is the error for a response that ended early: it may be requested again.
 var ErrCut = errors.New("the answer broke off")
 
-// EachItem is Manifest for requests of many files: it calls f for each of them as
-// it is read, in the order of their names, and returns the rest. An error of f
-// ends it.
+// EachItem does the same as Manifest for requests with many files. It calls f for each file as it
+// is read, in the order of their names, and returns the other fields. It stops at the first error
+// of f.
 func (c *Client) EachItem(ctx context.Context, id int64, f func(transfer.Item) error) (transfer.Manifest, error) {
 	return c.WriteManifest(ctx, id, io.Discard, f)
 }
 
-// WriteManifest is EachItem that writes the manifest as it is read, as JSON in
-// lines of a file each; no more than a few files are in memory. What was written
-// is whole, and its digest that of its files, only if there is no error: ErrCut
-// is one of a connection that was lost.
+// WriteManifest does the same as EachItem and writes the manifest as it is read, as JSON with one
+// line for each file; only a few files are in memory. The written manifest is complete, and its
+// digest matches its files, only if the error is nil. ErrCut is the error for a lost connection.
 func (c *Client) WriteManifest(ctx context.Context, id int64, to io.Writer, f func(transfer.Item) error) (m transfer.Manifest, err error) {
 	r, err := c.ask.Stream(ctx, of(id, "/manifest"))
 	if err != nil {
@@ -78,9 +76,9 @@ func (c *Client) WriteManifest(ctx context.Context, id int64, to io.Writer, f fu
 	return m, err
 }
 
-// SaveManifest writes the manifest of a request into a file, which appears only
-// when it is complete, and calls the function that each returns for each of the
-// request's files. Each attempt after a lost connection calls each again.
+// SaveManifest writes the manifest of a request into a file, which appears only when it is
+// complete. For each of the request's files it calls the function that each returns. Each attempt
+// after a lost connection calls each again.
 func (c *Client) SaveManifest(ctx context.Context, path string, id int64, each func() func(transfer.Item) error) (transfer.Manifest,
 	error) {
 	return Retry(ctx, true, func() (m transfer.Manifest, err error) {
@@ -92,9 +90,9 @@ func (c *Client) SaveManifest(ctx context.Context, path string, id int64, each f
 	})
 }
 
-// writeWhole writes a file under a temporary name and renames it if write and all
-// else succeeded. It follows symbolic links, and writes to what is no regular file,
-// such as a pipe, directly.
+// writeWhole writes a file under a temporary name and renames it if write and all other steps
+// succeeded. It follows symbolic links. If the file exists and is not a regular file, such as a
+// pipe, it writes to it directly.
 func writeWhole(path string, write func(io.Writer) error) (err error) {
 	if at, err := filepath.EvalSymlinks(path); err == nil {
 		path = at // a link stays one
@@ -113,7 +111,7 @@ func writeWhole(path string, write func(io.Writer) error) (err error) {
 	return errors.Join(err, f.Close())
 }
 
-// A reading copies what is read from one to the other.
+// A reading is a reader that copies the bytes that are read from one stream to the other.
 type reading struct {
 	from   io.Reader
 	to     io.Writer
@@ -136,7 +134,7 @@ func (r *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// eachOf decodes a list one by one.
+// eachOf decodes a list, one element after another.
 func eachOf(d *json.Decoder, f func(transfer.Item) error) error {
 	if _, err := d.Token(); err != nil {
 		return err

@@ -10,8 +10,7 @@ import (
 	"weir/internal/require"
 )
 
-// A file that could not be written as a whole is not there, and what was there
-// before stays.
+// A file that could not be written completely does not appear, and the previous file stays.
 func TestWriteWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

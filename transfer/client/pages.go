@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	pageSize  = 1000      // rows that are asked for at a time
-	mostTries = 1_000_000 // that History returns
+	pageSize  = 1000      // rows that are requested at a time
+	mostTries = 1_000_000 // that History returns at most
 	scanEvery = 50 * time.Millisecond
 )
 
 // DatasetsBelow returns all datasets whose names begin with prefix, by name.
 func (c *Client) DatasetsBelow(ctx context.Context, prefix string) (all []catalog.Dataset, err error) {
 	_, last := utf8.DecodeLastRuneInString(prefix)
-	for after := prefix[:len(prefix)-last]; ; { // such names sort after what is one character shorter
+	for after := prefix[:len(prefix)-last]; ; { // such names sort after the prefix without its last character
 		page, err := c.Datasets(ctx, after, pageSize)
 		if err != nil {
 			return nil, err
@@ -54,8 +54,8 @@ func (c *Client) EachFile(ctx context.Context, dataset string, f func([]transfer
 	}
 }
 
-// ItemsIn returns up to n files of a request in the given states: all of the first
-// state, then those of the next one.
+// ItemsIn returns up to n files of a request in the given states: all files in the first state,
+// then the files in the next state.
 func (c *Client) ItemsIn(ctx context.Context, id int64, states []transfer.State, n int) (all []transfer.Item, err error) {
 	if n <= pageSize && len(states) > 1 {
 		return c.First(ctx, id, states, n)
@@ -77,8 +77,8 @@ func (c *Client) ItemsIn(ctx context.Context, id int64, states []transfer.State,
 	return all, nil
 }
 
-// ItemsOf returns the files of attempts at a request; the attempts are in the order
-// of their files. There may be other files among them.
+// ItemsOf returns the files of attempts at a request; the attempts are in the order of their files.
+// The result may contain other files.
 func (c *Client) ItemsOf(ctx context.Context, id int64, attempts []transfer.Attempt) (all []transfer.Item, err error) {
 	known := int64(0)
 	for i, a := range attempts {
@@ -90,7 +90,7 @@ func (c *Client) ItemsOf(ctx context.Context, id int64, attempts []transfer.Atte
 			return nil, err
 		}
 		all = append(all, page...)
-		known = a.Item // should it be gone
+		known = a.Item // it may have been removed
 		if len(page) > 0 {
 			known = page[len(page)-1].ID
 		}
@@ -115,8 +115,8 @@ func (c *Client) History(ctx context.Context) (all []transfer.PastAttempt, err e
 	return all, nil
 }
 
-// AddEntries adds files to a dataset as to says, in batches, until entries ends or
-// fails. It calls update with the number of files that were added, and their bytes.
+// AddEntries adds files to the dataset and site of to, in batches, until entries ends or fails. It
+// calls update with the number of files that were added, and their bytes.
 func (c *Client) AddEntries(ctx context.Context, to transfer.NewFiles, entries iter.Seq2[catalog.Entry, error],
 	update func(files, bytes int64)) error {
 	var files, bytes int64
@@ -149,8 +149,8 @@ func (c *Client) AddEntries(ctx context.Context, to transfer.NewFiles, entries i
 	return send()
 }
 
-// FollowScan has the agent of a site look for files, waits until it has, and calls
-// update with each state on the way.
+// FollowScan starts a scan by the agent of a site, waits until it has ended, and calls update with
+// each state on the way.
 func (c *Client) FollowScan(ctx context.Context, s transfer.NewScan, update func(transfer.ScanState)) (transfer.ScanState, error) {
 	state, err := c.Scan(ctx, s)
 	for err == nil && !state.Done {

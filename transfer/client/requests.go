@@ -9,12 +9,12 @@ import (
 	"weir/transfer"
 )
 
-// Submit asks for a dataset at a site. POST /api/v1/requests
+// Submit requests a dataset at a site. POST /api/v1/requests
 func (c *Client) Submit(ctx context.Context, s transfer.Submission) (transfer.Request, error) {
 	return post[transfer.Request](ctx, c, "/api/v1/requests", s)
 }
 
-// Requests returns those that f wants, the newest first. GET /api/v1/requests?...
+// Requests returns the requests that f selects, the newest first. GET /api/v1/requests?...
 func (c *Client) Requests(ctx context.Context, f transfer.Filter) ([]transfer.Request, error) {
 	q := url.Values{}
 	for key, v := range map[string]string{"status": string(f.Status), "to": f.To, "dataset": f.Dataset, "by": f.By} {
@@ -43,8 +43,8 @@ func (c *Client) Request(ctx context.Context, id int64) (transfer.Request, error
 	return get[transfer.Request](ctx, c, of(id, ""), nil)
 }
 
-// Items returns up to n files (0: 1000) of a request whose numbers are above
-// after, in one state or ("") any. GET /api/v1/requests/ID/items?state=&after=&n=
+// Items returns up to n files (0: 1000) of a request whose numbers are above after, in one state,
+// or in any state if state is "". GET /api/v1/requests/ID/items?state=&after=&n=
 func (c *Client) Items(ctx context.Context, id int64, state transfer.State, after int64, n int) ([]transfer.Item, error) {
 	q := page(strconv.FormatInt(after, 10), n)
 	if state != "" {
@@ -53,9 +53,9 @@ func (c *Client) Items(ctx context.Context, id int64, state transfer.State, afte
 	return get[[]transfer.Item](ctx, c, of(id, "/items"), q)
 }
 
-// First returns the first n files (0: 1000) of a request in these states, all as
-// they stand at one moment: those in the first state, then those in the next.
-// GET /api/v1/requests/ID/items?state=&state=&n=
+// First returns the first n files (0: 1000) of a request in these states, as of one moment: the
+// files in the first state, then the files in the next state. GET
+// /api/v1/requests/ID/items?state=&state=&n=
 func (c *Client) First(ctx context.Context, id int64, states []transfer.State, n int) ([]transfer.Item, error) {
 	q := page("", n)
 	for _, s := range states {
@@ -64,15 +64,15 @@ func (c *Client) First(ctx context.Context, id int64, states []transfer.State, n
 	return get[[]transfer.Item](ctx, c, of(id, "/items"), q)
 }
 
-// Attempts returns up to n attempts (0: 1000) at one of the files of a request, the
-// oldest first, or (item 0) at all of them, file by file. They are asked for page
-// by page. GET /api/v1/requests/ID/attempts?item=&n=
+// Attempts returns up to n attempts (0: 1000) at one of the files of a request, the oldest first,
+// or (item 0) at all of its files, file by file. They are requested page by page. GET
+// /api/v1/requests/ID/attempts?item=&n=
 func (c *Client) Attempts(ctx context.Context, id, item int64, n int) (all []transfer.Attempt, err error) {
 	if n <= 0 {
 		n = pageSize
 	}
 	if item != 0 {
-		q := page("", min(n, 10*pageSize)) // more than a file can have
+		q := page("", min(n, 10*pageSize)) // more attempts than a file can have
 		q.Set("item", strconv.FormatInt(item, 10))
 		return get[[]transfer.Attempt](ctx, c, of(id, "/attempts"), q)
 	}
@@ -83,9 +83,9 @@ func (c *Client) Attempts(ctx context.Context, id, item int64, n int) (all []tra
 	return all, err
 }
 
-// EachAttempt calls f for each attempt at the files of a request, file by file,
-// the oldest first; no more than a page of them is in memory. An error of f ends
-// it. GET /api/v1/requests/ID/attempts?n=&after=&epoch=&late=
+// EachAttempt calls f for each attempt at the files of a request, file by file, the oldest first;
+// no more than a page of them is in memory. It stops at the first error of f. GET
+// /api/v1/requests/ID/attempts?n=&after=&epoch=&late=
 func (c *Client) EachAttempt(ctx context.Context, id int64, f func(transfer.Attempt) error) (err error) {
 	asked := c.eachAttempt(ctx, id, pageSize, func(a transfer.Attempt) bool {
 		err = f(a)
@@ -94,7 +94,7 @@ func (c *Client) EachAttempt(ctx context.Context, id int64, f func(transfer.Atte
 	return cmp.Or(err, asked)
 }
 
-// eachAttempt goes through pages of n attempts until f has enough.
+// eachAttempt requests pages of n attempts until f returns false.
 func (c *Client) eachAttempt(ctx context.Context, id int64, n int, f func(transfer.Attempt) bool) error {
 	for q := page("", n); ; {
 		list, err := get[[]transfer.Attempt](ctx, c, of(id, "/attempts"), q)
@@ -116,8 +116,8 @@ func (c *Client) eachAttempt(ctx context.Context, id int64, n int, f func(transf
 	}
 }
 
-// Explain says why a request's files do not move now; file "" is about all.
-// GET /api/v1/requests/ID/explain?file=
+// Explain returns the reasons why the files of a request do not move now; file "" selects all
+// files. GET /api/v1/requests/ID/explain?file=
 func (c *Client) Explain(ctx context.Context, id int64, file string) (transfer.Explanation, error) {
 	q := url.Values{}
 	if file != "" {
@@ -126,12 +126,12 @@ func (c *Client) Explain(ctx context.Context, id int64, file string) (transfer.E
 	return get[transfer.Explanation](ctx, c, of(id, "/explain"), q)
 }
 
-// A word is what is said to a decision.
+// A word is the body of a decision.
 type word struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Approve lets a request begin. POST /api/v1/requests/ID/approve
+// Approve approves a request, which then begins. POST /api/v1/requests/ID/approve
 func (c *Client) Approve(ctx context.Context, id int64, reason string) (transfer.Request, error) {
 	return post[transfer.Request](ctx, c, of(id, "/approve"), word{reason})
 }
@@ -141,14 +141,14 @@ func (c *Client) Reject(ctx context.Context, id int64, reason string) (transfer.
 	return post[transfer.Request](ctx, c, of(id, "/reject"), word{reason})
 }
 
-// Cancel ends a request; copies that run are broken off, files that have arrived
-// stay. POST /api/v1/requests/ID/cancel
+// Cancel ends a request. Running copies are aborted, and files that have arrived stay. POST
+// /api/v1/requests/ID/cancel
 func (c *Client) Cancel(ctx context.Context, id int64, reason string) (transfer.Request, error) {
 	return post[transfer.Request](ctx, c, of(id, "/cancel"), word{reason})
 }
 
-// Retry tries the files of a request again that failed or were cancelled.
-// POST /api/v1/requests/ID/retry
+// Retry tries the files of a request that failed or were cancelled again. POST
+// /api/v1/requests/ID/retry
 func (c *Client) Retry(ctx context.Context, id int64, reason string) (transfer.Request, error) {
 	return post[transfer.Request](ctx, c, of(id, "/retry"), word{reason})
 }

@@ -46,7 +46,7 @@ func (h *Handlers) register(q *api.Call, in *transfer.Register) (none transfer.R
 	if err := h.Registry.Registered(q.Context(), in); err != nil {
 		return none, err
 	}
-	if err := h.checkRoot(q.Context(), in); err != nil { // of a new site
+	if err := h.checkRoot(q.Context(), in); err != nil { // again, for a new site
 		return none, err
 	}
 	lost := h.State.Agents.Register(in, areaOf(q.Request))
@@ -87,8 +87,8 @@ func errTooManyLeases() error {
 	return wire.Refuse(http.StatusBadRequest, "an agent may hold at most %d leases", mostHeld)
 }
 
-// checkRoot refuses an agent whose root is not the one that its site had: its storage is not mounted,
-// or it was started with another folder while the right agent runs.
+// checkRoot returns an error if the root of an agent is not the former root of its site. Then its
+// storage is not mounted, or the agent was started with another folder while the right agent runs.
 func (h *Handlers) checkRoot(ctx context.Context, in *transfer.Register) error {
 	if in.Root == "" {
 		return nil
@@ -108,8 +108,8 @@ func (h *Handlers) checkRoot(ctx context.Context, in *transfer.Register) error {
 	return err
 }
 
-// deregister notes that an agent stops: its site is down at once, and leases that it has not begun
-// are given out again.
+// deregister records that an agent stops: its site is down at once, and leases that it has not
+// begun are given out again.
 func (h *Handlers) deregister(q *api.Call, in *transfer.Deregister) (none struct{}, err error) {
 	if err := q.NeedAgent(in.Site); err != nil {
 		return none, err
@@ -130,7 +130,7 @@ func (h *Handlers) deregister(q *api.Call, in *transfer.Deregister) (none struct
 	return none, err
 }
 
-// poll answers with leases as soon as there are any.
+// poll returns leases as soon as leases are available.
 func (h *Handlers) poll(q *api.Call, in *transfer.PollRequest) (none transfer.Work, err error) {
 	if err := q.NeedAgent(in.Site); err != nil {
 		return none, err
@@ -219,7 +219,7 @@ func areaOf(r *http.Request) tpc.Area {
 		return tpc.Public
 	}
 	if to, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && to.AddrPort().Addr().Unmap() == from.Addr().Unmap() {
-		return tpc.Loopback // by whatever address of this machine
+		return tpc.Loopback // by any address of this machine
 	}
 	if area := tpc.AreaOf(from.Addr()); area != tpc.Special {
 		return area

@@ -74,7 +74,7 @@ func (h *Handlers) events(q *api.Call, w http.ResponseWriter) error {
 	return nil
 }
 
-// firstEvent returns the id after which a follower wants events.
+// firstEvent returns the id after which a follower requests events.
 func (h *Handlers) firstEvent(q *api.Call) (int64, error) {
 	after := q.Integer("after", 0, -1, 1<<62)
 	if q.Invalid != nil {

@@ -15,10 +15,11 @@ import (
 	"weir/transfer/dispatch"
 )
 
-// explainSample is how many files of each state are looked at to explain a request.
+// explainSample is the number of files of each state that are examined to explain a request.
 const explainSample = 1000
 
-// explain answers why files of a request do not move now, or what is done with them.
+// explain returns the reasons why files of a request do not move now, or the steps that are under
+// way.
 func (h *Handlers) explain(q *api.Call, _ *struct{}) (e transfer.Explanation, err error) {
 	ctx := q.Context()
 	r, err := h.Queue.Read.Get(ctx, q.Number)
@@ -46,7 +47,7 @@ type explainer struct {
 // request explains all files.
 func (x *explainer) request(ctx context.Context) error {
 	n := x.Request.Count
-	files := cmp.Or(n.Files, x.Request.Asked.Files) // while none is in the queue
+	files := cmp.Or(n.Files, x.Request.Asked.Files) // if the queue has no files of it yet
 	switch {
 	case x.Request.Status == transfer.Awaiting:
 		x.Add("awaiting", "", files, "It awaits approval by somebody with the role %s.", access.MayApprove)
@@ -75,7 +76,7 @@ func (x *explainer) request(ctx context.Context) error {
 	return nil
 }
 
-// items explains the first of count files; those that follow are like the last.
+// items explains the first of count files; the last of items stands for the files that follow.
 func (x *explainer) items(ctx context.Context, items []transfer.Item, count int64) error {
 	replicas, err := x.replicas(ctx, items)
 	if err != nil {

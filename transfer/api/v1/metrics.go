@@ -14,7 +14,7 @@ import (
 	"weir/transfer/queue"
 )
 
-// metrics answers Prometheus.
+// metrics writes the metrics for Prometheus.
 func (h *Handlers) metrics(q *api.Call, w http.ResponseWriter) error {
 	open, err := h.Queue.Read.Pending(q.Context())
 	if err != nil {
@@ -33,11 +33,12 @@ func (h *Handlers) metrics(q *api.Call, w http.ResponseWriter) error {
 	h.siteMetrics(p)
 	h.Counters.Write(p, h.State.Leases.Links())
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write([]byte(p.Text())) // a client that has disconnected asks again
+	_, _ = w.Write([]byte(p.Text())) // a client that has disconnected repeats the request
 	return nil
 }
 
-// messageMetrics adds what waits for the broker, if there is one.
+// messageMetrics adds the number and age of messages that wait for the broker, if a broker is
+// configured.
 func (h *Handlers) messageMetrics(ctx context.Context, p *metrics.Page) error {
 	if !h.Messages {
 		return nil
@@ -78,7 +79,8 @@ func (h *Handlers) queueMetrics(p *metrics.Page, open []queue.Pending) {
 	}
 }
 
-// siteMetrics adds the sites: all are counted, and the first ones by kind and name have metrics of their own.
+// siteMetrics adds the sites: all are counted, and the first sites, sorted by kind and name, have
+// metrics of their own.
 func (h *Handlers) siteMetrics(p *metrics.Page) {
 	sites := h.State.Sites.States()
 	for _, s := range sites {
@@ -89,7 +91,7 @@ func (h *Handlers) siteMetrics(p *metrics.Page) {
 		p.Add(metrics.Sites, 1, string(s.Kind), state)
 	}
 	slices.SortFunc(sites, func(a, b dispatch.SiteState) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) // those of URLs are last
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) // sites of kind url are last
 	})
 	for _, s := range sites[:min(len(sites), metrics.MaxSites)] {
 		p.AddBool(metrics.SiteUp, s.Up, s.Name, string(s.Kind))

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// OpenAPIPath is where the coordinator describes its API, without authentication.
+// OpenAPIPath is the path of the description of the API, which requires no authentication.
 const OpenAPIPath = "/api/v1/openapi.json"
 
 // openAPI is made from the operations by TestOpenAPI of the coordinator.
@@ -16,8 +16,8 @@ var openAPI []byte
 // OpenAPI returns the description of all routes of a coordinator.
 func OpenAPI() []byte { return openAPI }
 
-// describeAPI answers with the OpenAPI description.
+// describeAPI writes the OpenAPI description.
 func describeAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(openAPI) // a client that has disconnected asks again
+	_, _ = w.Write(openAPI) // a client that has disconnected repeats the request
 }

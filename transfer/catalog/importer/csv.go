@@ -16,7 +16,7 @@ import (
 	"weir/transfer/catalog"
 )
 
-// Columns are those that a table may have; the first two it must have.
+// Columns returns the columns of a table; the first two are required.
 //
 //	name       of the file, as /store/run1/f1.root
 //	size       in bytes
@@ -26,13 +26,13 @@ import (
 //	checksums  others, as "sha256=...,md5=..."
 func Columns() []string { return []string{"name", "size", "adler32", "block", "path", "checksums"} }
 
-// most is how many bytes a line may have, with what is read ahead of it.
+// most is the maximum size of a line in bytes, including the bytes that are read ahead of it.
 const most = 64 << 10
 
-// csvOf yields the files of a table called name, in its order. Its first line names the
-// columns, in any order; they are separated by commas, semicolons or tabs, and
-// quoted as RFC 4180 says. Empty lines and those that begin with # are passed
-// over. Errors begin with the name and the number of their line.
+// csvOf yields the files of a table in its order. The first line contains the names of the columns
+// in any order, separated by commas, semicolons or tabs, and quoted according to RFC 4180. Empty
+// lines and lines that begin with # are skipped. Errors begin with name, the name of the table, and
+// the number of their line.
 func csvOf(name string, r io.Reader) iter.Seq2[catalog.Entry, error] {
 	return func(yield func(catalog.Entry, error) bool) {
 		t, err := newTable(r)
@@ -56,7 +56,7 @@ type table struct {
 	last    int // line that was read
 }
 
-// A bounded reader fails when a line does not end.
+// A bounded reader fails if a line does not end within the limit.
 type bounded struct {
 	r    io.Reader
 	left int
@@ -107,7 +107,7 @@ func newTable(r io.Reader) (*table, error) {
 	return t, nil
 }
 
-// separatorOf looks at the first line that names columns.
+// separatorOf returns the separator of the first line, which contains the names of the columns.
 func separatorOf(r *bufio.Reader) rune {
 	start, _ := r.Peek(4096)
 	for line := range bytes.Lines(start) {
@@ -175,7 +175,7 @@ func (t *table) next() (e catalog.Entry, err error) {
 	return e, nil
 }
 
-// shown is the beginning of a text.
+// shown returns the beginning of a text for a message.
 func shown(text string) string {
 	if len(text) <= 60 {
 		return text

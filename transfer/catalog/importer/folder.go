@@ -19,12 +19,12 @@ import (
 	"weir/transfer/catalog"
 )
 
-// Folder yields the files below a folder of a site's root ("" is all of it), in no
-// order, with the checksums of their content, which it reads. Links are
-// followed to files, not to folders, and not out of the root. Files that change
-// while they are read, whose names the catalog cannot have, and those that are no
-// files are left out and reported; so is what begins with .weir, which agents neither
-// copy nor show, but for their own folders in the root, which are not data.
+// Folder yields the files below a folder of a site's root ("" is the whole root), in no particular
+// order, with checksums computed from their content. Links to files are followed, but not links to
+// folders or out of the root. A file is left out and reported if it changes during reading, if the
+// catalog cannot have its name, or if it is not a regular file. Names that begin with .weir are
+// left out as well, because agents neither copy nor show them; they are also reported, except for
+// the agents' own folders in the root, which contain no data.
 func Folder(ctx context.Context, root *os.Root, folder string, o Options) iter.Seq2[catalog.Entry, error] {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -91,7 +91,7 @@ func walk(ctx context.Context, root *os.Root, top string, found func(string) boo
 	})
 }
 
-// dot is how package fs calls the top.
+// dot returns the name of a folder in the notation of package fs, in which the root is ".".
 func dot(top string) string {
 	if top == "" {
 		return "."
@@ -105,8 +105,8 @@ var (
 	errChanged = errors.New("it changed while it was read: import it again when it is complete")
 )
 
-// ledOut says what is wrong with a link that leads to no file of the site, and
-// err of all else.
+// ledOut returns an error that describes a link which does not lead to a file of the site. If the
+// file is not a link, it returns err.
 func ledOut(root *os.Root, name string, err error) error {
 	to, failed := root.Readlink(name)
 	switch {
@@ -118,10 +118,10 @@ func ledOut(root *os.Root, name string, err error) error {
 	return fmt.Errorf("it is a link to %s: links are followed only to files below the site's root", to)
 }
 
-// read sums a file. The name must lead to the same, unchanged file before and
+// read computes the checksum of a file. The name must refer to the same, unchanged file before and
 // after.
 func read(ctx context.Context, root *os.Root, name string, buffer []byte, e *catalog.Entry) (err error) {
-	// Not to wait for a writer where a pipe has just taken the name.
+	// Opening a pipe that has just taken the name would otherwise wait for a writer.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ledOut(root, name, err)

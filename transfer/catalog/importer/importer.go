@@ -1,8 +1,8 @@
-// Package importer finds files that are to become part of the catalog: below a
-// folder of this machine, in a table, or at a storage service.
+// Package importer finds the files that will be added to the catalog: below a folder of this
+// machine, in a table, or at a storage service.
 //
-// Importers are sequences, so that any number of files is brought without being
-// held in memory. A sequence ends after the first error that it yields.
+// Importers return sequences, so that any number of files can be imported without holding them in
+// memory. A sequence ends after the first error that it yields.
 package importer
 
 import (
@@ -15,28 +15,29 @@ import (
 	"weir/transfer/catalog"
 )
 
-// Options say how files are looked for and what becomes of their names.
+// Options control the search for files and the names that they get.
 type Options struct {
-	// Dataset is put before the files' paths below the folder to make their
-	// names: /store/run1 makes /store/run1/a/f1.root of a/f1.root. A file's
-	// block is the first folder on that path, "a", or "" if there is none.
+	// Dataset is the prefix of the files' paths below the folder in their names: with /store/run1,
+	// the file a/f1.root gets the name /store/run1/a/f1.root. The block of a file is the first
+	// folder of that path, "a", or "" if the path has no folder.
 	Dataset string
-	// Wrong is called with each file or folder that had to be left out; nil ends the
-	// sequence with the first of them. It is called by who reads the sequence.
+	// Wrong is called with each file or folder that had to be left out, in the goroutine that reads
+	// the sequence. If it is nil, the first of them ends the sequence.
 	Wrong func(path string, err error)
-	// Match reports whether a file is used, by its path below the folder; nil: all are.
+	// Match reports whether a file is used, by its path below the folder; nil selects all files.
 	Match func(path string) bool
-	// Workers is how many files are looked at at once; 0 is a good number.
+	// Workers is the number of files that are processed at once; 0 selects a suitable number.
 	Workers int
 }
 
-// ours is where files lie at a site that are still being copied.
+// ours is the prefix of the folders that contain incomplete copies at a site.
 const ours = ".weir"
 
 // matches reports whether a file is used.
 func (o Options) matches(below string) bool { return o.Match == nil || o.Match(below) }
 
-// entry names a file from its path below the folder, and in the site.
+// entry returns an entry with the name of a file, from its path below the folder, and with its path
+// in the site.
 func (o Options) entry(below, inSite string) catalog.Entry {
 	e := catalog.Entry{Path: inSite}
 	e.Name = strings.TrimSuffix(o.Dataset, "/") + "/" + below
@@ -53,9 +54,9 @@ type result struct {
 	err   error
 }
 
-// parallel has find find files and several workers look at them, each at one at
-// a time. Both may leave out what they tell with an error; find's own error ends
-// the sequence.
+// parallel runs find in one goroutine and look in several workers, each of which processes one file
+// at a time. The two functions may leave out a file by reporting it with an error. An error that
+// find returns ends the sequence.
 func parallel[T any](ctx context.Context, o Options,
 	find func(ctx context.Context, found func(T) bool, wrong func(string, error) bool) error,
 	look func(ctx context.Context, worker int, one T) result) iter.Seq2[catalog.Entry, error] {
@@ -104,8 +105,8 @@ func parallel[T any](ctx context.Context, o Options,
 	}
 }
 
-// emit yields results until the first error that is not left out. It returns
-// whether it came to the end of all, or of ctx.
+// emit yields results until the first error that ends the sequence. It reports whether it reached
+// the end of the results or of ctx.
 func (o Options) emit(ctx context.Context, results <-chan result, yield func(catalog.Entry, error) bool) bool {
 	for r := range results {
 		if ctx.Err() != nil {

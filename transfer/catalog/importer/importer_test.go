@@ -33,7 +33,7 @@ func text(e catalog.Entry) string {
 	return fmt.Sprintf("%s block=%s size=%d %s %s path=%s", e.Name, e.Block, e.Size, e.Adler, e.More, e.Path)
 }
 
-// collect returns what a sequence yields, sorted.
+// collect returns the files that a sequence yields, sorted.
 func collect(seq iter.Seq2[catalog.Entry, error]) (found []string, err error) {
 	for e, err := range seq {
 		if err != nil {
@@ -45,7 +45,7 @@ func collect(seq iter.Seq2[catalog.Entry, error]) (found []string, err error) {
 	return found, nil
 }
 
-// fill makes a folder of files whose content is their name.
+// fill creates a folder of files, each with its name as content.
 func fill(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -144,7 +144,7 @@ func TestFolderChanging(t *testing.T) {
 	}
 }
 
-// An atEnd is a context that does something when it is first asked.
+// An atEnd is a context that calls a function at the first call of Err.
 type atEnd struct {
 	context.Context
 	do func()
@@ -226,7 +226,7 @@ func TestCSVErrors(t *testing.T) {
 	}
 }
 
-// Whatever a table holds, it neither panics nor brings what the catalog refuses.
+// FuzzCSV checks that no table causes a panic or yields an entry that the catalog refuses.
 func FuzzCSV(f *testing.F) {
 	f.Add("name,size,adler32\n/a,5,abc\n")
 	f.Add("\ufeffsize;name;path;block;checksums\n5;\"/a\n\";x;b;md5=a\n")
@@ -245,7 +245,7 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// service opens what a lab serves.
+// service opens the storage service that a lab runs.
 func service(t *testing.T, address string) storage.Service {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -262,7 +262,7 @@ func service(t *testing.T, address string) storage.Service {
 	return nil
 }
 
-// A real XRootD tells sizes and checksums, over both of its protocols.
+// A real XRootD server reports sizes and checksums over each of its two protocols.
 func TestListing(t *testing.T) {
 	x := labtest.Start(t, lab.XRootDConfig{})
 	names := []string{"d/f1", "d/a/f2", "d/a/deep/f3", "d/with space/ä", "d/.weir/1.1.part", "other/f"}
@@ -287,7 +287,7 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// A server that knows no checksums lists all the same.
+// The files of a server without checksums are listed without them.
 func TestListingWithoutSums(t *testing.T) {
 	x := labtest.Start(t, lab.NginxConfig{})
 	require.NoError(t, x.WriteFile("a/f", []byte("hello")))
@@ -297,7 +297,7 @@ func TestListingWithoutSums(t *testing.T) {
 	}
 }
 
-// An evil service lists what leads out, in circles, or makes no sense.
+// A malicious service lists entries outside the folder, circular folders, and invalid names.
 func TestListingEvil(t *testing.T) {
 	wrong := map[string]int{}
 	got, err := collect(listingOf(t.Context(), remote{Service: evil{}, Sums: true},
@@ -336,7 +336,8 @@ func (evil) Do(_ context.Context, op *storage.Op, _ storage.Progress) (r storage
 	return r, nil
 }
 
-// Folders that a page links without a slash are listed, and what cannot be named is reported.
+// Folders that a page links without a slash are listed, and entries with invalid names are
+// reported.
 func TestListingOfPages(t *testing.T) {
 	pages := map[string]string{"/": `<a href="..">..</a><a href="f">f</a><a href="sub">sub</a>`,
 		"/sub/": `<a href="g">g</a><a href="a%2fb">a%2fb</a>`}
@@ -349,7 +350,7 @@ func TestListingOfPages(t *testing.T) {
 			http.Redirect(w, r, "/sub/", http.StatusFound)
 		case folder:
 			w.Header().Set("Content-Type", "text/html")
-			_, _ = w.Write([]byte(page)) // HEAD has none
+			_, _ = w.Write([]byte(page)) // the response to HEAD has no body
 		default:
 			w.Header().Set("Content-Length", "5")
 			_, _ = w.Write([]byte("hello"))

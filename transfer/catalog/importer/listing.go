@@ -18,29 +18,29 @@ import (
 	"weir/transfer/catalog"
 )
 
-// A remote is a folder of a storage service.
+// A remote is a folder of a storage service that is searched for files.
 type remote struct {
-	Service storage.Service // that is asked; who opened it closes it
-	Folder  string          // below the service's address, "" is all of it
-	// Sums has each file's adler32 asked for. Where the service does not tell
-	// any, files come without.
+	Service storage.Service // the source of the listing; its opener closes it
+	Folder  string          // below the service's address, "" is its root
+	// Sums requests the adler32 of each file. If the service reports no checksums, files have no
+	// checksum.
 	Sums bool
-	// Fresh has each checksum asked for in a session of its own: over HTTP XRootD
-	// before 5.5.4 may tell another file's in one that had other questions.
+	// Fresh requests each checksum in a new session: over HTTP, XRootD before 5.5.4 may return the
+	// checksum of another file in a session that had other requests.
 	Fresh bool
-	// Timeout bounds each question; 0 means a minute, and for checksums, which
-	// may have to be computed, an hour.
+	// Timeout bounds each request. 0 selects a minute, and an hour for checksums, which the service
+	// may have to compute.
 	Timeout time.Duration
 }
 
-// deepest is how many folders can lie in each other: links may form a circle.
+// deepest is the maximum depth of nested folders: links may form a circle.
 const deepest = 64
 
-// listingOf yields the files below a folder of a storage service, in no order, with
-// their sizes and, if asked for, the checksums that the service reports. No one has
-// read them just now: entries are not verified. Folders that cannot be listed and
-// files that cannot be asked for are left out and reported. What begins with .weir is
-// passed over.
+// listingOf yields the files below a folder of a storage service, in no particular order, with
+// their sizes and, with Sums, the checksums that the service reports. The entries are not verified,
+// because no checksum was computed from the content just now. Folders that cannot be listed and
+// files that cannot be requested are left out and reported. Names that begin with .weir are
+// skipped.
 func listingOf(ctx context.Context, r remote, o Options) iter.Seq2[catalog.Entry, error] {
 	if o.Workers <= 0 {
 		o.Workers = 8
@@ -54,7 +54,7 @@ func listingOf(ctx context.Context, r remote, o Options) iter.Seq2[catalog.Entry
 	}
 }
 
-// A listing is one on its way.
+// A listing is the state of a listing that is under way.
 type listing struct {
 	remote
 	options Options
@@ -63,13 +63,13 @@ type listing struct {
 	sums    tpc.Sums
 }
 
-// A listed file has a place below the folder.
+// A listed file is an entry of a listing with its path below the folder.
 type listed struct {
 	path string
 	size int64
 }
 
-// find lists folders, one after the other.
+// find lists folders, one after another.
 func (l *listing) find(ctx context.Context, found func(listed) bool, wrong func(string, error) bool) error {
 	client := l.Service.Client()
 	defer client.Close()
@@ -121,7 +121,8 @@ func (l *listing) list(ctx context.Context, c storage.Client, folder string) (st
 	return c.Do(ctx, &storage.Op{Kind: storage.List, Path: below(l.Folder, folder), Timeout: l.patience(time.Minute)}, nothing{})
 }
 
-// isFolder reports whether an entry is a folder, and its size if it is a file. The size is negative if it is unknown.
+// isFolder reports whether an entry is a folder, and the size of a file. The size is negative if it
+// is unknown.
 func (l *listing) isFolder(ctx context.Context, c storage.Client, path string) (folder bool, size int64) {
 	r, err := c.Do(ctx, &storage.Op{Kind: storage.Stat, Path: below(l.Folder, path), Timeout: l.patience(time.Minute)}, nothing{})
 	if err != nil {
@@ -137,7 +138,7 @@ func (l *listing) patience(usual time.Duration) time.Duration {
 	return usual
 }
 
-// look asks for what the listing did not tell.
+// look requests the size and the checksum of a file if the listing did not contain them.
 func (l *listing) look(ctx context.Context, worker int, one listed) result {
 	at := below(l.Folder, one.path)
 	e := l.options.entry(one.path, at)
@@ -194,7 +195,7 @@ func (l *listing) close() {
 	}
 }
 
-// nothing hears what happens on the way.
+// nothing is an observer of operations that ignores all events.
 type nothing struct{}
 
 func (nothing) Reached(storage.Phase) {}

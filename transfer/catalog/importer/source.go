@@ -14,17 +14,17 @@ import (
 	"weir/transfer/catalog"
 )
 
-// A Source names the files of a dataset at a site: one of Local, Table and List.
+// A Source describes the files of a dataset at a site, with one of Local, Table and List.
 type Source struct {
 	Local     string // folder on this machine: the root of the site
 	Table     string // file with a table of names, sizes and checksums
 	List      string // URL of a storage service: the root of the site
 	Path      string // folder of the files below the root
-	TokenFile string // for the service of List; "": none
+	TokenFile string // for the service of List; "": no token
 	Sums      bool   // ask the service of List for checksums
 }
 
-// Entries opens the source and yields its files. The caller calls release.
+// Entries opens the source and yields its files. The caller must call release.
 func (s Source) Entries(ctx context.Context, drivers []storage.Driver, o Options) (all iter.Seq2[catalog.Entry, error], release func(),
 	err error) {
 	switch {
@@ -49,7 +49,7 @@ func (s Source) Entries(ctx context.Context, drivers []storage.Driver, o Options
 	return listingOf(ctx, r, o), func() { _ = service.Close() }, nil // only read
 }
 
-// open opens the storage service at an address with the token in a file, "" for none.
+// open opens the storage service at an address with the token in a file; "" selects no token.
 func open(ctx context.Context, drivers []storage.Driver, address, tokenFile string) (storage.Service, error) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"weir/transfer/catalog"
 )
 
-// Datasets returns up to n datasets (0: 1000) by name after the given one. It
-// reads sums only, however many files there are.
+// Datasets returns up to n datasets (0: 1000) with a name after the given name, sorted by name. It
+// reads only sums, so that its cost does not depend on the number of files.
 func (s *Store) Datasets(ctx context.Context, after string, n int) (all []catalog.Dataset, err error) {
 	err = s.db.Read(ctx, func(t *db.Tx) error {
 		all, err = datasets(t, "WHERE name > ? ORDER BY name LIMIT ?", after, limit(n))
@@ -70,7 +70,7 @@ func datasetID(t *db.Tx, name string) (id int64, err error) {
 	return id, err
 }
 
-// A Placed file is one with its replicas, by site.
+// A Placed file is a file with its replicas, by site.
 type Placed struct {
 	catalog.File
 	Replicas []catalog.Replica `json:"replicas,omitempty"`
@@ -78,8 +78,8 @@ type Placed struct {
 
 const fileColumns = "SELECT f.id, f.name, b.name, f.size, f.adler, f.adler_by, f.more FROM file f JOIN block b ON b.id = f.block "
 
-// Files returns up to n files (0: 1000) of a dataset with their replicas, by name
-// after the given one.
+// Files returns up to n files (0: 1000) of a dataset with their replicas, sorted by name. The names
+// come after the given name.
 func (s *Store) Files(ctx context.Context, dataset, after string, n int) (all []Placed, err error) {
 	err = s.db.Read(ctx, func(t *db.Tx) error {
 		id, err := datasetID(t, dataset)
@@ -91,7 +91,7 @@ func (s *Store) Files(ctx context.Context, dataset, after string, n int) (all []
 	return all, err
 }
 
-// Find returns the files of these names that the catalog knows, by name.
+// Find returns the files of the catalog that have one of these names, sorted by name.
 func (s *Store) Find(ctx context.Context, names ...string) (all []Placed, err error) {
 	err = s.db.Read(ctx, func(t *db.Tx) error {
 		all, err = placed(t, fileColumns+"WHERE f.name {{in}} ORDER BY f.name", names)
@@ -100,7 +100,7 @@ func (s *Store) Find(ctx context.Context, names ...string) (all []Placed, err er
 	return all, err
 }
 
-// placed returns what a query of files finds, with replicas.
+// placed returns the files that a query finds, with their replicas.
 func placed(t *db.Tx, query string, args ...any) ([]Placed, error) {
 	var ids []int64
 	place := map[int64]int{}
@@ -131,8 +131,8 @@ func placed(t *db.Tx, query string, args ...any) ([]Placed, error) {
 	return all, rows.Err()
 }
 
-// RemoveDataset forgets a dataset, its files and their replicas. No file is
-// touched at any site. It may be called again after it was broken off.
+// RemoveDataset removes a dataset, its files and their replicas from the catalog. No file is
+// removed at any site. After an interruption, it may be called again.
 func (s *Store) RemoveDataset(ctx context.Context, name string) error {
 	for {
 		var more bool
@@ -146,7 +146,7 @@ func (s *Store) RemoveDataset(ctx context.Context, name string) error {
 	}
 }
 
-// forget removes some files of a dataset, or the dataset when it has none.
+// forget removes some files of a dataset, or the dataset if it has no files.
 func forget(t *db.Tx, name string) (more bool, err error) {
 	if _, err := lockFiles(t); err != nil {
 		return false, err
@@ -172,7 +172,7 @@ func forget(t *db.Tx, name string) (more bool, err error) {
 		}
 		return false, nil
 	}
-	// The sums first, whose rows others wait for.
+	// The sums are updated first, because other transactions wait for their rows.
 	if _, err = t.Exec("UPDATE dataset SET files = files - ?, bytes = bytes - ? WHERE id = ?", len(gone.ids), gone.bytes, id); err != nil {
 		return false, err
 	}
@@ -191,14 +191,14 @@ func forget(t *db.Tx, name string) (more bool, err error) {
 	return true, nil
 }
 
-// A leaving is files on their way out of the catalog.
+// A leaving is a set of files that are being removed from the catalog.
 type leaving struct {
 	ids    []int64
 	bytes  int64
 	blocks map[int64][2]int64 // files and bytes of each
 }
 
-// someOf are files of a dataset.
+// someOf returns up to one page of the files of a dataset.
 func someOf(t *db.Tx, dataset int64) (*leaving, error) {
 	l := &leaving{blocks: map[int64][2]int64{}}
 	rows, err := t.Query("SELECT id, block, size FROM file WHERE dataset = ? ORDER BY name LIMIT ?", dataset, page)
@@ -217,7 +217,7 @@ func someOf(t *db.Tx, dataset int64) (*leaving, error) {
 	return l, rows.Err()
 }
 
-// ofBlocks yields what each block loses, by its number.
+// ofBlocks yields the number of files and bytes that each block loses, by block number.
 func (l *leaving) ofBlocks(yield func([]any) bool) {
 	for _, block := range slices.Sorted(maps.Keys(l.blocks)) {
 		if !yield([]any{l.blocks[block][0], l.blocks[block][1], block}) {

@@ -13,28 +13,27 @@ import (
 	"weir/transfer/catalog"
 )
 
-// Added is what Register did.
+// Added is the result of Register.
 type Added struct {
 	New      int64 // files that the catalog did not have
-	Known    int64 // files that it had already, the same
-	Replicas int64 // that it did not have, or not as good ones
+	Known    int64 // files that the catalog had already, unchanged
+	Replicas int64 // new replicas, and replicas that replace bad or less recent replicas
 	Bytes    int64 // of the new files
 }
 
-// A ConflictError names files that contradict what is known of them. All others
-// were registered.
+// A ConflictError lists files that contradict the catalog. All other files were registered.
 type ConflictError struct {
-	Files int64      // how many
+	Files int64      // the number of files
 	First []Conflict // at most 100 of them
 }
 
-// A Conflict is what is wrong with one file.
+// A Conflict is a file that contradicts the catalog, with the reason.
 type Conflict struct {
 	Name string
 	Why  string // a sentence without its subject's name
 }
 
-// Error names the first few.
+// Error returns the number of files and the first few conflicts.
 func (e *ConflictError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s refused: what is said contradicts what is known", say.Plural(int(e.Files), "file"))
@@ -54,15 +53,14 @@ func (e *ConflictError) add(name, why string) {
 	}
 }
 
-// Register makes files part of a dataset, which is made if it is new, with a
-// replica of each at a site. by tells who read the checksums there. Files that
-// are known already get another replica, and checksums that were not known; those
-// whose size, checksums, block or dataset contradict what is known are passed
-// over, and a *ConflictError names them. The same files may be registered again.
+// Register adds files to a dataset, which is created if it is new, with a replica of each at a
+// site. by is the reader of the checksums there. A file that the catalog has already gets another
+// replica, and the checksums that were missing. A file is skipped if its size, checksums, block or
+// dataset contradict the catalog, and a *ConflictError lists these files. The same files may be
+// registered again.
 //
-// It takes any number of files and holds 5000 in memory; each 5000 are one
-// transaction. An error that files yields ends it, after what came before it is
-// written.
+// It accepts any number of files and holds 5000 in memory; each 5000 are one transaction. An error
+// that files yields ends it after the files before the error are written.
 func (s *Store) Register(ctx context.Context, dataset, site, by string, files iter.Seq2[catalog.Entry, error]) (Added, error) {
 	var sum Added
 	var wrong ConflictError
@@ -103,7 +101,7 @@ func (s *Store) Register(ctx context.Context, dataset, site, by string, files it
 			}
 		}
 	}
-	// Without any file as well, so that a site that does not exist is named.
+	// This also flushes an empty batch, so that a missing site is reported.
 	if err := errors.Join(flush(), ended); err != nil {
 		return sum, err
 	}
@@ -113,7 +111,7 @@ func (s *Store) Register(ctx context.Context, dataset, site, by string, files it
 	return sum, nil
 }
 
-// A registration is files on their way into the catalog.
+// A registration is the state of a Register call: the files that are being added to the catalog.
 type registration struct {
 	dataset, site, by string
 	batch             []catalog.Entry
@@ -122,7 +120,7 @@ type registration struct {
 	blocks            map[string]int64
 }
 
-// A knownFile is what the catalog has of a name.
+// A knownFile is a file of the catalog that has the name of a file in the batch.
 type knownFile struct {
 	catalog.File
 	id, dataset int64
@@ -188,21 +186,21 @@ func (r *registration) byOf(e catalog.Entry) string {
 	return r.by
 }
 
-// lockFiles has those who add or remove files wait for each other, and returns
-// the number of the next new file.
+// lockFiles serializes the transactions that add or remove files, and returns the number of the
+// next new file.
 func lockFiles(t *db.Tx) (next int64, err error) {
 	err = t.Row("UPDATE counter SET next = next WHERE name = 'file' RETURNING next").Scan(&next)
 	return next, err
 }
 
-// Next returns the number of the next new file: those that are registered later have
-// it or a larger one.
+// Next returns the number of the next new file. Files that are registered later have this number or
+// a larger number.
 func Next(t *db.Tx) (next int64, err error) {
 	err = t.Row("SELECT next FROM counter WHERE name = 'file'").Scan(&next)
 	return next, err
 }
 
-// begin finds the site, and finds or makes the dataset and the blocks.
+// begin finds the site, and finds or creates the dataset and the blocks.
 func (r *registration) begin(t *db.Tx) error {
 	var name string
 	if err := t.Row("SELECT name FROM site WHERE name = ? {{share}}", r.site).Scan(&name); errors.Is(err, db.ErrNone) {
@@ -222,7 +220,7 @@ func (r *registration) begin(t *db.Tx) error {
 	return nil
 }
 
-// known returns what the catalog has of the batch's names.
+// known returns the files of the catalog that have the names of the batch.
 func (r *registration) known(t *db.Tx) (map[string]knownFile, error) {
 	names := make([]string, len(r.batch))
 	for i, e := range r.batch {
@@ -248,8 +246,7 @@ func (r *registration) conflict(k knownFile, e catalog.Entry) string {
 	}
 }
 
-// insert adds new files, numbered from first on, and the sums of their blocks and
-// dataset.
+// insert adds new files, numbered from first on, and updates the sums of their blocks and dataset.
 func (r *registration) insert(t *db.Tx, fresh []catalog.Entry, first int64) error {
 	if len(fresh) == 0 {
 		return nil
@@ -294,7 +291,7 @@ func (r *registration) insert(t *db.Tx, fresh []catalog.Entry, first int64) erro
 	return err
 }
 
-// find finds or makes the blocks of new files, and returns how many it made.
+// find finds or creates the blocks of new files, and returns the number of blocks that it created.
 func (r *registration) find(t *db.Tx, fresh []catalog.Entry) (made int, err error) {
 	var names []string
 	for _, e := range fresh {
@@ -326,7 +323,7 @@ func (r *registration) find(t *db.Tx, fresh []catalog.Entry) (made int, err erro
 	return made, nil
 }
 
-// fillIn writes checksums that were not known.
+// fillIn writes the checksums that were missing in the catalog.
 func fillIn(t *db.Tx, files []knownFile) error {
 	_, err := t.Many("UPDATE file SET adler = ?, more = ? WHERE id = ?", func(yield func([]any) bool) {
 		for _, k := range files {
@@ -338,8 +335,8 @@ func fillIn(t *db.Tx, files []knownFile) error {
 	return err
 }
 
-// register writes replicas that were found: unlike Place it keeps what is known
-// better, which is when one was verified later.
+// register writes the replicas of registered files. Unlike UpsertReplicas, it does not overwrite
+// better data: a replica that was verified later stays.
 func register(t *db.Tx, dataset int64, site string, all []Placement, fresh bool) (n int64, err error) {
 	if len(all) == 0 {
 		return 0, nil

@@ -18,8 +18,8 @@ type Placement struct {
 	By       string
 }
 
-// UpsertReplicas stores good replicas, in place of what was known of the same files
-// at the same sites. Files and sites that the catalog has forgotten are left out.
+// UpsertReplicas stores good replicas and overwrites the existing rows of the same files at the
+// same sites. Files and sites that are no longer in the catalog are left out.
 func UpsertReplicas(t *db.Tx, all []Placement) error {
 	c, err := censusOf(t, all, func(p Placement) (int64, string) { return p.File, p.Site })
 	if err != nil {
@@ -35,8 +35,8 @@ func UpsertReplicas(t *db.Tx, all []Placement) error {
 	return c.save(t)
 }
 
-// place writes those that are alike but for their files with one statement, at a
-// fraction of the cost.
+// place writes all placements that differ only in their files with one statement, at a fraction of
+// the cost.
 func place(t *db.Tx, all []Placement) error {
 	alike := map[Placement][]int64{}
 	var order []Placement
@@ -57,14 +57,14 @@ func place(t *db.Tx, all []Placement) error {
 	return err
 }
 
-// A BadReplica is no source any more.
+// A BadReplica is a replica that is no longer a source.
 type BadReplica struct {
 	File int64
 	Site string
 	Why  string // a sentence, not ""
 }
 
-// MarkBad marks replicas as bad. Those that the catalog does not have are left out.
+// MarkBad marks replicas as bad. Replicas that are not in the catalog are left out.
 func MarkBad(t *db.Tx, all []BadReplica) error {
 	c, err := censusOf(t, all, func(b BadReplica) (int64, string) { return b.File, b.Site })
 	if err != nil {
@@ -84,22 +84,22 @@ func MarkBad(t *db.Tx, all []BadReplica) error {
 	return c.save(t)
 }
 
-// A census keeps the counts of presence while replicas change.
+// A census updates the counts of table presence while replicas change.
 type census struct {
 	dataset map[int64]int64 // of files
-	sites   map[string]bool // that there are
+	sites   map[string]bool // that exist
 	was     map[spot]replica
 	more    map[counted]int64
 }
 
-// A replica is what is known of a file at a site.
+// A replica is the state of a file at a site.
 type replica struct {
 	good     bool
 	verified time.Time
 	path     string
 }
 
-// A spot is a file at a site, counted a dataset there.
+// A spot identifies a file at a site, a counted the files of a dataset at a site.
 type (
 	spot struct {
 		file int64
@@ -111,8 +111,8 @@ type (
 	}
 )
 
-// censusOf looks at the replicas that are to change, and locks their counts, in
-// the same order as everybody.
+// censusOf reads the replicas that are to change, and locks their counts. All transactions lock in
+// the same order.
 func censusOf[T any](t *db.Tx, all []T, of func(T) (int64, string)) (*census, error) {
 	c := &census{sites: map[string]bool{}, was: map[spot]replica{}, more: map[counted]int64{}}
 	if len(all) == 0 {
@@ -141,7 +141,7 @@ func censusOf[T any](t *db.Tx, all []T, of func(T) (int64, string)) (*census, er
 	return c, err
 }
 
-// stay finds the sites, and the files' datasets, and has them stay until the
+// stay finds the sites and the datasets of the files, and keeps them from being removed until the
 // transaction ends.
 func (c *census) stay(t *db.Tx, ids []int64, sites map[string]bool) error {
 	names, err := db.Column[string](t, "SELECT name FROM site WHERE name {{in}} ORDER BY name {{share}}", slices.Collect(maps.Keys(sites)))
@@ -158,7 +158,7 @@ func (c *census) stay(t *db.Tx, ids []int64, sites map[string]bool) error {
 		slices.Collect(maps.Values(c.dataset))); err != nil {
 		return err
 	}
-	return c.find(t, ids) // those that have gone meanwhile
+	return c.find(t, ids) // files may have been removed meanwhile
 }
 
 func (c *census) find(t *db.Tx, ids []int64) error {
@@ -174,7 +174,7 @@ func (c *census) find(t *db.Tx, ids []int64) error {
 
 func (c *census) has(file int64, site string) bool { return c.dataset[file] != 0 && c.sites[site] }
 
-// look notes what is known of replicas.
+// look reads the state of replicas.
 func (c *census) look(t *db.Tx, ids []int64) error {
 	_, err := db.All(t, func(rows *db.Rows) (s spot, err error) {
 		var r replica
@@ -193,7 +193,7 @@ func (c *census) keys() []counted {
 	})
 }
 
-// set notes what becomes of a replica.
+// set records the new state of a replica.
 func (c *census) set(file int64, site string, r replica) {
 	s := spot{file, site}
 	k := counted{c.dataset[file], site}
@@ -213,23 +213,23 @@ func (c *census) save(t *db.Tx) error {
 	return err
 }
 
-// A Checksum is that of a file that was registered without one, as it was read by whom it
-// names.
+// A Checksum is the checksum of a file that was registered without one. By is its reader.
 type Checksum struct {
 	File  int64
 	Adler string // 8 hex digits
 	By    string
 }
 
-// AddChecksums adds checksums that the catalog does not have. Those that it has stay.
+// AddChecksums adds checksums to files that have no checksum in the catalog. Existing checksums
+// stay.
 func AddChecksums(t *db.Tx, all []Checksum) error {
 	_, err := t.Many("UPDATE file SET adler = ?, adler_by = ? WHERE id = ? AND adler = ''",
 		db.Each(all, func(c Checksum) []any { return []any{c.Adler, c.By, c.File} }))
 	return err
 }
 
-// Checksums returns those that the catalog has of files, by number, and locks the
-// files, so that of two different ones that are read at once the second is refused.
+// Checksums returns the checksums of files in the catalog, by number, and locks the files. If two
+// different checksums of a file are read at the same time, the second is thus refused.
 func Checksums(t *db.Tx, files []int64) (map[int64]string, error) {
 	known := map[int64]string{}
 	if len(files) == 0 {

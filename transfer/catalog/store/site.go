@@ -10,8 +10,8 @@ import (
 	"weir/transfer/catalog"
 )
 
-// AddSite adds a site with what s says but whether it is up, which Saw tells.
-// Its error is ErrExists if its name is taken.
+// AddSite adds a site, which is not up before Saw is called. Its error is ErrExists if the name is
+// taken.
 func (s *Store) AddSite(ctx context.Context, site catalog.Site) error {
 	if err := catalog.CheckSite(site.Name); err != nil {
 		return err
@@ -34,9 +34,9 @@ func (s *Store) SetSite(ctx context.Context, site catalog.Site) error {
 	})
 }
 
-// Saw tells how a site was found: whether it is up, its free bytes (-1: not
-// known) and its problem, if it has one. seen is when it was last heard of; the
-// zero time leaves that as it was.
+// Saw stores the observed state of a site: whether it is up, its free bytes (-1: not known) and its
+// problem, if it has one. seen is the time of the last contact; the zero time leaves the stored
+// time unchanged.
 func (s *Store) Saw(ctx context.Context, name string, seen time.Time, up bool, free int64, problem string) error {
 	return s.db.Write(ctx, func(t *db.Tx) error {
 		n, err := t.Exec("UPDATE site SET seen = CASE WHEN CAST(? AS BIGINT) = 0 THEN seen ELSE ? END, up = ?, free = ?, "+
@@ -61,7 +61,7 @@ func (s *Store) Sites(ctx context.Context) (all []catalog.Site, err error) {
 	return all, err
 }
 
-// Site returns one of them.
+// Site returns the site with a name.
 func (s *Store) Site(ctx context.Context, name string) (site catalog.Site, err error) {
 	err = s.db.Read(ctx, func(t *db.Tx) error {
 		all, err := db.All(t, scanSite, siteColumns+"WHERE name = ?", name)
@@ -76,12 +76,12 @@ func (s *Store) Site(ctx context.Context, name string) (site catalog.Site, err e
 	return site, err
 }
 
-// Holders returns the names of the sites that have files of datasets, or had some.
+// Holders returns the names of the sites that have or had files of datasets.
 func (s *Store) Holders(ctx context.Context) ([]string, error) {
 	return db.Select(ctx, s.db, db.Value[string], "SELECT DISTINCT site FROM presence")
 }
 
-// SetSecret keeps what the caller has encrypted with a site; nil is none.
+// SetSecret stores a secret of a site, which the caller has encrypted; nil removes it.
 func (s *Store) SetSecret(ctx context.Context, site string, secret []byte) error {
 	return s.db.Write(ctx, func(t *db.Tx) error {
 		n, err := t.Exec("UPDATE site SET secret = ? WHERE name = ?", secret, site)
@@ -89,7 +89,7 @@ func (s *Store) SetSecret(ctx context.Context, site string, secret []byte) error
 	})
 }
 
-// Secret returns what SetSecret has kept.
+// Secret returns the secret that SetSecret stored.
 func (s *Store) Secret(ctx context.Context, site string) (secret []byte, err error) {
 	err = s.db.Read(ctx, func(t *db.Tx) error {
 		secret = nil
@@ -102,11 +102,11 @@ func (s *Store) Secret(ctx context.Context, site string) (secret []byte, err err
 	return secret, err
 }
 
-// RemoveSite forgets a site and its replicas. No file is touched. It may be
-// called again after it was broken off.
+// RemoveSite removes a site and its replicas from the catalog. No file is removed at the site.
+// After an interruption, it may be called again.
 func (s *Store) RemoveSite(ctx context.Context, name string) error {
 	for {
-		var dataset int64 // one that it has files of
+		var dataset int64 // a dataset with files at the site
 		err := s.db.Write(ctx, func(t *db.Tx) error {
 			var found string
 			err := t.Row("SELECT name FROM site WHERE name = ? {{lock}}", name).Scan(&found)
@@ -132,7 +132,7 @@ func (s *Store) RemoveSite(ctx context.Context, name string) error {
 	}
 }
 
-// leave forgets the replicas of one dataset at a site.
+// leave removes the replicas of one dataset at a site.
 func (s *Store) leave(ctx context.Context, site string, dataset int64) error {
 	for after := ""; ; {
 		var last string
@@ -161,8 +161,8 @@ func (s *Store) leave(ctx context.Context, site string, dataset int64) error {
 	}
 }
 
-// pageOf returns the numbers of a dataset's next files by name, and the last of
-// these names.
+// pageOf returns the numbers of the next files of a dataset, sorted by name, and the last of these
+// names.
 func pageOf(t *db.Tx, dataset int64, after string) (last string, ids []int64, err error) {
 	ids, err = db.All(t, func(r *db.Rows) (id int64, err error) {
 		err = r.Scan(&id, &last)
@@ -171,11 +171,11 @@ func pageOf(t *db.Tx, dataset int64, after string) (last string, ids []int64, er
 	return last, ids, err
 }
 
-// ErrOtherRoot tells that a site's root is not the one that it was.
+// ErrOtherRoot is the error for a site whose root has changed.
 var ErrOtherRoot = errors.New("the site's root is another one")
 
-// Rooted notes by what the root of a site is known. Where it was another name, and the
-// site has files, that is ErrOtherRoot, unless new says that it may be.
+// Rooted stores the id of the root of a site. If the site had a different root and has files, it
+// returns ErrOtherRoot, unless isNew allows the change.
 func (s *Store) Rooted(ctx context.Context, site, root string, isNew bool) error {
 	return s.db.Write(ctx, func(t *db.Tx) error {
 		var was string

@@ -1,10 +1,9 @@
-// Package store keeps the catalog in a database: sites, and datasets of blocks
-// of files with their replicas. Package catalog/importer brings what is
-// registered.
+// Package store stores the catalog in a database: sites, and datasets of blocks of files with their
+// replicas. Package catalog/importer finds the files to register.
 //
-// Sums of datasets and blocks, and how many files of a dataset a site has, are
-// kept in the same transaction as what they sum up. Who writes replicas in a
-// transaction of his own does that with Place and Spoil.
+// The sums of datasets and blocks, and the number of files of a dataset at a site, are updated in
+// the same transaction as the rows that they sum up. Callers that write replicas in their own
+// transaction use UpsertReplicas and MarkBad.
 package store
 
 import (
@@ -21,16 +20,15 @@ import (
 var schema embed.FS
 
 var (
-	// ErrNotFound tells that there is no such site, dataset or file.
+	// ErrNotFound is the error for a site, dataset or file that does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrExists tells that there is one already.
+	// ErrExists is the error for a name that is taken.
 	ErrExists = errors.New("it exists already")
 )
 
-// A Store is the catalog. Its methods may be used by many goroutines at once.
-// Their errors are ErrNotFound, ErrExists, catalog.ErrBad, a
-// *ConflictError, or those of
-// the database, such as db.ErrBusy.
+// A Store is the catalog. Its methods may be used by many goroutines at once. Their errors are
+// ErrNotFound, ErrExists, catalog.ErrBad, a *ConflictError, or errors of the database, such as
+// db.ErrBusy.
 type Store struct{ db *db.DB }
 
 // Open brings the catalog's tables in d up to date. The caller keeps d open for
@@ -46,10 +44,11 @@ func Open(ctx context.Context, d *db.DB) (*Store, error) {
 	return &Store{d}, nil
 }
 
-// page is how many rows are changed in one transaction: others write between.
+// page is the maximum number of rows that are changed in one transaction: other transactions write
+// between them.
 const page = 5000
 
-// one returns an error around ErrNotFound if a statement changed no site.
+// one returns an error that wraps ErrNotFound if a statement changed no site.
 func one(n int64, err error, name string) error {
 	if err == nil && n == 0 {
 		return missing("site", name)
@@ -61,7 +60,7 @@ func missing(what, name string) error {
 	return fmt.Errorf("there is no %s %q: %w", what, name, ErrNotFound)
 }
 
-// limit is how many rows of a list are returned for an n that was asked for.
+// limit returns the maximum number of rows of a list for a requested number n.
 func limit(n int) int {
 	if n <= 0 {
 		return 1000

@@ -54,7 +54,7 @@ func entry(name string, size int64) catalog.Entry {
 	return catalog.Entry{File: catalog.File{Name: name, Size: size, Adler: fmt.Sprintf("%08x", size)}, Verified: now}
 }
 
-// made are n files, a hundred a block.
+// made yields n files, a hundred in each block.
 func made(n int) iter.Seq2[catalog.Entry, error] {
 	return func(yield func(catalog.Entry, error) bool) {
 		for i := range n {
@@ -67,7 +67,7 @@ func made(n int) iter.Seq2[catalog.Entry, error] {
 	}
 }
 
-// census checks the sums that are kept against what they sum up.
+// census compares the stored sums with the rows that they sum up.
 func census(t *testing.T, d *db.DB) {
 	t.Helper()
 	type row struct {
@@ -154,7 +154,7 @@ func TestSites(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// What is registered is found again, sums are right, and doing it twice changes
+// Registered files are found again, the sums are right, and registering the files twice changes
 // nothing.
 func TestRegister(t *testing.T) {
 	each(t, func(t *testing.T, s *store.Store, d *db.DB) {
@@ -201,8 +201,8 @@ func TestRegister(t *testing.T) {
 	})
 }
 
-// Files that contradict what is known are named, the others come in; what was
-// not known is filled in.
+// Files that contradict the catalog are listed in the error, and the other files are registered.
+// Missing checksums are filled in.
 func TestContradictions(t *testing.T) {
 	each(t, func(t *testing.T, s *store.Store, d *db.DB) {
 		ctx := t.Context()
@@ -251,7 +251,7 @@ func TestContradictions(t *testing.T) {
 	})
 }
 
-// Sums of sizes stay numbers: files and datasets have a bound.
+// Sums of sizes do not overflow: files and datasets have a bound.
 func TestSizesHaveABound(t *testing.T) {
 	each(t, func(t *testing.T, s *store.Store, d *db.DB) {
 		ctx := t.Context()
@@ -318,7 +318,7 @@ func TestBadNames(t *testing.T) {
 	})
 }
 
-// Replicas that arrive and spoil are counted, in whatever order.
+// Arrivals and losses of replicas are counted in any order.
 func TestPlaceAndSpoil(t *testing.T) {
 	each(t, func(t *testing.T, s *store.Store, d *db.DB) {
 		ctx := t.Context()
@@ -349,7 +349,7 @@ func TestPlaceAndSpoil(t *testing.T) {
 		do(func(x *db.Tx) error {
 			return store.MarkBad(x, []store.BadReplica{{File: 5, Site: "A", Why: "spoiled"}})
 		})
-		// A listing without checksums does not make it good, reading it does.
+		// A listing without checksums does not make the replica good; reading its checksum does.
 		told := entry("/store/big/block0000/file0000004.root", 4)
 		told.Verified = time.Time{}
 		if got, err := s.Register(ctx, "/store/big", "A", "me", entries(told)); err != nil || got.Replicas != 0 {
@@ -363,7 +363,7 @@ func TestPlaceAndSpoil(t *testing.T) {
 	})
 }
 
-// Many who register, place and remove at once do not fail, and sums stay right.
+// Many concurrent registrations, placements and removals do not fail, and the sums stay right.
 func TestAllAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, s *store.Store, d *db.DB) {
 		var all sync.WaitGroup
@@ -429,7 +429,7 @@ func TestRemove(t *testing.T) {
 	})
 }
 
-// BenchmarkRegister says how many files a second enter the catalog.
+// BenchmarkRegister measures the number of files per second that are registered.
 func BenchmarkRegister(b *testing.B) {
 	dbtest.EachBench(b, func(b *testing.B, open func() *db.DB) {
 		s := stocked(b, open())
