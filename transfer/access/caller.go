@@ -36,7 +36,7 @@ type Caller struct {
 
 	External   bool     // the token is of an external issuer
 	DN         string   // as FTS names the user; "" is name
-	VOs        []string // "": the configured organization
+	VOs        []string // virtual organizations; nil: the configured organization
 	Scopes     []string // of the token of an external issuer, or attributes of VOMS
 	Credential string   // id of the credentials, as FTS makes it; "": of the name
 

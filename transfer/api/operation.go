@@ -10,7 +10,7 @@ import (
 // An Operation is a route with its OpenAPI description.
 type Operation struct {
 	Pattern string // method and path
-	Role    string // that callers need; "": no role, or f checks it
+	Role    string // that callers need; "": no role, or the handler checks it
 	About   Doc
 	In, Out reflect.Type // JSON; nil: no body
 	Media   string       // of the answer; "" is JSON

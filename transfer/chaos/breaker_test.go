@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// tear breaks things until ctx ends, and then makes all of them whole again.
+// tear injects faults until ctx ends, and then repairs everything.
 func (w *world) tear(ctx context.Context) {
 	var all sync.WaitGroup
 	do := func(stream uint64, least, most time.Duration, what func(*rand.Rand)) {
@@ -50,14 +50,14 @@ func (w *world) tear(ctx context.Context) {
 	}
 }
 
-// mend tells of what the campaign itself could not do.
+// mend reports an error of the campaign itself.
 func (w *world) mend(err error) {
 	if err != nil {
 		w.t.Error("the campaign itself:", err)
 	}
 }
 
-// any is the coordinator once in three times, else an agent.
+// any returns the coordinator in one of three calls, otherwise an agent.
 func (w *world) any(r *rand.Rand) *body {
 	if r.IntN(3) == 0 {
 		return w.bodies[boss]
@@ -78,7 +78,7 @@ func (w *world) kill(b *body, r *rand.Rand) {
 	w.mend(w.revive(b))
 }
 
-// revive starts a process: what it needs may be away as well.
+// revive starts a process, repeatedly if the processes that it needs are down as well.
 func (w *world) revive(b *body) (err error) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		if b.Running() {
@@ -91,8 +91,8 @@ func (w *world) revive(b *body) (err error) {
 	return err
 }
 
-// serve starts processes that have ended by themselves, as a service manager does,
-// until ctx ends: an agent whose disk is full does not start, and says so.
+// serve restarts processes that have ended by themselves, as a service manager does, until ctx
+// ends: an agent whose disk is full does not start, and reports that.
 func (w *world) serve(ctx context.Context) {
 	for sleep(ctx, time.Second) {
 		for _, b := range w.bodies {
@@ -108,8 +108,8 @@ func (w *world) serve(ctx context.Context) {
 	}
 }
 
-// freeze stops an agent for longer than its leases are, and lets it go on: what
-// it then tells is of the past.
+// freeze stops an agent for longer than its leases are valid, and then continues it. Its next
+// report is outdated.
 func (w *world) freeze(ctx context.Context, site string) {
 	b := w.bodies[site]
 	b.mu.Lock()
@@ -124,7 +124,7 @@ func (w *world) freeze(ctx context.Context, site string) {
 	w.mend(syscall.Kill(pid, syscall.SIGCONT))
 }
 
-// cut cuts a way, refuses connections for a while, or lets nothing pass.
+// cut cuts a way, refuses connections for a while, or holds all data.
 func (w *world) cut(one *way, r *rand.Rand) {
 	d := time.Duration(r.IntN(2500)) * time.Millisecond
 	if r.IntN(4) == 0 {
@@ -136,7 +136,7 @@ func (w *world) cut(one *way, r *rand.Rand) {
 	w.n.cuts.Add(1)
 }
 
-// set steps a clock: by seconds, minutes or hours, there and back.
+// set changes a clock by seconds, minutes or hours, and back.
 func (w *world) set(b *body, r *rand.Rand) {
 	if b.clock == "" {
 		return
@@ -164,14 +164,14 @@ func (w *world) stuff(ctx context.Context, r *rand.Rand) {
 	w.mend(errors.Join(f.Close(), os.Remove(path)))
 }
 
-// terminate ends all connections to the database, but its own.
+// terminate ends all connections to the database except its own.
 func (w *world) terminate() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "psql", "-qAtc", "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> "+
 		"pg_backend_pid() AND backend_type = 'client backend'")
 	cmd.Env = append(os.Environ(), w.pg.Env...)
-	if cmd.Run() == nil { // else the server is away
+	if cmd.Run() == nil { // else the server is down
 		w.n.database.Add(1)
 	}
 }
@@ -184,7 +184,7 @@ func (w *world) crash(r *rand.Rand) {
 	w.mend(w.pg.Restart(w.t.Context()))
 }
 
-// spoil makes copies bad, one after the other over the first two thirds of the time.
+// spoil damages copies, one after another during the first two thirds of the time.
 func (w *world) spoil(ctx context.Context) {
 	type copied struct {
 		site string

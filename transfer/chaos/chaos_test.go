@@ -17,16 +17,16 @@ import (
 	"weir/transfer"
 )
 
-// Nothing is lost, and nothing wrong is called right, whatever breaks. The same
-// WEIR_CHAOS_SEED gives the same files, the same flaws of their copies and the same
-// orders of what is broken; when that hits what is up to the machine.
+// No file is lost and no bad file counts as good, regardless of the injected faults. The same
+// WEIR_CHAOS_SEED gives the same files, the same flaws of their copies and the same order of the
+// faults. Their exact times depend on the machine.
 func TestChaos(t *testing.T) {
 	tier.Full(t, "faults at random")
 	s := sized(t)
 	clocks := os.Getenv("WEIR_LONG") != ""
 	program := build(t, clocks)
 	together := func(t *testing.T) {
-		if !clocks { // a short one mostly waits: both at once
+		if !clocks { // a short campaign mostly waits: the two campaigns run at the same time
 			t.Parallel()
 		}
 	}
@@ -78,7 +78,8 @@ func campaign(t *testing.T, s size, program string, clocks bool, pg *lab.System)
 	w.tell(&v)
 }
 
-// giveUp cancels what waits for space that there never will be, once that is said.
+// giveUp cancels the request that waits for space which will never be available, once the
+// coordinator has reported this reason.
 func (w *world) giveUp() {
 	for _, s := range w.sets {
 		if !s.files[0].giant {
@@ -127,7 +128,7 @@ func (w *world) settle(patience time.Duration) bool {
 	return false
 }
 
-// explain tells what requests wait for.
+// explain logs the reasons why requests wait.
 func (w *world) explain(open []transfer.Request) {
 	for _, r := range open {
 		x, err := w.ask.Explain(w.t.Context(), r.ID, "")
@@ -140,7 +141,7 @@ func (w *world) explain(open []transfer.Request) {
 	}
 }
 
-// progress is a line of how far it is.
+// progress returns the progress of all requests on one line.
 func (w *world) progress() string {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Second)
 	defer cancel()
@@ -163,7 +164,7 @@ func (w *world) progress() string {
 		w.n.kills.Load(), w.n.stops.Load(), w.n.cuts.Load(), w.n.flips.Load())
 }
 
-// tell prints the figures, as docs/reliability.md has them.
+// tell prints the figures in the format of docs/reliability.md.
 func (w *world) tell(v *verdict) {
 	var b strings.Builder
 	row := func(what string, n any) { fmt.Fprintf(&b, "| %s | %v |\n", what, n) }
@@ -191,7 +192,7 @@ func (w *world) tell(v *verdict) {
 	w.t.Logf("seed %d, %d files:\n%s", w.seed, w.files, b.String())
 }
 
-// show keeps the logs of what went wrong, if somebody wants them.
+// show keeps the logs of a failed test if WEIR_CHAOS_KEEP is set.
 func (w *world) show() {
 	dir := os.Getenv("WEIR_CHAOS_KEEP")
 	if dir == "" || !w.t.Failed() {

@@ -12,10 +12,10 @@ import (
 	"weir/internal/require"
 )
 
-// stepper is added to package time of the program under test: its wall clock is
-// off by as many seconds as the file WEIR_TEST_CLOCK says, at any moment, as if
-// somebody had set the machine's. The monotonic clock goes on, as it does then. A
-// namespace has no such clock, and a static program takes no library for it.
+// stepper is added to package time of the program under test: at any moment, its wall clock is off
+// by the number of seconds in the file WEIR_TEST_CLOCK, as if somebody had set the machine's clock.
+// The monotonic clock continues, as it does in that case. A namespace does not have a wall clock of
+// its own, and a static program cannot load a library for this.
 const stepper = `package time
 
 import (
@@ -58,7 +58,7 @@ func init() {
 }
 `
 
-// overlay is what go build needs for it (go help build, -overlay).
+// overlay returns the file for the flag -overlay of go build (go help build) that adds stepper.
 func overlay(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

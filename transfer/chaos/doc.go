@@ -1,4 +1,4 @@
-// Package chaos breaks everything that a transfer service stands on, while it
-// moves files, and then says whether anything was lost or called right that is
-// not. It has nothing but a test: docs/reliability.md tells what it found.
+// Package chaos injects faults into everything that a transfer service depends on, while it moves
+// files. It then checks whether any file was lost or wrongly reported as good. It contains only a
+// test; docs/reliability.md describes its results.
 package chaos

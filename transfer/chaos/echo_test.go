@@ -16,11 +16,11 @@ import (
 	"weir/internal/require"
 )
 
-// An echo stands between an agent and its coordinator: questions are lost, asked
-// twice, at once or much later; answers are lost, held and come from the second
-// question.
+// An echo is a proxy between an agent and its coordinator. It loses requests, and sends them twice,
+// at once or much later. It loses responses, delays them, and returns the response to the second
+// request.
 type echo struct {
-	to    func() string // where the coordinator is
+	to    func() string // the URL of the coordinator
 	tally *tally
 	calm  atomic.Bool
 	ask   *http.Client
@@ -49,20 +49,20 @@ func newEcho(t *testing.T, to func() string, seed uint64, n *tally) *echo {
 	return e
 }
 
-// A fate is what becomes of a question.
+// A fate is the treatment of a request.
 type fate int
 
 const (
 	lost    fate = iota
-	unheard      // its answer is lost
+	unheard      // its response is lost
 	twice
 	atOnce // twice, at the same time
 	held
-	late // asked once more, later
+	late // sent once more, later
 	fine
 )
 
-// fate draws one.
+// fate draws the treatment of a request.
 func (e *echo) fate(path string) (fate, time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -123,7 +123,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	res, err := e.pass(r.Context(), r, body)
 	if err != nil {
-		panic(http.ErrAbortHandler) // the coordinator is away
+		panic(http.ErrAbortHandler) // the coordinator is down
 	}
 	defer res.Body.Close()
 	switch what {
@@ -141,7 +141,7 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, res.Body)
 }
 
-// pass asks the coordinator.
+// pass sends a request to the coordinator.
 func (e *echo) pass(ctx context.Context, r *http.Request, body []byte) (*http.Response, error) {
 	ask, err := http.NewRequestWithContext(ctx, r.Method, e.to()+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {

@@ -28,23 +28,23 @@ import (
 	"weir/transfer/endpoint"
 )
 
-// Sites without an agent: W is a server of weir's whose token is replaced all the time,
-// X an XRootD, N an nginx, H an Apache and K an rclone, which tell no checksums, R a
-// server that redirects to another port, where whatever credentials come are written down.
+// Sites without an agent: W is a server of weir whose token is replaced all the time, X an XRootD,
+// N an nginx, H an Apache and K an rclone. N, H and K report no checksums. R is a server that
+// redirects to another port, where all received credentials are recorded.
 var foreign = []string{"W", "X", "N", "R", "H", "K"}
 
-// unchecked are the sites that cannot tell what they have: files come to them from those
-// that can (an agent, or a server that copies by itself).
+// unchecked are the sites that report no checksums. Files are copied to them only from sites that
+// can compute checksums (an agent, or a server that copies by itself).
 var unchecked = []string{"N", "H", "K"}
 
-// A gate lets in who shows the token of the moment.
+// A gate admits clients that show the current token.
 type gate struct {
 	name  string
 	mu    sync.Mutex
 	good  string
-	taken string // the token that is known still, and may do nothing
+	taken string // a token that is still known but has no rights
 	n     int
-	odd   []string // tokens that were never its own
+	odd   []string // tokens that never belonged to it
 }
 
 func (g *gate) check(r *http.Request) (serve.Rights, error) {
@@ -63,7 +63,7 @@ func (g *gate) check(r *http.Request) (serve.Rights, error) {
 	return nil, errors.New("the token has expired")
 }
 
-// rights are all or none.
+// rights are either all rights or no rights.
 type rights bool
 
 // May implements serve.Rights.
@@ -72,8 +72,8 @@ func (r rights) May(token.Op, string) bool { return bool(r) }
 // Most implements serve.Rights.
 func (rights) Most() (string, int64, bool) { return "", 0, false }
 
-// turn has another token count from now on. The one before has expired (401), or its
-// rights were revoked (403).
+// turn replaces the valid token. The previous token has expired (401), or its rights were revoked
+// (403).
 func (g *gate) turn(revoked bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,7 +88,7 @@ func (g *gate) turn(revoked bool) {
 // A stranger is a site without an agent.
 type stranger struct {
 	name, dir, url string
-	gate           *gate       // nil: everybody is let in
+	gate           *gate       // nil: every client is admitted
 	server         *lab.System // nil: it is in this process
 	mu             sync.Mutex  // the server is killed and started by one at a time
 }
@@ -128,8 +128,8 @@ func (w *world) abroad(t *testing.T) {
 	r.url = redirector.URL
 }
 
-// listen lets everybody read, and notes the credentials that come to a host that they
-// are not for.
+// listen lets every client read, and records the credentials that are sent to a host for which they
+// are not valid.
 func (w *world) listen(r *http.Request) (serve.Rights, error) {
 	for name := range r.Header {
 		if strings.Contains(strings.ToLower(name), "authorization") {
@@ -141,14 +141,15 @@ func (w *world) listen(r *http.Request) (serve.Rights, error) {
 	return rights(true), nil
 }
 
-// introduce tells the coordinator of the sites without agents.
+// introduce adds the sites without agents to the coordinator.
 func (w *world) introduce() {
 	for _, name := range foreign {
 		w.renew(w.strangers[name], time.Now().Add(time.Minute))
 	}
 }
 
-// renew tells the coordinator the token of the moment, until it hears.
+// renew sends the current token of a site to the coordinator, until the coordinator has accepted
+// it.
 func (w *world) renew(s *stranger, end time.Time) {
 	in := transfer.NewSite{Name: s.name, URL: s.url}
 	if s.gate != nil {
@@ -169,8 +170,8 @@ func (w *world) renew(s *stranger, end time.Time) {
 	w.t.Errorf("site %s could not be told of: %v", s.name, err)
 }
 
-// expire has the token of a site expire or lose its rights; the coordinator hears of
-// another one a little later.
+// expire has the token of a site expire or lose its rights; the coordinator receives another token
+// a little later.
 func (w *world) expire(r *rand.Rand) {
 	s := w.strangers[[]string{"W", "R"}[r.IntN(2)]]
 	s.gate.turn(r.IntN(2) == 0)
@@ -190,8 +191,7 @@ func (w *world) crashAbroad(r *rand.Rand) {
 	w.mend(x.server.Restart(w.t.Context()))
 }
 
-// serveAbroad starts servers that have crashed by themselves, as XRootD 5.5.3 does now
-// and then.
+// serveAbroad restarts servers that have crashed by themselves, as XRootD 5.5.3 does now and then.
 func (w *world) serveAbroad() {
 	for _, x := range w.strangers {
 		if x.server == nil || !x.mu.TryLock() {
@@ -205,7 +205,7 @@ func (w *world) serveAbroad() {
 	}
 }
 
-// root is the folder of a site.
+// root returns the folder of a site.
 func (w *world) root(site string) string {
 	if s := w.strangers[site]; s != nil {
 		return s.dir
@@ -213,7 +213,7 @@ func (w *world) root(site string) string {
 	return w.Root(site)
 }
 
-// abroadParts are weir's temporaries at sites without agents.
+// abroadParts returns the temporary files of weir at sites without agents.
 func (w *world) abroadParts() (left []string) {
 	for _, s := range w.strangers {
 		_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
@@ -226,7 +226,8 @@ func (w *world) abroadParts() (left []string) {
 	return left
 }
 
-// judgeAbroad looks at what is left at sites without agents, and who saw which token.
+// judgeAbroad checks that no temporary files are left at sites without agents, and that no token
+// was sent to the wrong host.
 func (w *world) judgeAbroad() {
 	left := w.abroadParts()
 	for end := time.Now().Add(4 * time.Minute); len(left) > 0 && time.Now().Before(end); left = w.abroadParts() {
@@ -247,8 +248,7 @@ func (w *world) judgeAbroad() {
 	}
 }
 
-// crowd asks for many files at once, each in a request of its own, and returns those
-// requests.
+// crowd registers many small files. Each of them is requested in a request of its own.
 func (w *world) crowd(n int) {
 	const name = "/store/crowd"
 	in := transfer.NewFiles{Dataset: name, Site: "A"}
@@ -303,7 +303,7 @@ func (w *world) judgeCrowd() {
 	}
 }
 
-// insist submits until the coordinator hears, with the same key.
+// insist submits a request until the coordinator accepts it, with the same key.
 func (w *world) insist(sub transfer.Submission) int64 {
 	var err error
 	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); {
@@ -320,7 +320,7 @@ func (w *world) insist(sub transfer.Submission) int64 {
 	return 0
 }
 
-// grow adds a file to a dataset for which a request was made: it is no part of that.
+// grow adds a file to a dataset after it was requested: the file does not belong to the request.
 func (w *world) grow(s *set) {
 	f := &file{name: s.name + "/zz-later", seed: w.seed, size: 10}
 	f.sum()

@@ -16,7 +16,7 @@ import (
 	"weir/transfer"
 )
 
-// A verdict is what became of all files.
+// A verdict is the sum of the results of all files.
 type verdict struct {
 	done, there, named, attempts int64
 	late                         int64 // attempts that came too late to change anything
@@ -27,7 +27,7 @@ type verdict struct {
 	settled                      time.Duration // from the end of all trouble
 }
 
-// judge looks at the folders themselves and holds what weir says against that.
+// judge reads the folders of the sites and compares them with the reports of weir.
 func (w *world) judge(v *verdict) {
 	v.by = map[transfer.Mode]int64{}
 	v.ended = map[transfer.Status]int{}
@@ -46,7 +46,7 @@ func (w *world) judge(v *verdict) {
 	w.judgeCrowd()
 }
 
-// judgeRequest holds what a request for a set says against the files.
+// judgeRequest compares the manifest of a request for a set with the files.
 func (w *world) judgeRequest(s *set, id int64, v *verdict, items map[int64]transfer.Item) {
 	m, err := w.ask.Manifest(w.t.Context(), id)
 	if err != nil {
@@ -69,7 +69,7 @@ func (w *world) judgeRequest(s *set, id int64, v *verdict, items map[int64]trans
 	}
 }
 
-// judgeCounts holds the sums of a request against its files and attempts.
+// judgeCounts compares the sums of a request with its files and attempts.
 func (w *world) judgeCounts(s *set, m transfer.Manifest, v *verdict) {
 	t, c := w.t, m.Request.Count
 	tries, err := w.ask.Attempts(t.Context(), m.Request.ID, 0, 10_000)
@@ -134,8 +134,8 @@ func (w *world) judgeCounts(s *set, m transfer.Manifest, v *verdict) {
 	}
 }
 
-// judgeFile holds what is said of a file against what is at its destination, and
-// against what was broken.
+// judgeFile compares the reported state of a file with the file at its destination, and with the
+// injected faults.
 func (w *world) judgeFile(s *set, f *file, i transfer.Item) {
 	t, said := w.t, fmt.Sprintf("%s to %s (%s, %s, %q)", f.name, s.to, i.State, i.Fault, i.Reason)
 	path := w.path(s.to, f)
@@ -194,7 +194,7 @@ func (w *world) judgeFile(s *set, f *file, i transfer.Item) {
 	}
 }
 
-// blames reports whether a reason says of a site's copy what is wrong with it.
+// blames reports whether a reason describes the flaw of a site's copy.
 func blames(reason, site string, how flaw) bool {
 	for part := range strings.SplitSeq("; "+reason, "; ") {
 		if !strings.HasPrefix(part, site+":") && !strings.HasPrefix(part, site+" was not asked:") {
@@ -207,7 +207,7 @@ func blames(reason, site string, how flaw) bool {
 	return false
 }
 
-// right is an error unless a path has a file's bytes.
+// right returns an error unless the file at a path has a file's bytes.
 func (w *world) right(path string, f *file) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -219,7 +219,7 @@ func (w *world) right(path string, f *file) error {
 	return nil
 }
 
-// judgeStays looks whether what must not be touched was.
+// judgeStays checks that files which must not be changed are unchanged.
 func (w *world) judgeStays() {
 	for path, was := range w.before {
 		info, err := os.Stat(path)
@@ -247,8 +247,8 @@ func (w *world) judgeStays() {
 	}
 }
 
-// judgeParts looks for temporaries that nobody will go on with: agents are given a
-// while to hear of it.
+// judgeParts checks that no temporary files are left that no attempt will continue with. It waits a
+// while, until agents have been notified.
 func (w *world) judgeParts(items map[int64]transfer.Item) {
 	left := w.useless(items)
 	for end := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(end); left = w.useless(items) {
@@ -273,7 +273,7 @@ func (w *world) useless(items map[int64]transfer.Item) (left []string) {
 	return left
 }
 
-// judgeLogs looks for what must never be said.
+// judgeLogs checks that the logs contain no secrets.
 func (w *world) judgeLogs() {
 	secrets := []string{"eyJ"}
 	for _, name := range []string{"token-A", "token-B", "token-C", "token-D"} {

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// A size is how large a campaign is.
+// A size is the size of a campaign.
 type size struct {
 	seed    uint64
 	files   int
@@ -47,8 +47,8 @@ type size struct {
 	lease   int // seconds
 }
 
-// sized reads WEIR_CHAOS_SEED, WEIR_CHAOS_FILES and WEIR_CHAOS_SECONDS, which say
-// otherwise than the defaults.
+// sized reads WEIR_CHAOS_SEED, WEIR_CHAOS_FILES and WEIR_CHAOS_SECONDS, which override the
+// defaults.
 func sized(t *testing.T) size {
 	t.Helper()
 	s := size{seed: 1, files: 240, seconds: 12, lease: 3}

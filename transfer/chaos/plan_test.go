@@ -8,12 +8,12 @@ import (
 	"weir/internal/content"
 )
 
-// What is wrong with a copy of a file.
+// A flaw is the defect of a copy of a file.
 type flaw string
 
 const (
 	good    flaw = ""
-	spoiled flaw = "spoiled" // a byte is another one
+	spoiled flaw = "spoiled" // a byte is wrong
 	missing flaw = "missing"
 	short   flaw = "short"
 	long    flaw = "long"
@@ -27,11 +27,11 @@ type file struct {
 	adler    string
 	nameless bool // the catalog has no checksum
 	from     []string
-	moved    bool            // the copies in from lie under another path
+	moved    bool            // the copies in from have another path
 	flaws    map[string]flaw // of the copies in from, from the beginning
-	later    map[string]flaw // what becomes of copies in the middle
+	later    map[string]flaw // flaws that copies get during the campaign
 	foreign  bool            // another file has its name at the destination
-	present  bool            // it is at the destination already, which the catalog does not know
+	present  bool            // it is at the destination already, but not in the catalog
 	giant    bool            // it does not fit
 }
 
@@ -41,18 +41,18 @@ type set struct {
 	to    string
 	files []*file
 	id    int64 // of the request
-	twice bool  // it is asked for a second time, with another key
+	twice bool  // it is requested a second time, with another key
 	again int64 // that request
-	grows bool  // its dataset does once it was asked for
+	grows bool  // its dataset grows after it was requested
 }
 
-// A plan is what a campaign has before it begins: it follows from the seed.
+// A plan is the initial state of a campaign: it follows from the seed.
 type plan struct {
 	size
 	sets []*set
 }
 
-// sites are those of the campaign. D only dials out; C has a small disk.
+// sites are the sites of the campaign. D only dials out; C has a small disk.
 var sites = []string{"A", "B", "C", "D"}
 
 // goals are the destinations.
@@ -72,7 +72,7 @@ func newPlan(s size) *plan {
 		}
 		p.sets = append(p.sets, one)
 	}
-	for i, one := range p.sets[:min(4, len(p.sets))] { // a few large ones: what is broken off is resumed
+	for i, one := range p.sets[:min(4, len(p.sets))] { // a few large files, whose interrupted transfers are resumed
 		for range max(1, s.files/500) {
 			one.files[(7*i)%len(one.files)].size = 16<<20 + int64(r.IntN(8<<20))
 		}
@@ -85,7 +85,7 @@ func newPlan(s size) *plan {
 	return p
 }
 
-// giant adds a file that cannot fit where it is to go.
+// giant adds a file that cannot fit at its destination.
 func (p *plan) giant() {
 	s := &set{name: "/store/giant", to: small}
 	f := &file{name: s.name + "/f000", seed: content.Seed(p.seed, "giant"), size: smallDisk + 1<<20, from: []string{"A"}, giant: true}
@@ -95,7 +95,7 @@ func (p *plan) giant() {
 	p.files++
 }
 
-// sum takes the file's checksum.
+// sum computes the file's checksum.
 func (f *file) sum() {
 	sum, err := content.Sum("adler32", f.seed, 0, f.size)
 	if err != nil {
@@ -104,7 +104,7 @@ func (f *file) sum() {
 	f.adler = sum[len("adler32:"):]
 }
 
-// newFile draws a file and where it is.
+// newFile draws a file and its sites.
 func newFile(r *rand.Rand, seed uint64, of *set, i int) *file {
 	f := &file{name: fmt.Sprintf("%s/f%03d", of.name, i), flaws: map[string]flaw{}, later: map[string]flaw{}}
 	f.seed = content.Seed(seed, f.name)
@@ -118,7 +118,7 @@ func newFile(r *rand.Rand, seed uint64, of *set, i int) *file {
 	} // else it is empty
 	blind := slices.Contains(unchecked, of.to)
 	others := slices.DeleteFunc(slices.Concat(sites, foreign), func(s string) bool {
-		return s == of.to || blind && (s == "R" || slices.Contains(unchecked, s)) // neither of such two copies by itself
+		return s == of.to || blind && (s == "R" || slices.Contains(unchecked, s)) // such two sites cannot copy from each other
 	})
 	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	n := 1
@@ -133,7 +133,7 @@ func newFile(r *rand.Rand, seed uint64, of *set, i int) *file {
 		kinds = []flaw{missing, long}
 	}
 	switch k := r.IntN(100); {
-	case k < 16: // of some copies something is wrong; with one copy that is all there is
+	case k < 16: // some copies have a flaw; with one copy, all copies have it
 		bad := 1 + r.IntN(n)
 		for _, site := range f.from[:bad] {
 			f.flaws[site] = kinds[r.IntN(len(kinds))]
@@ -152,7 +152,7 @@ func newFile(r *rand.Rand, seed uint64, of *set, i int) *file {
 	return f
 }
 
-// sound reports whether there is a copy with which nothing is ever wrong.
+// sound reports whether there is a copy that never has a flaw.
 func (f *file) sound() bool {
 	return slices.ContainsFunc(f.from, func(s string) bool { return f.flaws[s] == good && f.later[s] == good })
 }

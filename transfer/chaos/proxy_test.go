@@ -14,8 +14,7 @@ import (
 	"weir/internal/require"
 )
 
-// A way is the network to the door of a site: what passes is delayed, stalled,
-// cut and changed.
+// A way is the network to the endpoint of a site, which delays, stalls, cuts and changes data.
 type way struct {
 	listener net.Listener
 	to       string
@@ -83,11 +82,11 @@ func (w *way) carry(in net.Conn) {
 	w.mu.Unlock()
 }
 
-// payload is from which size on a piece ends in a file's bytes, not in a header:
-// no header is so long, and nobody sends a request before the answer to the last.
+// payload is the size from which on a piece ends in a file's bytes, not in a header. No header is
+// so long, and no client sends a request before the response to the previous request.
 const payload = 4096
 
-// pump carries what one end sends to the other.
+// pump forwards the data that one end sends to the other.
 func (w *way) pump(to, from net.Conn) {
 	defer to.(*net.TCPConn).CloseWrite()
 	buf := make([]byte, 32<<10)
@@ -109,7 +108,7 @@ func (w *way) pump(to, from net.Conn) {
 	}
 }
 
-// trouble delays a piece, and changes some.
+// trouble delays a piece, and changes some pieces.
 func (w *way) trouble(p []byte) {
 	w.mu.Lock()
 	held := time.Until(w.held)
@@ -127,7 +126,7 @@ func (w *way) trouble(p []byte) {
 	time.Sleep(max(delay, held))
 }
 
-// cut ends all connections, and refuses others for a while.
+// cut ends all connections, and refuses new connections for a while.
 func (w *way) cut(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,14 +137,14 @@ func (w *way) cut(d time.Duration) {
 	}
 }
 
-// hold lets nothing pass for a while.
+// hold stalls all data for a while.
 func (w *way) hold(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held = time.Now().Add(d)
 }
 
-// peace ends all trouble.
+// peace ends all faults.
 func (w *way) peace() {
 	w.calm.Store(true)
 	w.mu.Lock()

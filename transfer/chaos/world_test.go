@@ -34,7 +34,7 @@ const (
 	boss      = "coordinator"
 )
 
-// A tally is what was broken.
+// A tally is the number of injected faults of each kind.
 type tally struct {
 	kills, stops, cuts, stalls, flips, rots, changes, steps, fills, database, restarts atomic.Int64
 	lost, repeated, held, expired, fallen                                              atomic.Int64
@@ -45,10 +45,10 @@ type body struct {
 	*trial.Process
 	name  string
 	mu    sync.Mutex
-	clock string // the file that says how far its clock is off; "": it cannot be
+	clock string // the file with the offset of its clock; "": its clock cannot be changed
 }
 
-// A world is what a campaign breaks.
+// A world is the set of processes and files into which a campaign injects faults.
 type world struct {
 	*trial.Trial
 	*plan
@@ -59,14 +59,14 @@ type world struct {
 	echos  []*echo
 	pg     *lab.System // nil: SQLite
 	tmpfs  bool
-	before map[string]snapshot // what must stay as it is, by path
-	turned map[string]flaw     // by path: what has become of it in the middle
+	before map[string]snapshot // files that must not change, by path
+	turned map[string]flaw     // flaws that copies got during the campaign, by path
 	mu     sync.Mutex
 	ask    *client.Client
 	begun  time.Time
 
 	strangers map[string]*stranger
-	heard     []string // credentials where they do not belong
+	heard     []string // credentials that were sent to a wrong host
 	small     []*single
 }
 
@@ -124,7 +124,7 @@ func newWorld(t *testing.T, p *plan, program string, clocks bool, pg *lab.System
 	return w
 }
 
-// disk gives a site a small one, if this is allowed.
+// disk gives a site a small disk, if this is permitted.
 func (w *world) disk() {
 	if os.Getenv(insideKey) == "" {
 		w.t.Log("the disk of a site is not filled: that needs root")
@@ -137,10 +137,10 @@ func (w *world) disk() {
 	}
 	w.tmpfs = true
 	w.giant()
-	w.t.Cleanup(func() { _ = syscall.Unmount(root, syscall.MNT_DETACH) }) // else it goes with the namespace
+	w.t.Cleanup(func() { _ = syscall.Unmount(root, syscall.MNT_DETACH) }) // otherwise it is removed with the namespace
 }
 
-// boss is where the coordinator is.
+// boss returns the URL of the coordinator.
 func (w *world) boss() string {
 	c, err := client.Read(filepath.Join(w.Dir(), "coordinator.json"))
 	if err != nil || len(c.URLs) == 0 {
@@ -182,7 +182,7 @@ func (f *file) bytes() []byte {
 	return data
 }
 
-// marred is what a copy with a flaw has.
+// marred returns the content of a copy with a flaw.
 func (f *file) marred(how flaw) []byte {
 	data := f.bytes()
 	switch how {
@@ -196,7 +196,7 @@ func (f *file) marred(how flaw) []byte {
 	return data
 }
 
-// fill puts all files where they are, and tells the catalog what it is to believe.
+// fill writes all files to their sites, and registers them in the catalog.
 func (w *world) fill() {
 	w.t.Helper()
 	for _, s := range w.sets {
@@ -233,7 +233,7 @@ func (w *world) fill() {
 	}
 }
 
-// put writes a file; stays says that it must never change.
+// put writes a file; stays means that it must never change.
 func (w *world) put(path string, data []byte, stays bool) {
 	w.t.Helper()
 	if err := makeFolders(filepath.Dir(path)); err != nil {
@@ -250,13 +250,13 @@ func (w *world) put(path string, data []byte, stays bool) {
 		w.t.Fatal(err)
 	}
 	if len(data) > 4<<20 {
-		data = nil // its inode and its checksum tell enough
+		data = nil // its inode and its checksum are sufficient
 	}
 	w.before[path] = snapshot{info.Sys().(*syscall.Stat_t).Ino, data}
 }
 
-// submit asks for sets, spread over the time of the campaign, until each is asked
-// for: a coordinator that is away is asked again, with the same key.
+// submit requests sets, spread over the time of the campaign, until each is requested. If the
+// coordinator is down, the request is repeated with the same key.
 func (w *world) submit(ctx context.Context, over time.Duration) {
 	for i, s := range w.sets {
 		if i > 0 {
@@ -283,19 +283,18 @@ func (w *world) submitOne(s *set) {
 	}
 }
 
-// makeFolders makes folders in which everybody may write: a server may run as another
-// user.
+// makeFolders creates folders in which every user may write: a server may run as another user.
 func makeFolders(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
 	for d := dir; strings.Contains(d, "/store"); d = filepath.Dir(d) {
-		_ = os.Chmod(d, 0o777) // what is not ours stays as it is
+		_ = os.Chmod(d, 0o777) // folders of other owners stay unchanged
 	}
 	return nil
 }
 
-// sleep waits; false if ctx ended.
+// sleep waits. It returns false if ctx ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -307,13 +306,13 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// parts are the temporaries at a site.
+// parts returns the temporary files at a site.
 func (w *world) parts(site string) []string {
 	found, _ := filepath.Glob(filepath.Join(w.Root(site), ".weir", "*.part"))
 	return found
 }
 
-// rot changes a byte of some temporaries of a site whose agent does not run.
+// rot changes a byte of some temporary files of a site whose agent does not run.
 func (w *world) rot(site string, r *rand.Rand) {
 	for _, path := range w.parts(site) {
 		info, err := os.Stat(path)
@@ -336,7 +335,7 @@ func (w *world) rot(site string, r *rand.Rand) {
 	}
 }
 
-// turn makes a good copy a bad one.
+// turn damages a good copy.
 func (w *world) turn(site string, f *file) {
 	path, how := w.path(site, f), f.later[site]
 	w.mu.Lock()
@@ -363,7 +362,7 @@ func (w *world) turn(site string, f *file) {
 	w.n.changes.Add(1)
 }
 
-// build makes the program, with a clock that can be stepped if that is wanted.
+// build builds the program, with an adjustable clock if clocks is true.
 func build(t *testing.T, clocks bool) string {
 	t.Helper()
 	tier.Slow(t, "builds weir")
@@ -380,7 +379,7 @@ func build(t *testing.T, clocks bool) string {
 	return program
 }
 
-// logs are what the processes said.
+// logs returns the output of the processes.
 func (w *world) logs() map[string]string {
 	all := map[string]string{}
 	_ = filepath.WalkDir(w.Dir(), func(path string, d fs.DirEntry, err error) error {

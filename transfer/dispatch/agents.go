@@ -18,7 +18,8 @@ const (
 	mostPerReport = 20000           // progresses
 )
 
-// Register adds the agent of a site in place of an earlier one. lost are leases that another process may have.
+// Register adds the agent of a site and replaces an earlier agent. lost are leases that another
+// process may have.
 func (f *Agents) Register(in *transfer.Register, area tpc.Area) (lost []*ActiveLease) {
 	r := f.r
 	r.mu.Lock()
@@ -33,7 +34,7 @@ func (f *Agents) Register(in *transfer.Register, area tpc.Area) (lost []*ActiveL
 	r.agents[in.Site] = a
 	r.resetBreakersLocked(in.Site)
 	if old != nil {
-		old.wake() // its poll is answered
+		old.wake() // its poll returns
 	}
 	return r.takeOverLocked(a, same)
 }
@@ -47,8 +48,8 @@ func (f *Agents) RunsElsewhere(in *transfer.Register) bool {
 	return a != nil && a.Root != "" && a.Root != in.Root && (a.waiting || r.now().Sub(a.heard) < agentTimeout)
 }
 
-// CheckReplaced refuses an agent that another one has replaced: two agents of one site would replace
-// each other for ever. When the other one has gone it may register again.
+// CheckReplaced returns an error if another agent has replaced an agent: two agents of one site
+// would replace each other for ever. When the other agent has gone, the agent may register again.
 func (f *Agents) CheckReplaced(in *transfer.Register) error {
 	r := f.r
 	r.mu.Lock()
@@ -66,9 +67,9 @@ func (f *Agents) CheckReplaced(in *transfer.Register) error {
 		cmp.Or(a.Host, "another machine"))
 }
 
-// takeOverLocked compares the leases that an agent holds with those that it was given. Leases that no
-// process ever had, or that this one did not receive, are given to it; those that another process may
-// have are returned.
+// takeOverLocked compares the leases that an agent holds with the leases that it was given. Leases
+// that no process ever had, or that this agent did not receive, are given to it. Leases that
+// another process may have are returned.
 func (r *registry) takeOverLocked(a *Agent, same bool) (lost []*ActiveLease) {
 	holds := epochs(a.Holding)
 	for _, l := range r.leases {
@@ -125,7 +126,7 @@ func (f *Agents) Deregister(in *transfer.Deregister) (left []transfer.Outcome, e
 		return nil, err
 	}
 	delete(r.agents, in.Site)
-	a.wake() // its poll is answered
+	a.wake() // its poll returns
 	for _, l := range r.leases {
 		if l.mover == in.Site && !l.lost && holds[l.Item] != l.Epoch {
 			left = append(left, r.failedLocked(l, transfer.MoverStopped, "the agent of site "+in.Site+" was stopped"))
@@ -134,8 +135,8 @@ func (f *Agents) Deregister(in *transfer.Deregister) (left []transfer.Outcome, e
 	return left, nil
 }
 
-// BeginPoll notes that an agent waits for work. Dispatched leases that it does not hold did not reach
-// it: they are for this answer again or, if they were cancelled, have never begun.
+// BeginPoll records that an agent waits for work. Dispatched leases that it does not hold did not
+// reach it: they are sent again with this response or, if they were cancelled, have never begun.
 func (f *Agents) BeginPoll(in *transfer.PollRequest) (_ *Agent, poll int, never []transfer.Outcome, err error) {
 	r := f.r
 	r.mu.Lock()
@@ -146,7 +147,7 @@ func (f *Agents) BeginPoll(in *transfer.PollRequest) (_ *Agent, poll int, never 
 	}
 	a.polls++
 	a.waiting, a.broken, a.slots = true, false, in.Slots
-	a.wake() // an earlier poll is answered
+	a.wake() // an earlier poll returns
 	holds := epochs(in.Holding)
 	for _, l := range r.leases {
 		switch {
@@ -163,7 +164,7 @@ func (f *Agents) BeginPoll(in *transfer.PollRequest) (_ *Agent, poll int, never 
 	return a, a.polls, never, nil
 }
 
-// EndPoll notes that an agent does not wait any more. broken means that it has disconnected.
+// EndPoll records that an agent no longer waits. broken means that it has disconnected.
 func (f *Agents) EndPoll(a *Agent, poll int, broken bool) {
 	r := f.r
 	r.mu.Lock()
@@ -232,7 +233,7 @@ func (f *Leases) ApplyChanges(from string, changes []queue.Change, outcomes []tr
 	}
 }
 
-// Progress records the progress of transfers, and returns those to abort.
+// Progress records the progress of transfers, and returns the transfers to abort.
 func (f *Agents) Progress(a *Agent, all []transfer.Progress) transfer.Ack {
 	r := f.r
 	now := r.now()
@@ -291,8 +292,8 @@ func (f *Leases) Unrenewed(now time.Time) (all []transfer.Progress) {
 	return all
 }
 
-// Renewed notes that leases were renewed, and aborts those that the database does not have any more. never are the outcomes of those
-// whose movers will not report them.
+// Renewed records that leases were renewed, and aborts leases that are no longer in the database.
+// never are the outcomes of aborted leases whose movers will not report them.
 func (f *Leases) Renewed(now time.Time, all []transfer.Progress, gone []transfer.LeaseID) (never []transfer.Outcome) {
 	r := f.r
 	r.mu.Lock()

@@ -12,15 +12,15 @@ import (
 
 // The statuses of bans.
 const (
-	BanCancels = "CANCEL"  // files that wait are cancelled, and new ones refused
-	BanWaits   = "WAIT"    // files wait, and new ones are refused
-	BanAccepts = "WAIT_AS" // files wait, new ones as well
+	BanCancels = "CANCEL"  // waiting files are cancelled, and new files refused
+	BanWaits   = "WAIT"    // files wait, and new files are refused
+	BanAccepts = "WAIT_AS" // files wait, and so do new files
 )
 
 // A Ban keeps new copies from a storage element, or requests from a user.
 type Ban struct {
 	Kind, Name, Status, Message, By string
-	Until                           time.Time // a ban that lets files wait: when it becomes one that cancels them; zero: never
+	Until                           time.Time // when a ban that lets files wait begins to cancel them; zero: never
 	Made                            time.Time
 }
 
@@ -39,7 +39,8 @@ func (b Ban) Why() string {
 	return text
 }
 
-// bannedAsLocked returns the ban of a site: by its name, or by the storage element of its endpoint.
+// bannedAsLocked returns the ban of a site, which contains its name or the storage element of its
+// endpoint.
 func (r *registry) bannedAsLocked(s catalog.Site) (Ban, bool) {
 	if len(r.bans) == 0 {
 		return Ban{}, false
@@ -94,7 +95,7 @@ func (f *Sites) Banned() map[string]Ban {
 	return all
 }
 
-// elementLocked returns the storage element of a site: its name if it has no endpoint.
+// elementLocked returns the storage element of a site, or its name if it has no endpoint.
 func (r *registry) elementLocked(site string) string {
 	u, err := url.Parse(r.sites[site].URL)
 	if err != nil || u.Host == "" {
@@ -103,7 +104,7 @@ func (r *registry) elementLocked(site string) string {
 	return fts.SE(u)
 }
 
-// Element returns the storage element of a site: its name if it has no endpoint.
+// Element returns the storage element of a site, or its name if it has no endpoint.
 func (f *Sites) Element(site string) string {
 	r := f.r
 	r.mu.Lock()

@@ -12,8 +12,8 @@ import (
 	"weir/transfer/catalog"
 )
 
-// After this many different files in a row a refusal counts as the site's: another one may concern a
-// single file. A 401, or a certificate that is not trusted, is the site's at once.
+// After this many different files in a row a refusal counts as the site's: a single refusal may
+// concern a single file. A 401, or a certificate that is not trusted, counts as the site's at once.
 const (
 	deniedInRow = 3
 	failedInRow = 8
@@ -25,15 +25,17 @@ const (
 	longestTrial = 5 * time.Minute
 )
 
-// mostSkipped is how many files that failed before are skipped in favor of one that did not.
+// mostSkipped is the maximum number of files that failed before and are skipped in favor of a file
+// that did not fail.
 const mostSkipped = 50
 
-// A viewer is a site as seen by whoever transfers files to or from it: the agent of mover, or ("")
-// the coordinator. What an agent says of a site counts only for what that agent transfers.
+// A viewer is a site from the point of view of the mover of files to or from it: the agent of
+// mover, or ("") the coordinator. The reports of an agent about a site count only for the transfers
+// of that agent.
 type viewer struct{ site, mover string }
 
-// A breaker keeps files from a site that refuses every request. While it is open one file at a time
-// is tried.
+// A breaker keeps files from a site that refuses every request. While it is open, one file at a
+// time is tried.
 type breaker struct {
 	failed  map[int64]bool // files since the last success
 	since   time.Time      // zero: closed
@@ -41,10 +43,10 @@ type breaker struct {
 	next    time.Time // of the next trial
 	wait    time.Duration
 	trial   int64 // the file that tried last
-	skipped int   // files since then, in favor of one that has not failed
+	skipped int   // files since then, in favor of a file that has not failed
 }
 
-// breakerLocked returns the open breaker of a site, nil if it is closed.
+// breakerLocked returns the open breaker of a site, or nil if it is closed.
 func (r *registry) breakerLocked(site, mover string) *breaker {
 	if b := r.breakers[viewer{site, mover}]; b != nil && !b.since.IsZero() {
 		return b
@@ -107,12 +109,12 @@ func (r *registry) classifyFailureLocked(l *ActiveLease, o *transfer.Outcome) {
 		return
 	}
 	b.why, b.next, b.skipped = o.Reason, r.now().Add(b.wait), 0
-	if certain || !trial { // a single file that is refused again has failed itself
+	if certain || !trial { // if a single file is refused again, the refusal counts for this file only
 		o.Fault = transfer.SiteRefuses
 	}
 }
 
-// closeBreakersLocked notes that both ends of a transfer work.
+// closeBreakersLocked records that both ends of a transfer work.
 func (r *registry) closeBreakersLocked(l *ActiveLease) {
 	for _, site := range []string{l.Source.Site, l.Dest.Site} {
 		if r.breakerLocked(site, l.mover) != nil {
@@ -123,7 +125,8 @@ func (r *registry) closeBreakersLocked(l *ActiveLease) {
 	}
 }
 
-// resetBreakersLocked has a site tried at once, because its credentials have changed.
+// resetBreakersLocked allows transfers from and to a site at once, because its credentials have
+// changed.
 func (r *registry) resetBreakersLocked(site string) {
 	for k := range r.breakers {
 		if k.site == site {
@@ -137,7 +140,7 @@ func (r *registry) resetBreakersLocked(site string) {
 	}
 }
 
-// blockedLocked returns the reason why a mover may not use the sites now, "" if it may.
+// blockedLocked returns the reason why a mover may not use the sites now, or "" if it may use them.
 func (r *registry) blockedLocked(mover string, sites ...string) string {
 	for _, site := range sites {
 		if b := r.breakerLocked(site, mover); b != nil && r.now().Before(b.next) {
@@ -147,8 +150,8 @@ func (r *registry) blockedLocked(mover string, sites ...string) string {
 	return ""
 }
 
-// skipLocked reports whether a file is not the one to try a site that refuses requests: it has failed
-// there, and another one may not have.
+// skipLocked reports whether a file must not be the trial file of a site that refuses requests: it
+// has failed there, and another file may succeed.
 func (r *registry) skipLocked(item int64, mover string, sites ...string) bool {
 	for _, site := range sites {
 		if b := r.breakerLocked(site, mover); b != nil && b.failed[item] && b.skipped < mostSkipped {
@@ -159,8 +162,8 @@ func (r *registry) skipLocked(item int64, mover string, sites ...string) bool {
 	return false
 }
 
-// beginTrialLocked notes that a file is dispatched: for a site that refuses requests it is the only one
-// until its outcome is known.
+// beginTrialLocked records that a file is dispatched: if a site refuses requests, no other file is
+// dispatched until the outcome of this file is known.
 func (r *registry) beginTrialLocked(item int64, mover string, sites ...string) {
 	for _, site := range sites {
 		if b := r.breakerLocked(site, mover); b != nil {
@@ -192,7 +195,8 @@ type pair struct {
 	mode         transfer.Mode
 }
 
-// An inability says why a pair does not support its mode. It is tried again after a while.
+// An inability is the reason why a pair does not support its mode. The mode is tried again after a
+// while.
 type inability struct {
 	why   string
 	until time.Time
@@ -201,8 +205,8 @@ type inability struct {
 // retryUnsupported is the time after which a mode that two sites did not support is tried again.
 const retryUnsupported = 10 * time.Minute
 
-// classifyModeLocked notes that the ends of a lease do not support its mode. If there is another mode the
-// file is tried in that one.
+// classifyModeLocked records that the ends of a lease do not support its mode. If another mode is
+// possible, the file is tried in that mode.
 func (r *registry) classifyModeLocked(l *ActiveLease, o *transfer.Outcome) {
 	r.noteUnsupportedLocked(&l.Lease, o.Reason)
 	from, to := r.sites[l.Source.Site], r.sites[l.Dest.Site]
@@ -214,12 +218,13 @@ func (r *registry) classifyModeLocked(l *ActiveLease, o *transfer.Outcome) {
 	}
 }
 
-// noteUnsupportedLocked notes that the ends of a lease do not support its mode.
+// noteUnsupportedLocked records that the ends of a lease do not support its mode.
 func (r *registry) noteUnsupportedLocked(l *transfer.Lease, why string) {
 	r.unable[pair{l.Source.Site, l.Dest.Site, l.Mode}] = inability{why, r.now().Add(retryUnsupported)}
 }
 
-// unsupportedLocked returns the reason why two sites do not support a mode, "" if they may.
+// unsupportedLocked returns the reason why two sites do not support a mode, or "" if they may
+// support it.
 func (r *registry) unsupportedLocked(m transfer.Mode, from, to catalog.Site) string {
 	if x := r.unable[pair{from.Name, to.Name, m}]; r.now().Before(x.until) {
 		return x.why
@@ -227,7 +232,7 @@ func (r *registry) unsupportedLocked(m transfer.Mode, from, to catalog.Site) str
 	return ""
 }
 
-// NoteUnsupported notes that the ends of a lease do not support its mode.
+// NoteUnsupported records that the ends of a lease do not support its mode.
 func (f *Leases) NoteUnsupported(l *transfer.Lease, why string) {
 	r := f.r
 	r.mu.Lock()
@@ -243,7 +248,7 @@ func (f *Sites) Refusals() map[string]string {
 	return r.refusalsLocked()
 }
 
-// Blocked returns why the coordinator may not use a site now, "" if it may.
+// Blocked returns the reason why the coordinator may not use a site now, or "" if it may use it.
 func (f *Sites) Blocked(site string) string {
 	r := f.r
 	r.mu.Lock()

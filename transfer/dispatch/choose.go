@@ -14,15 +14,15 @@ import (
 const (
 	batch       = 512 // files that are dispatched at a time
 	thirds      = 256 // concurrent third-party copies to one destination
-	pushSample  = 16  // files that are looked at for agents that could push, where none did lately
-	checkRate   = 1e9 // bytes/s at which a site reads what it has
+	pushSample  = 16  // files that are examined for agents that could push, if no agent pushed lately
+	checkRate   = 1e9 // bytes/s at which a site reads its files
 	checks      = 4   // files that a site verifies at once
 	deletes     = 16  // files that are removed from a site at once
 	backoffTime = 30 * time.Millisecond
 	fullBackoff = time.Second // of a destination all of whose links are full, until one of its copies ends
 )
 
-// BackOff has a destination skipped for the time that it returns.
+// BackOff skips a destination for the time that it returns.
 func (f *Leases) BackOff(dest string, full bool) time.Duration {
 	r := f.r
 	r.mu.Lock()
@@ -35,7 +35,7 @@ func (f *Leases) BackOff(dest string, full bool) time.Duration {
 	return wait
 }
 
-// IDs returns the leases.
+// IDs returns the ids of the leases.
 func (f *Leases) IDs() map[transfer.LeaseID]bool {
 	r := f.r
 	r.mu.Lock()
@@ -47,7 +47,7 @@ func (f *Leases) IDs() map[transfer.LeaseID]bool {
 	return all
 }
 
-// RoomAt returns how many files for a destination could begin now, at most.
+// RoomAt returns the maximum number of files for a destination that could begin now.
 func (f *Leases) RoomAt(dest string) (n int) {
 	r := f.r
 	r.mu.Lock()
@@ -69,13 +69,13 @@ func (f *Leases) RoomAt(dest string) (n int) {
 		}
 	}
 	if r.agents[dest] != nil && !r.pushed[dest] {
-		others = min(others, pushSample) // where no agent pushes, most rows that are read for them are useless
+		others = min(others, pushSample) // if no agent pushes, most rows that are read for these agents are useless
 	}
 	return min(n+others, batch)
 }
 
-// roomLocked returns how many leases an agent can take now: as many as it has free slots, and of small
-// files so many that it is busy for a while.
+// roomLocked returns the number of leases that an agent can take now: the number of its free slots
+// or, if the files are small, so many that it is busy for a while.
 func (a *Agent) roomLocked(ahead time.Duration) int {
 	if !a.waiting || a.slots < 0 {
 		return 0
@@ -91,7 +91,7 @@ func (a *Agent) roomLocked(ahead time.Duration) int {
 	return max(0, n)
 }
 
-// A plan is a lease as it was chosen, and the limit of its link.
+// A plan is a chosen lease, and the limit of its link.
 type plan struct {
 	ActiveLease
 	limit int
@@ -166,8 +166,8 @@ func (r *registry) siteLimitsLocked() map[string]int {
 	return most
 }
 
-// checkerOfLocked returns the agent that can verify a file at a site: its agent or, for a site without one, the
-// coordinator ("").
+// checkerOfLocked returns the agent that can verify a file at a site: the agent of the site or, if
+// the site has no agent, the coordinator ("").
 func (r *registry) checkerOfLocked(site string) (mover string, ok bool) {
 	if r.sites[site].Kind != catalog.AgentSite {
 		return "", true
@@ -176,7 +176,7 @@ func (r *registry) checkerOfLocked(site string) (mover string, ok bool) {
 	return site, a != nil && a.roomLocked(r.net.Rules().Ahead) > 0
 }
 
-// A Copy is a third-party copy that is to be started. Its lease ends it by the context.
+// A Copy is a third-party copy that will be started. Its lease ends it through the context.
 type Copy struct {
 	Context context.Context
 	*ActiveLease
@@ -185,8 +185,9 @@ type Copy struct {
 // End releases the context after the copy.
 func (c Copy) End() { c.stop(nil) }
 
-// HandOver gives leases to their movers in place of the plans. copies are those without an agent. gone are the outcomes of those that
-// were cancelled or whose movers have gone meanwhile.
+// HandOver gives leases to their movers in place of the plans. copies are the leases without an
+// agent. gone are the outcomes of leases that were cancelled meanwhile, or whose movers are no
+// longer registered.
 func (f *Leases) HandOver(ctx context.Context, leases []transfer.Lease, plans Plans) (copies []Copy, gone []transfer.Outcome) {
 	r := f.r
 	now := r.now()

@@ -7,10 +7,10 @@ import (
 	"weir/transfer"
 )
 
-// keptChanges is how many changes of limits are kept, in memory.
+// keptChanges is the maximum number of changes of limits that are kept in memory.
 const keptChanges = 1000
 
-// LimitChanges are the latest changes of the limits of links. The zero value has none.
+// LimitChanges are the latest changes of the limits of links. The zero value is empty.
 type LimitChanges struct {
 	mu   sync.Mutex
 	last int64 // id

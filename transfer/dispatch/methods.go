@@ -13,13 +13,13 @@ import (
 
 func allModes() []transfer.Mode { return []transfer.Mode{transfer.Pull, transfer.Push, transfer.Third} }
 
-// A method is how a file is transferred from one source.
+// A method determines how a file is transferred from one source.
 type method struct {
 	mode  transfer.Mode
 	mover string // the site of the agent; "": a third-party copy
 }
 
-// methods are how a file could be transferred to a destination now.
+// methods are the possible methods of transferring a file to a destination now.
 type methods struct {
 	sources []string
 	by      map[string]method
@@ -43,9 +43,9 @@ func (r *registry) methodsLocked(dest string, f queue.Candidate) methods {
 	return w
 }
 
-// methodLocked selects the mover of a file between two sites: the destination's agent if it has one, else
-// the source's, else the sites themselves by a third-party copy. A file whose last attempt failed is
-// also tried in the other mode: a firewall may let only one of them through.
+// methodLocked selects the mover of a file between two sites: the destination's agent if it has
+// one, else the source's agent, else the sites themselves by a third-party copy. A file whose last
+// attempt failed is also tried in the other mode, because a firewall may block one of them.
 func (r *registry) methodLocked(from, to catalog.Site, f queue.Candidate) (method, string) {
 	modes := allModes()
 	if f.Job != "" { // it has credentials of its own
@@ -63,7 +63,7 @@ func (r *registry) methodLocked(from, to catalog.Site, f queue.Candidate) (metho
 		if a := r.moverAgentLocked(mover); problem == "" && a != nil && a.roomLocked(r.net.Rules().Ahead) == 0 {
 			why = fmt.Sprintf("the agent of site %s, which has to %s, is busy with %d of %d concurrent transfers", mover, m, a.count, a.Slots)
 			if m == transfer.Push && modes[0] == m && len(modes) > 1 {
-				continue // it may have ended: the usual mode is left
+				continue // the agent may have stopped: the usual mode is left
 			}
 			return method{}, why
 		}
@@ -122,7 +122,7 @@ func (r *registry) eligibleLocked(m transfer.Mode, from, to catalog.Site) (mover
 			return "", fmt.Sprintf("sites %s and %s do not both have an endpoint that others can reach, and no agent can reach both",
 				from.Name, to.Name)
 		}
-		// No agent pulls from it, and it does not push there.
+		// No agent pulls from it, and its agent does not push there.
 		if r.streams {
 			return "", ""
 		}
@@ -147,15 +147,16 @@ func FileURL(base, path string) string {
 	return strings.TrimSuffix(base, "/") + u.EscapedPath()
 }
 
-// unknownPinLocked reports whether a site without an agent cannot verify the endpoint of another one, whose
-// certificate is self-signed: only weir's own servers have pins.
+// unknownPinLocked reports whether a site without an agent cannot verify the endpoint of another
+// site, whose certificate is self-signed: only weir's own servers support pins.
 func (r *registry) unknownPinLocked(site, other catalog.Site) bool {
 	a := r.agents[other.Name]
 	return a != nil && a.Pin != "" && strings.HasPrefix(other.URL, "https:") &&
 		!strings.HasPrefix(r.endpoints[site.Name].Server, "weir")
 }
 
-// mustStreamLocked returns why two sites cannot copy from each other, "" if they may be able to.
+// mustStreamLocked returns the reason why two sites cannot copy from each other, or "" if they may
+// be able to.
 func (r *registry) mustStreamLocked(from, to catalog.Site) string {
 	switch root := remote.IsRoot(from.URL); {
 	case root != remote.IsRoot(to.URL):
@@ -169,7 +170,8 @@ func (r *registry) mustStreamLocked(from, to catalog.Site) string {
 	return r.unsupportedLocked(transfer.Third, from, to)
 }
 
-// MustStream reports whether the ends of a lease cannot copy from each other, with the credentials that its job or they have.
+// MustStream reports whether the ends of a lease cannot copy from each other, with the credentials
+// of its job or of the sites.
 func (f *Leases) MustStream(l *transfer.Lease) bool {
 	r := f.r
 	r.mu.Lock()

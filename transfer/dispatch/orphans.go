@@ -24,7 +24,8 @@ func (f *Leases) Orphans() (list []*ActiveLease) {
 	return list
 }
 
-// Missing returns the leases that the queue misses and that are not looked for. It adds those that only the database has.
+// Missing returns the leases that have expired in the queue and for which no search is under way.
+// It adds leases that only the database has.
 func (f *Leases) Missing(list []queue.ExpiredLease) (all []*ActiveLease) {
 	r := f.r
 	now := r.now()
@@ -37,7 +38,7 @@ func (f *Leases) Missing(list []queue.ExpiredLease) (all []*ActiveLease) {
 			r.addLeaseLocked(l)
 		}
 		if l.stop != nil || l.retry > 0 || now.Before(r.missed[m.Item]) {
-			continue // it runs here, or is being looked for
+			continue // it runs here, or a search is under way
 		}
 		r.missed[m.Item] = now.Add(orphanRetry)
 		all = append(all, l)

@@ -15,7 +15,8 @@ import (
 	"weir/transfer/schedule"
 )
 
-// Reasons explain why files of a request wait, or what is being done with them. Files with the same key are counted together.
+// Reasons explain why files of a request wait, or which steps are under way. Files with the same
+// key are counted together.
 type Reasons struct {
 	r       *registry
 	Request transfer.Request
@@ -40,7 +41,7 @@ func (x *Reasons) Add(key, file string, files int64, format string, a ...any) {
 	r.Files += files
 }
 
-// Sorted returns the reasons, those of the most files first.
+// Sorted returns the reasons, sorted by their number of files, descending.
 func (x *Reasons) Sorted() []transfer.Reason {
 	list := []transfer.Reason{}
 	for _, r := range x.all {
@@ -52,7 +53,7 @@ func (x *Reasons) Sorted() []transfer.Reason {
 	return list
 }
 
-// Prefixed returns a text with a prefix, "" if the text is empty.
+// Prefixed returns a text with a prefix, or "" if the text is empty.
 func Prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -159,7 +160,8 @@ func (x *Reasons) allows(site string) bool {
 	return len(x.Request.From) == 0 || slices.Contains(x.Request.From, site)
 }
 
-// bannedSourcesLocked removes the replicas at banned sites. It returns the bans if no other is left.
+// bannedSourcesLocked removes the replicas at banned sites. It returns the bans if no other replica
+// is left.
 func (x *Reasons) bannedSourcesLocked(replicas *[]catalog.Replica) string {
 	var why []string
 	*replicas = slices.DeleteFunc(*replicas, func(p catalog.Replica) bool {

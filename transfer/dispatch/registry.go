@@ -13,15 +13,15 @@ import (
 	"weir/transfer/schedule"
 )
 
-// After this time without a word from its agent a site counts as down. Agents poll again every 20 s
-// and report every 2 s; an agent whose poll was interrupted has most probably ended.
+// After this time without a message from its agent a site counts as down. Agents poll again every
+// 20 s and report every 2 s; an agent whose poll was interrupted has most probably ended.
 const (
 	agentTimeout  = 15 * time.Second
 	brokenTimeout = 4 * time.Second
 )
 
-// A registry is the state in memory: agents, leases, sites and the network. All of it can be rebuilt
-// from the database and from agents' registrations. Functions named ...Locked need mu,
+// A registry is the state in memory: agents, leases, sites and the network. All of it can be
+// rebuilt from the database and from agents' registrations. Functions named ...Locked need mu,
 // which their callers hold.
 type registry struct {
 	mu       sync.Mutex
@@ -33,7 +33,7 @@ type registry struct {
 	secrets  map[string]Secrets      // of sites without agents
 	replaced map[string][]string     // sessions of agents that another agent has replaced, by site
 	scans    map[int64]*Scan         // that are not done
-	backoff  map[string]time.Time    // destinations for which nothing could be dispatched: when to try again
+	backoff  map[string]time.Time    // destinations for which no file could be dispatched: when to try again
 	pushed   map[string]bool         // destinations to which other sites' agents pushed in the last round
 	closed   bool
 	named    map[string]time.Time // when a submission last named a site by a URL
@@ -70,23 +70,23 @@ type Secrets struct {
 // An Agent is a registered agent.
 type Agent struct {
 	transfer.Register
-	area    tpc.Area // from which it connects: its endpoint is not contacted nearer to us
+	area    tpc.Area // from which it connects: its endpoint is not contacted in a smaller area
 	heard   time.Time
 	free    int64
 	polls   int // numbers its polls: only the latest counts
 	waiting bool
 	broken  bool // its last poll was interrupted
-	slots   int  // free ones, at its last poll
+	slots   int  // free slots, at its last poll
 	bell    chan struct{}
 	ready   []*ActiveLease // for its next response
 	cancel  []transfer.LeaseID
 	lost    []transfer.LeaseID
 	count   int     // leases that it holds
-	seconds float64 // predicted time of their transfers, one after the other
-	scans   []int64 // that it knows of
+	seconds float64 // predicted time of their transfers, one after another
+	scans   []int64 // that it has received
 }
 
-// timeoutLocked returns how long the agent may be silent before its site counts as down.
+// timeoutLocked returns the time for which the agent may be silent before its site counts as down.
 func (a *Agent) timeoutLocked() time.Duration {
 	if a.broken {
 		return brokenTimeout
@@ -109,10 +109,10 @@ func (a *Agent) wake() {
 type ActiveLease struct {
 	transfer.Lease
 	mover      string        // the site of the agent; "": the coordinator
-	want       transfer.Mode // that the request asks for; "": any, or not known
+	want       transfer.Mode // the mode of the request; "": any, or not known
 	seconds    float64
 	given      time.Time
-	dispatched bool // it was in an answer
+	dispatched bool // a response contained it
 	stage      transfer.Stage
 	moved      int64
 	heard      time.Time // from its mover
@@ -121,7 +121,7 @@ type ActiveLease struct {
 	cancelled  bool
 	streamed   bool                    // its bytes pass through the coordinator
 	lost       bool                    // its mover is another process now: it is not given out again
-	retry      time.Duration           // between two questions about it to its destination
+	retry      time.Duration           // between two requests about it to its destination
 	stop       context.CancelCauseFunc // of a third-party copy
 }
 
@@ -134,10 +134,10 @@ func guardsOf(areas ...tpc.Area) map[tpc.Area]*tpc.Guard {
 	return all
 }
 
-// moverOf returns the site whose agent executes a lease, "" for third-party copies.
+// moverOf returns the site whose agent executes a lease, or "" for third-party copies.
 func moverOf(l transfer.Lease) string { return l.Mode.Mover(l.Source.Site, l.Dest.Site) }
 
-// moverAgentLocked returns the agent of a mover, nil if it has none.
+// moverAgentLocked returns the agent of a mover, or nil if it has no agent.
 func (r *registry) moverAgentLocked(mover string) *Agent {
 	if mover == "" {
 		return nil
@@ -145,7 +145,7 @@ func (r *registry) moverAgentLocked(mover string) *Agent {
 	return r.agents[mover]
 }
 
-// leaseLocked returns the lease of an item and epoch, nil if it is not active.
+// leaseLocked returns the lease of an item and epoch, or nil if it is not active.
 func (r *registry) leaseLocked(id transfer.LeaseID) *ActiveLease {
 	if l := r.leases[id.Item]; l != nil && l.Epoch == id.Epoch {
 		return l
@@ -190,7 +190,7 @@ func (r *registry) removeLeaseLocked(l *ActiveLease) {
 	}
 	delete(r.leases, l.Item)
 	delete(r.backoff, l.Dest.Site)      // it has a free slot again
-	if r.sites[l.Source.Site].Max > 0 { // so have others
+	if r.sites[l.Source.Site].Max > 0 { // other destinations may also have free slots
 		clear(r.backoff)
 	}
 	r.endLocked(l, r.now())
@@ -208,7 +208,7 @@ func (f *Agents) Close() {
 	r.wakeAgentsLocked()
 }
 
-// Closed reports whether waiting polls end, since the coordinator does.
+// Closed reports whether waiting polls end because the coordinator stops.
 func (f *Agents) Closed() bool {
 	r := f.r
 	r.mu.Lock()
@@ -297,8 +297,8 @@ func (f *Leases) SetStreamed(l *ActiveLease) {
 	l.streamed = true
 }
 
-// Abort aborts the chosen leases. never are the outcomes of those that their movers have not received. Leases that are being taken get
-// no mover.
+// Abort aborts the chosen leases. never are the outcomes of leases that their movers have not
+// received. Leases that are being taken get no mover.
 func (f *Leases) Abort(chosen func(*ActiveLease) bool) (never []transfer.Outcome) {
 	r := f.r
 	r.mu.Lock()
@@ -314,7 +314,7 @@ func (f *Leases) Abort(chosen func(*ActiveLease) bool) (never []transfer.Outcome
 	return never
 }
 
-// ClearBackoff has all destinations looked at again.
+// ClearBackoff removes all destinations from the backoff.
 func (f *Leases) ClearBackoff() {
 	r := f.r
 	r.mu.Lock()

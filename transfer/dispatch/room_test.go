@@ -8,9 +8,9 @@ import (
 	"weir/transfer"
 )
 
-// However many files wait, however small they are, an agent is given no more of
-// them than its slots or, of small ones, a batch: so are the goroutines that it
-// has one of for each, and what the coordinator remembers of them.
+// An agent is given no more files than its slots or, if the files are small, a batch, regardless of
+// the number and the size of the waiting files. This bounds the goroutines of the agent, one for
+// each file, and the memory of the coordinator.
 func TestRoomIsBounded(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()

@@ -55,7 +55,8 @@ func (f *Agents) SetScan(s Scan) {
 	}
 }
 
-// scansOfLocked returns the scans that an agent has not received yet, and those that it has to abort.
+// scansOfLocked returns the scans that an agent has not received yet, and the scans that it has to
+// abort.
 func (r *registry) scansOfLocked(a *Agent) (begin []transfer.Scan, drop []int64) {
 	for _, s := range r.scans {
 		if s.Site == a.Site && !slices.Contains(a.scans, s.ID) {

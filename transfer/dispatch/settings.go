@@ -8,7 +8,7 @@ import (
 	"weir/transfer/schedule"
 )
 
-// Settings are those made through the API of FTS3, by name.
+// Settings are the settings that were made through the API of FTS3, by name.
 type Settings struct {
 	SE     map[string]fts.SELimits
 	Links  map[string]fts.LinkLimits
@@ -16,7 +16,7 @@ type Settings struct {
 	Global map[string]fts.Global
 }
 
-// The kinds of settings, and the name of those that are for all.
+// The kinds of settings, and the name of the settings for all elements.
 const (
 	SESetting     = "se"
 	LinkSetting   = "link"
@@ -68,7 +68,7 @@ func (r *registry) applyLimitsLocked() {
 	r.net.Limit(limits)
 }
 
-// fits returns how well the name of a link's end fits a site: 0 not at all, 1 as any other.
+// fits returns how well the name of a link's end matches a site: 0 is no match, 1 matches any site.
 func fits(name, site, element string, weight int) int {
 	switch name {
 	case site, element:

@@ -13,7 +13,7 @@ import (
 // UnusedEvery is the time between two searches for unused sites. A site that a submission has named is in use for as long.
 const UnusedEvery = 10 * time.Minute
 
-// Get returns a site and whether it is known.
+// Get returns a site and reports whether it is known.
 func (f *Sites) Get(name string) (catalog.Site, bool) {
 	r := f.r
 	r.mu.Lock()
@@ -22,7 +22,7 @@ func (f *Sites) Get(name string) (catalog.Site, bool) {
 	return s, known
 }
 
-// Set replaces all sites, and the secrets of those without agents.
+// Set replaces all sites, and the secrets of the sites without agents.
 func (f *Sites) Set(sites map[string]catalog.Site, all map[string]Secrets) {
 	r := f.r
 	r.mu.Lock()
@@ -44,7 +44,8 @@ func (f *Sites) SetUp(name string, up bool, problem string) (s catalog.Site, cha
 	return s, changed, known
 }
 
-// SetFree records how much space the agent of a site has. changed reports whether that is to be recorded in the catalog.
+// SetFree records the free space of the agent of a site. changed reports whether it must be
+// recorded in the catalog.
 func (f *Agents) SetFree(site string, free int64) (seen time.Time, changed bool) {
 	r := f.r
 	r.mu.Lock()
@@ -64,7 +65,8 @@ func (f *Agents) SetFree(site string, free int64) (seen time.Time, changed bool)
 	return now, true
 }
 
-// Silent returns the sites that are up and whose agents have been silent for too long, with when they were heard.
+// Silent returns the sites that are up and whose agents have been silent for too long, with the
+// times of their last messages.
 func (f *Agents) Silent() map[string]time.Time {
 	r := f.r
 	now, all := r.now(), map[string]time.Time{}
@@ -82,7 +84,8 @@ func (f *Agents) Silent() map[string]time.Time {
 	return all
 }
 
-// Reset forgets the failures and abilities of a site, which has other credentials.
+// Reset discards the recorded failures and abilities of a site, because its credentials have
+// changed.
 func (f *Sites) Reset(name string) {
 	r := f.r
 	r.mu.Lock()
@@ -123,7 +126,7 @@ func (f *Sites) WithoutAgent() (names []string) {
 	return names
 }
 
-// ofInterestLocked reports whether an administrator has set something about a site.
+// ofInterestLocked reports whether an administrator has configured a site.
 func (r *registry) ofInterestLocked(s catalog.Site) bool {
 	names := []string{s.Name, r.elementLocked(s.Name)}
 	for _, l := range r.settings.Links {
@@ -141,7 +144,7 @@ func (r *registry) recentlyNamedLocked(site string) bool {
 	return named && r.now().Sub(at) < UnusedEvery
 }
 
-// Name notes that a submission names a site, and reports whether there is one.
+// Name records that a submission names a site, and reports whether the site exists.
 func (f *Sites) Name(name string) bool {
 	r := f.r
 	r.mu.Lock()
@@ -153,8 +156,8 @@ func (f *Sites) Name(name string) bool {
 	return known
 }
 
-// Unused returns the sites that were added for jobs and are not in use. Those that an administrator has named, limited or banned are not
-// among them.
+// Unused returns the sites that were added for jobs and are not in use. It leaves out sites that an
+// administrator has named, limited or banned.
 func (f *Sites) Unused(used []string) (names []string) {
 	r := f.r
 	r.mu.Lock()
@@ -167,7 +170,8 @@ func (f *Sites) Unused(used []string) (names []string) {
 	return names
 }
 
-// Leave notes that a site is being removed, unless it is in use. The caller calls left.
+// Leave records that a site is being removed, unless it is in use. The caller must call Left
+// afterwards.
 func (f *Sites) Leave(name string) bool {
 	r := f.r
 	r.mu.Lock()
@@ -179,7 +183,7 @@ func (f *Sites) Leave(name string) bool {
 	return true
 }
 
-// Left notes that no site is being removed.
+// Left records that no site is being removed.
 func (f *Sites) Left() {
 	r := f.r
 	r.mu.Lock()
@@ -187,7 +191,7 @@ func (f *Sites) Left() {
 	r.leaving = ""
 }
 
-// Forget removes the state of a site that the catalog does not have any more.
+// Forget removes the state of a site that is no longer in the catalog.
 func (f *Sites) Forget(name string) {
 	r := f.r
 	r.mu.Lock()
@@ -198,8 +202,9 @@ func (f *Sites) Forget(name string) {
 	delete(r.named, name)
 }
 
-// Of returns the site of a URL, "" if there is none, and the path below it. A site that an administrator has named comes first;
-// known excludes others. inside reports whether a site of the server has a part of its paths only.
+// Of returns the site of a URL, or "" if no site matches, and the path below it. A site that an
+// administrator has named comes first; known excludes other sites. inside reports whether a site of
+// the server has a part of its paths only.
 func (f *Sites) Of(u *url.URL, known bool) (site, path string, inside bool) {
 	r := f.r
 	server, best := fts.Server(u), -1

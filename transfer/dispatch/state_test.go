@@ -17,7 +17,8 @@ func newState() State {
 	return New(Config{Now: time.Now, Log: slog.New(slog.DiscardHandler), Wake: func() {}, Counters: metrics.NewCounters(time.Now)})
 }
 
-// A lease that only the database knows counts for its agent while it is looked for, and no more after that.
+// A lease that only the database has counts for its agent during the search for it, and no longer
+// after that.
 func TestMissingLeasesAreCounted(t *testing.T) {
 	s := newState()
 	s.Agents.Register(&transfer.Register{Site: "A", Session: "one"}, tpc.Loopback)
@@ -33,7 +34,8 @@ func TestMissingLeasesAreCounted(t *testing.T) {
 	}
 }
 
-// A mode that two sites do not support does not fail a file for which there is another mode, also while the agent that it needs is away.
+// If two sites do not support a mode and there is another mode, a file does not fail, even while
+// the agent that it needs is away.
 func TestUnableWhileTheAgentIsAway(t *testing.T) {
 	s := newState()
 	s.Sites.Set(map[string]catalog.Site{

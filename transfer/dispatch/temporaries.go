@@ -11,8 +11,8 @@ type Temporary struct {
 	Item, Epoch int64
 }
 
-// temporaryOfLocked returns the temporary file of a lease. ok is false if there is none, or if the site's
-// agent removes it.
+// temporaryOfLocked returns the temporary file of a lease. ok is false if it has no temporary file,
+// or if the site's agent removes it.
 func (r *registry) temporaryOfLocked(l *transfer.Lease) (one Temporary, ok bool) {
 	if l.Mode == transfer.Check || l.Mode == transfer.Delete || r.sites[l.Dest.Site].Kind == catalog.AgentSite {
 		return one, false
