@@ -26,16 +26,16 @@ import (
 	"weir/serve"
 )
 
-// CopyOptions are for NewCopier.
+// CopyOptions configure NewCopier.
 type CopyOptions struct {
-	Guard tpc.Guard         // which servers; without any host, none
-	TLS   *tls.Config       // authorities of those servers; nil is the system's
+	Guard tpc.Guard         // allowed servers; without any host, no server is allowed
+	TLS   *tls.Config       // authorities of those servers; nil selects the system's
 	Pins  map[string]string // certificates of those servers, see tpc.Options
-	Most  int               // copies at once; more are asked to come again; 0 is 100
+	Most  int               // copies at once; further requests are told to retry later; 0 is 100
 }
 
-// A Copier is an Extension that makes third-party copies: a client sends COPY, and the
-// server gets a file from another one (pull), or puts one there (push).
+// A Copier is an Extension that makes third-party copies: a client sends COPY, and the server
+// downloads a file from another server (pull), or uploads a file to it (push).
 type Copier struct {
 	client *tpc.Client
 	guard  tpc.Guard
@@ -76,16 +76,16 @@ type job struct {
 	other   tpc.Target
 	replace bool
 	verify  string            // RequireChecksumVerification: true, false or ""
-	stated  map[string]string // checksums that the client says the file has
+	stated  map[string]string // checksums of the file that the client has stated
 	moved   atomic.Int64
 	quota   *serve.Quota
-	asked   int                 // connections that the client wants (X-Number-Of-Streams)
-	allow   func(time.Duration) // for so long nothing may happen from now on
+	asked   int                 // connections that the client requests (X-Number-Of-Streams)
+	allow   func(time.Duration) // extends the time in which no byte may move
 	peer    peer
 }
 
-// Answer implements serve.Extension: it answers a COPY from or to another server. What is
-// wrong with the request has a status; what goes wrong later stands in the last line.
+// Answer implements serve.Extension: it executes a COPY from or to another server. An invalid
+// request is refused with a status; errors that occur later are in the last line of the response.
 func (c *Copier) Answer(r *serve.Request) bool {
 	u, err := url.Parse(r.Header.Get("Destination"))
 	elsewhere := r.Header.Get("Source") != "" || err == nil && u.Host != "" && !strings.EqualFold(u.Host, r.Host)
@@ -118,14 +118,14 @@ func (c *Copier) Answer(r *serve.Request) bool {
 	return true
 }
 
-// job reads a COPY. Its error is a *serve.Refusal.
+// job parses a COPY. Its error is a *serve.Refusal.
 func (c *Copier) job(r *serve.Request) (*job, error) {
 	h := r.Header
 	source, destination := h.Get("Source"), h.Get("Destination")
 	j := &job{Copier: c, name: r.Name, push: destination != "", verify: h.Get("RequireChecksumVerification"),
 		other:   tpc.Target{URL: source + destination, Pin: h.Get(tpc.PinHeader), Header: http.Header{}},
 		replace: h.Get("Overwrite") != "F", stated: serve.Stated(h)}
-	if n, err := strconv.Atoi(h.Get("X-Number-Of-Streams")); err == nil { // else the choice is ours
+	if n, err := strconv.Atoi(h.Get("X-Number-Of-Streams")); err == nil { // else this server chooses
 		j.asked = max(n, 1)
 	}
 	u, err := url.Parse(j.other.URL)
@@ -161,7 +161,7 @@ func (c *Copier) job(r *serve.Request) (*job, error) {
 	return j, nil
 }
 
-// ready returns an error if a copy cannot be made as far as this server goes.
+// ready returns an error if this server cannot make a copy.
 func (j *job) ready(r *serve.Request) error {
 	if err := r.Precondition(); err != nil {
 		return err
@@ -194,8 +194,8 @@ func (j *job) ready(r *serve.Request) error {
 
 var errIdle = errors.New("no byte moved for too long")
 
-// report makes a copy and writes performance markers, and a verdict at the end, as package
-// tpc reads them. It returns the error of the copy.
+// report makes a copy and writes performance markers, and the result at the end, in the format that
+// package tpc reads. It returns the error of the copy.
 func (j *job) report(r *serve.Request) error {
 	ctx, cancel := context.WithCancelCause(r.Context()) // ends when the client is gone
 	defer cancel(nil)
@@ -242,7 +242,7 @@ func (j *job) report(r *serve.Request) error {
 
 const adlerName = "adler32"
 
-// newHashes returns a hash for adler32 and for each checksum that is stated.
+// newHashes returns a hash for adler32 and for each stated checksum.
 func newHashes(stated map[string]string) map[string]hash.Hash {
 	hashes := map[string]hash.Hash{}
 	for alg := range stated {
@@ -262,8 +262,8 @@ func textsOf(hashes map[string]hash.Hash) map[string]string {
 	return texts
 }
 
-// compare returns an error unless a file has the checksum that the other server, and the
-// client, say. "" is none.
+// compare returns an error unless a file has the checksums that the other server reported and that
+// the client stated. An empty reported is no checksum.
 func (j *job) compare(own map[string]string, reported string) error {
 	for alg, want := range j.stated {
 		if got, ok := own[alg]; ok && got != want {
@@ -280,7 +280,7 @@ func (j *job) compare(own map[string]string, reported string) error {
 	return nil
 }
 
-// count counts bytes that moved; pace counts them at the server and keeps its rate.
+// count counts bytes that moved; pace counts them at the server and limits its rate.
 func (j *job) count(n int, pace func(int)) {
 	j.moved.Add(int64(n))
 	j.allow(j.stall)
@@ -300,7 +300,7 @@ func (p *peer) address() net.Addr {
 	return nil
 }
 
-// trace notes which address is connected.
+// trace records the address of the connection.
 func (p *peer) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		a := i.Conn.RemoteAddr()

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// digestTime is how long another server may take to read a file and tell its checksum.
+	// digestTime is the time limit for another server to read a file and report its checksum.
 	digestTime = 30 * time.Minute
 
-	mostStreams = 8        // connections for a file that is pulled, whatever a client asks for
-	streamPart  = 16 << 20 // bytes of a part, one after the other over a connection
+	mostStreams = 8        // connections for a file that is pulled, even if a client requests more
+	streamPart  = 16 << 20 // bytes of a part; parts follow one another over a connection
 )
 
-// doPull gets a file from another server. It appears under its name when it is whole
-// and its checksum is the one that the other server tells.
+// doPull downloads a file from another server. It appears under its name when it is complete and
+// its checksum is the checksum of the other server.
 func (j *job) doPull(ctx context.Context) error {
 	info, err := j.client.Stat(ctx, j.other)
 	if err != nil {
@@ -37,7 +37,7 @@ func (j *job) doPull(ctx context.Context) error {
 	defer cancel()
 	var reported string
 	var reportedErr error
-	asking.Go(func() { reported, reportedErr = j.askSum(ctx, info.Size) }) // beside the bytes: it may have to read the file
+	asking.Go(func() { reported, reportedErr = j.askSum(ctx, info.Size) }) // during the download: the server may have to read the file
 	up, err := j.server.Create(j.name)
 	if err != nil {
 		return err
@@ -57,8 +57,8 @@ func (j *job) doPull(ctx context.Context) error {
 	return up.Commit(j.replace, own)
 }
 
-// askSum asks the other server for the file's adler32, unless the client does not
-// want it compared. It is no error if none is known, unless the client insists.
+// askSum requests the file's adler32 from the other server, unless the client has disabled the
+// comparison. A missing checksum is an error only if the client requires it.
 func (j *job) askSum(ctx context.Context, size int64) (string, error) {
 	if j.verify == "false" {
 		return "", nil
@@ -74,12 +74,12 @@ func (j *job) askSum(ctx context.Context, size int64) (string, error) {
 	return info.Adler, err
 }
 
-// errWhole says that a server gives no parts of files.
+// errWhole is the error for a server that does not send ranges of files.
 var errWhole = errors.New("the other server gives no parts of files")
 
-// bring moves the bytes, and returns their checksums. It uses as many connections as the
-// client asks for, as far as there are parts for all of them, and what is received can be
-// written anywhere. Only adler32 is put together of parts.
+// bring downloads the bytes, and returns their checksums. It uses as many connections as the client
+// requests, if there are enough parts and the received bytes can be written at any offset. Only
+// adler32 can be combined from parts.
 func (j *job) bring(ctx context.Context, up *serve.Upload, info tpc.Info) (own map[string]string, err error) {
 	to, anywhere := up.Writer.(io.WriterAt)
 	for alg := range j.stated {
@@ -98,7 +98,7 @@ func (j *job) bring(ctx context.Context, up *serve.Upload, info tpc.Info) (own m
 	return textsOf(hashes), err
 }
 
-// get asks for the file, or a range of it.
+// get requests the file, or a range of it.
 func (j *job) get(ctx context.Context, header ...string) (*http.Response, error) {
 	h := http.Header{"Accept-Encoding": {"identity"}}
 	for i := 0; i+1 < len(header); i += 2 {
@@ -107,7 +107,7 @@ func (j *job) get(ctx context.Context, header ...string) (*http.Response, error)
 	return j.client.Do(ctx, tpc.Request{Method: http.MethodGet, Target: j.other, Header: h})
 }
 
-// fetch moves the bytes over one connection. size is what they must be, -1 if it is not
+// fetch downloads the bytes over one connection. size is their expected number, or -1 if it is not
 // known.
 func (j *job) fetch(ctx context.Context, to io.Writer, hashes map[string]hash.Hash, size int64) error {
 	res, err := j.get(ctx)
@@ -131,7 +131,7 @@ func (j *job) fetch(ctx context.Context, to io.Writer, hashes map[string]hash.Ha
 		if err := j.quota.Take(size); err != nil {
 			return err
 		}
-		from = io.LimitReader(from, size+1) // one more tells that there is more
+		from = io.LimitReader(from, size+1) // one more byte detects excess data
 	}
 	got, err := j.drain(ctx, from, func(p []byte) error {
 		for _, h := range hashes {
@@ -151,7 +151,7 @@ func (j *job) fetch(ctx context.Context, to io.Writer, hashes map[string]hash.Ha
 	return nil
 }
 
-// drain moves what comes, and returns how much that was.
+// drain receives all bytes, and returns their number.
 func (j *job) drain(ctx context.Context, from io.Reader, store func([]byte) error) (all int64, err error) {
 	buf, put := j.server.Buffer()
 	defer put()
@@ -177,7 +177,7 @@ func (j *job) drain(ctx context.Context, from io.Reader, store func([]byte) erro
 	}
 }
 
-// fetchParts is fetch over several connections.
+// fetchParts does the same as fetch over several connections.
 func (j *job) fetchParts(ctx context.Context, to io.WriterAt, info tpc.Info, n int) (map[string]string, error) {
 	if err := j.quota.Take(info.Size); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (j *job) fetchParts(ctx context.Context, to io.WriterAt, info tpc.Info, n i
 	return map[string]string{adlerName: adlerName + ":" + adler.Text(sum)}, nil
 }
 
-// fetchPart gets a part that begins at from, and returns its checksum.
+// fetchPart downloads a part that begins at from, and returns its checksum.
 func (j *job) fetchPart(ctx context.Context, to io.WriterAt, info tpc.Info, from int64) (uint32, error) {
 	n := min(streamPart, info.Size-from)
 	span := fmt.Sprintf("%d-%d", from, from+n-1)

@@ -11,7 +11,8 @@ import (
 	"weir/internal/tpc"
 )
 
-// doPush puts a file on another server, and asks that one what it has then.
+// doPush uploads a file to another server, and then requests its size and checksum from that
+// server.
 func (j *job) doPush(ctx context.Context) error {
 	f, closer, err := j.server.Open(j.name)
 	if err != nil {
@@ -19,7 +20,7 @@ func (j *job) doPush(ctx context.Context) error {
 	}
 	defer closer.Close()
 	header := http.Header{"Content-Type": {"application/octet-stream"}}
-	if f.Size() > 0 { // XRootD 5.5.3 never answers who announces nothing with it
+	if f.Size() > 0 { // XRootD 5.5.3 never responds to an Expect without a body
 		header["Expect"] = []string{"100-continue"} // a redirect comes before the bytes
 	}
 	if !j.replace {
@@ -48,7 +49,7 @@ func (j *job) doPush(ctx context.Context) error {
 	return j.readBack(ctx, f.Size(), textsOf(hashes))
 }
 
-// free returns an error if there is a file that is not to be replaced.
+// free returns an error if there is a file that must not be replaced.
 func (j *job) free(ctx context.Context) error {
 	_, err := j.client.Stat(ctx, j.other)
 	if err == nil {
@@ -60,7 +61,7 @@ func (j *job) free(ctx context.Context) error {
 	return err
 }
 
-// readBack asks the other server what it has after a push.
+// readBack requests the size and the checksum of a pushed file from the other server.
 func (j *job) readBack(ctx context.Context, size int64, own map[string]string) error {
 	j.allow(digestTime)
 	var info tpc.Info
@@ -72,7 +73,7 @@ func (j *job) readBack(ctx context.Context, size int64, own map[string]string) e
 	}
 	switch kind := tpc.KindOf(err); {
 	case j.verify != "true" && (kind == tpc.Denied || kind == tpc.Unsupported):
-		return nil // it took the file, and tells nothing of it
+		return nil // it accepted the file, and reports no checksum
 	case err != nil:
 		return err
 	case info.Size >= 0 && info.Size != size:
@@ -81,7 +82,7 @@ func (j *job) readBack(ctx context.Context, size int64, own map[string]string) e
 	return j.compare(own, info.Adler)
 }
 
-// outgoing counts and sums up bytes as they are sent.
+// outgoing counts the bytes and updates their checksums as they are sent.
 type outgoing struct {
 	j      *job
 	from   io.Reader

@@ -19,7 +19,7 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// local lets copies go to servers of this machine.
+// local allows copies from and to servers of this machine.
 func local() CopyOptions {
 	return CopyOptions{Guard: tpc.Guard{Hosts: []string{"127.0.0.1", "localhost"}, Private: true}}
 }
@@ -37,7 +37,7 @@ func at(s *serve.Server, path, raw string) tpc.Target {
 	return tpc.Target{URL: s.URL() + path, Token: raw}
 }
 
-// quiet is an error if a folder has anything but these names.
+// quiet fails the test if a folder has any other names than these.
 func quiet(t testing.TB, dir string, want ...string) {
 	t.Helper()
 	if got := requests.Names(t, dir); got != strings.Join(want, " ") {
@@ -45,8 +45,8 @@ func quiet(t testing.TB, dir string, want ...string) {
 	}
 }
 
-// A file goes from one door to another, whoever of them moves it, with tokens for
-// each, and its checksum compared.
+// A file is copied between two endpoints by either of them, with a token for each, and its checksum
+// is compared.
 func TestCopiesBetweenDoors(t *testing.T) {
 	i := newIssuer(t)
 	for _, push := range []bool{false, true} {
@@ -91,7 +91,7 @@ func sumOf(t testing.TB, text string) string {
 	return textsOf(hashes)[adlerName]
 }
 
-// What is asked for badly is refused before anything begins.
+// An invalid request is refused before a copy begins.
 func TestCopiesThatAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	requests.Write(t, "text", dir, "f")
@@ -141,7 +141,7 @@ func TestCopiesThatAreRefused(t *testing.T) {
 	}
 }
 
-// Private addresses are refused when they are connected to, by whatever name.
+// Connections to private addresses are refused, regardless of their name.
 func TestPrivatePeersAreRefused(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s %s came through", r.Method, r.URL)
@@ -164,7 +164,7 @@ func TestPrivatePeersAreRefused(t *testing.T) {
 	quiet(t, dir, "f")
 }
 
-// A source is an endpoint that a test has behave badly.
+// source returns the URL of an endpoint that misbehaves for a test.
 func source(t *testing.T, f http.HandlerFunc) tpc.Target {
 	t.Helper()
 	s := httptest.NewServer(f)
@@ -172,8 +172,8 @@ func source(t *testing.T, f http.HandlerFunc) tpc.Target {
 	return tpc.Target{URL: s.URL + "/f", Token: "secret"}
 }
 
-// Whatever goes wrong at the other end: the client is told why, nothing is there
-// under the name, and nothing else is left.
+// After any error at the other end, the client receives the reason, no file has the name, and no
+// other file is left.
 func TestPullsThatFail(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
@@ -219,7 +219,7 @@ func TestPullsThatFail(t *testing.T) {
 				return
 			}
 			w.Header().Del("Content-Length")
-			for r.Context().Err() == nil { // without end
+			for r.Context().Err() == nil { // endless
 				if _, err := io.WriteString(w, text); err != nil {
 					return
 				}
@@ -272,14 +272,14 @@ func TestPullsThatFail(t *testing.T) {
 	}
 }
 
-// A source that lets its checksum wait is waited for; one that never tells it will do
-// unless the client insists.
+// The server waits for a source whose checksum is delayed. A source that never reports a checksum
+// is accepted unless the client requires a checksum.
 func TestSourcesWithoutChecksums(t *testing.T) {
 	asked := 0
 	f := func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Want-Digest") != "" {
 			if asked++; asked == 2 {
-				w.Header().Set("Digest", "adler32=62600C3") // of "abcd" is 03d8018b: this one is wrong
+				w.Header().Set("Digest", "adler32=62600C3") // the checksum of "abcd" is 03d8018b: this checksum is wrong
 			}
 		}
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader("abcd"))
@@ -297,7 +297,7 @@ func TestSourcesWithoutChecksums(t *testing.T) {
 	quiet(t, dir, "f")
 }
 
-// Headers reach the other end as the client means them, and no others do.
+// Headers reach the other end with their intended names, and no other headers do.
 func TestTransferHeaders(t *testing.T) {
 	f := func(w http.ResponseWriter, r *http.Request) {
 		h := r.Header
@@ -315,8 +315,8 @@ func TestTransferHeaders(t *testing.T) {
 	check(t, s, exchange{Method: "GET", Path: "/f", Code: 200, Want: "abcd"})
 }
 
-// While bytes move, markers tell how many; and they keep a client waiting while the
-// source reads its checksum.
+// While bytes move, markers report their number. Markers also keep a client waiting while the
+// source computes its checksum.
 func TestMarkers(t *testing.T) {
 	c := NewCopier(local())
 	c.every = 20 * time.Millisecond
@@ -353,7 +353,7 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// wait waits for on, or the end of who asked.
+// wait waits for on, or for the end of the request.
 func wait(r *http.Request, on <-chan struct{}) {
 	select {
 	case <-on:
@@ -361,7 +361,7 @@ func wait(r *http.Request, on <-chan struct{}) {
 	}
 }
 
-// A client that is gone takes its copy with it, and leaves nothing.
+// If a client disconnects, its copy ends and leaves no file.
 func TestCancelledCopies(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, serve.Config{Dir: dir, Extensions: copying(local())})
@@ -387,7 +387,7 @@ func TestCancelledCopies(t *testing.T) {
 	require.Eventually(t, "nothing is left", func() bool { return requests.Names(t, dir) == "" })
 }
 
-// Copies beyond the most are told to come again, and room is given back.
+// Copies beyond the limit are refused temporarily, and slots are released.
 func TestRoomForCopies(t *testing.T) {
 	c := local()
 	c.Most = 1
@@ -417,13 +417,13 @@ func TestRoomForCopies(t *testing.T) {
 	}
 }
 
-// What a push meets at the other end is told as well.
+// The client receives the error of a push at the other end as well.
 func TestPushesThatFail(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
 	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: size}}, Extensions: copying(local()), StallTimeout: 2 * time.Second})
 	over := make(chan struct{})
-	defer close(over) // before the servers are waited for
+	defer close(over) // before the test waits for the servers
 	for name, tt := range map[string]struct {
 		f    http.HandlerFunc
 		kind tpc.Kind

@@ -1,8 +1,8 @@
-// Package endpoint is what the endpoint of a site has beyond the data server of package
-// serve: it takes tokens whose scopes say what they allow, makes third-party copies, and
-// keeps what a broken upload has brought for the next attempt.
+// Package endpoint extends the data server of package serve to the endpoint of a site: it accepts
+// tokens with scopes, makes third-party copies, and keeps the received bytes of an interrupted
+// upload for the next attempt.
 //
-// All of it is given to a serve.Config: Bearer as Authenticate, a Copier and Parts as
+// All of it is configured in a serve.Config: Bearer as Authenticate, a Copier and Parts as
 // Extensions. The command weir serve uses the same parts.
 package endpoint
 
@@ -13,8 +13,8 @@ import (
 	"weir/serve"
 )
 
-// Bearer returns a serve.Config's Authenticate that takes bearer tokens which checker
-// finds good.
+// Bearer returns an Authenticate for a serve.Config that accepts the bearer tokens that checker
+// accepts.
 func Bearer(checker *token.Checker) func(*http.Request) (serve.Rights, error) {
 	return func(r *http.Request) (serve.Rights, error) {
 		raw, ok := token.FromHeader(r)

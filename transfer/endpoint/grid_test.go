@@ -12,7 +12,7 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// environment is what gfal2 and davix need to trust g, with a token if it is not "".
+// environment sets the variables with which gfal2 and davix trust g, with a token if it is not "".
 func (g *grid) environment(t *testing.T, raw string) {
 	t.Helper()
 	t.Setenv("X509_CERT_DIR", g.xrootd.CADir)
@@ -23,8 +23,8 @@ func (g *grid) environment(t *testing.T, raw string) {
 	}
 }
 
-// The clients of the grid have a door and XRootD copy: between two doors, and between
-// a door and XRootD, pulled and pushed, with checksums compared.
+// The clients of the grid have an endpoint and XRootD copy: between two endpoints, and between an
+// endpoint and XRootD, pulled and pushed, with checksums compared.
 func TestGridClientsHaveDoorsCopy(t *testing.T) {
 	gfal, davix := requests.Program(t, "gfal-copy"), requests.Program(t, "davix-cp")
 	g := newGrid(t, "")
@@ -38,7 +38,7 @@ func TestGridClientsHaveDoorsCopy(t *testing.T) {
 	plain := start(t, serve.Config{Dir: second, Extensions: copying(local())}) // without TLS and credentials
 	for name, tt := range map[string]struct {
 		from, to, dir string
-		active        map[string]*serve.Server // the door that copies; nil is XRootD
+		active        map[string]*serve.Server // the endpoint that copies; nil is XRootD
 	}{
 		"door-door":   {here + "/here", dav(other.URL()), second, map[string]*serve.Server{"pull": other, "push": g.door}},
 		"door-xrootd": {here + "/here", there, g.xrootd.Data, map[string]*serve.Server{"push": g.door}},
@@ -79,7 +79,7 @@ func TestGridClientsHaveDoorsCopy(t *testing.T) {
 	}
 }
 
-// copies is the number of third-party copies that a door began.
+// copies returns the number of third-party copies that an endpoint began.
 func copies(t *testing.T, s *serve.Server) int64 {
 	if s == nil {
 		return 0

@@ -18,16 +18,16 @@ func start(t testing.TB, c serve.Config) *serve.Server {
 	return s
 }
 
-// An exchange is one request and what its answer should be.
+// An exchange is a request with its expected response.
 type exchange = requests.Request
 
-// do makes the request of x and returns the answer.
+// do sends the request of x and returns the response.
 func do(t testing.TB, s *serve.Server, x exchange) (*http.Response, string) {
 	t.Helper()
 	return x.Do(t, s.URL())
 }
 
-// check makes the request of x and compares the answer.
+// check sends the request of x and compares the response.
 func check(t testing.TB, s *serve.Server, x exchange) {
 	t.Helper()
 	x.Check(t, s.URL())

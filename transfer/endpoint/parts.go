@@ -20,24 +20,23 @@ import (
 	"weir/transfer"
 )
 
-// PartsClass is the compliance class (RFC 4918, section 10.1) by which OPTIONS reports on
-// Parts.
+// PartsClass is the compliance class (RFC 4918, section 10.1) with which OPTIONS reports Parts.
 const PartsClass = "weir-parts"
 
-// Parts is an Extension that keeps what a broken upload to .weir/ITEM.EPOCH.part has
-// brought, so that the next attempt at the item, which has a later epoch, resumes it:
+// Parts is an Extension that keeps the received bytes of an interrupted upload to
+// .weir/ITEM.EPOCH.part. The next attempt at the item, which has a later epoch, resumes the upload:
 //
 //	POST /.weir/ITEM.EPOCH.part?size=BYTES    takes over the latest part of the item that an earlier
-//	                                          epoch left, and answers the checksums of what is there now,
-//	                                          as GET /.weir/chunks/ does; if there is none, size_bytes is 0
+//	                                          epoch left, and returns the checksums of its present bytes,
+//	                                          as GET /.weir/chunks/ does; without a part, size_bytes is 0
 //	PUT  /.weir/ITEM.EPOCH.part               with Content-Range: bytes FIRST-LAST/SIZE writes these
 //
-// Both need the right to modify that very name, and no other: who may write the part
-// of an epoch may take over those of earlier ones. It needs a folder that is not
-// ReadOnly. The zero value with Busy is ready.
+// The two requests need the right to modify exactly this name: a client that may write the part of
+// an epoch may take over the parts of earlier epochs. Parts needs a folder that is not ReadOnly.
+// The zero value with Busy is ready.
 type Parts struct {
-	// Busy reports whether another part of the process writes such a file of an item now.
-	// It is called by several goroutines.
+	// Busy reports whether another part of the process writes such a file of an item now. It is
+	// called by several goroutines.
 	Busy func(item int64) bool
 
 	server *serve.Server
@@ -99,11 +98,11 @@ func (p *Parts) Answer(r *serve.Request) bool {
 	return true
 }
 
-// errEnded ends a request whose part another one has taken over.
+// errEnded ends a request whose part another request has taken over.
 var errEnded = &serve.Refusal{Code: http.StatusLocked, Reason: "a later request for the same part has ended this one"}
 
-// take ends the request that changes a part, and waits for its end. The caller leaves
-// the part when it has changed it.
+// take ends the request that changes a part, and waits for its end. The caller calls leave after
+// changing the part.
 func (p *Parts) take(ctx context.Context, name string, r *serve.Request) (*writer, error) {
 	mine := &writer{r: r, done: make(chan struct{})}
 	for {
@@ -133,11 +132,11 @@ func (p *Parts) leave(name string) {
 	delete(p.now, name)
 }
 
-// takeOver answers POST.
+// takeOver handles POST.
 func (p *Parts) takeOver(r *serve.Request, h transfer.LeaseID) {
 	err := p.inherit(r, h)
 	if err == nil {
-		err = p.sync(r.Name) // what is answered need not be sent again
+		err = p.sync(r.Name) // the client does not send the reported bytes again
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.FailWith(err)
@@ -147,8 +146,8 @@ func (p *Parts) takeOver(r *serve.Request, h transfer.LeaseID) {
 	r.SendChunks()
 }
 
-// inherit gives the latest part that earlier epochs of an item left the name of r, if
-// that is free, and removes the others.
+// inherit renames the latest part of an item's earlier epochs to the name of r, if that name is
+// free, and removes the other parts.
 func (p *Parts) inherit(r *serve.Request, h transfer.LeaseID) error {
 	if _, err := p.root.Stat(r.Name); err == nil || p.Busy(h.Item) {
 		return nil
@@ -176,8 +175,8 @@ func (p *Parts) inherit(r *serve.Request, h transfer.LeaseID) error {
 	return nil
 }
 
-// succeed ends the request that writes an earlier part, and makes the part that of r or
-// removes it.
+// succeed ends the request that writes an earlier part, and then renames the part to the name of r
+// or removes it.
 func (p *Parts) succeed(r *serve.Request, name string, last bool) error {
 	if _, err := p.take(r.Context(), name, r); err != nil {
 		return err
@@ -197,7 +196,7 @@ func (p *Parts) succeed(r *serve.Request, name string, last bool) error {
 	return err
 }
 
-// sync puts a file, or the names in a folder, on stable storage if the server does.
+// sync flushes a file, or the names in a folder, to stable storage if the server does.
 func (p *Parts) sync(name string) error {
 	if !p.server.Config().Sync {
 		return nil
@@ -209,7 +208,7 @@ func (p *Parts) sync(name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// put answers PUT of a range. What has arrived stays, also if it is not all.
+// put handles PUT of a range. The received bytes stay, even if they are incomplete.
 func (p *Parts) put(r *serve.Request, mine *writer) {
 	first, n, size, ok := parseRange(r.Header.Get("Content-Range"))
 	if !ok || r.ContentLength != n {
@@ -230,7 +229,7 @@ func (p *Parts) put(r *serve.Request, mine *writer) {
 	err = r.Receive(&partFile{f, mine}, nil)
 	p.server.Forget(r.Name)
 	if err != nil {
-		_ = f.Close() // what came stays
+		_ = f.Close() // the received bytes stay
 		r.NotReceived(err)
 		return
 	}
@@ -244,7 +243,7 @@ func (p *Parts) put(r *serve.Request, mine *writer) {
 	r.Done(first == 0)
 }
 
-// parseRange reads a Content-Range.
+// parseRange parses a Content-Range.
 func parseRange(text string) (first, n, size int64, ok bool) {
 	var last int64
 	_, err := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &size)
@@ -253,7 +252,7 @@ func parseRange(text string) (first, n, size int64, ok bool) {
 	return first, last - first + 1, size, ok && text == "bytes "+number(first)+"-"+number(last)+"/"+number(size)
 }
 
-// open opens a part of a file of size bytes, to be written in its place from first on.
+// open opens a part of a file of size bytes, to be written in place from first on.
 func (p *Parts) open(name string, first, size int64) (*os.File, error) {
 	flags := os.O_WRONLY | syscall.O_NONBLOCK // a named pipe must not block
 	before, err := p.root.Lstat(name)
@@ -271,7 +270,7 @@ func (p *Parts) open(name string, first, size int64) (*os.File, error) {
 	switch {
 	case err != nil:
 	case before != nil && !os.SameFile(before, info), !info.Mode().IsRegular(), linked(info):
-		err = fs.ErrPermission // it is written in its place: that must not be another file's
+		err = fs.ErrPermission // it is written in place: it must not be another file's
 	case first > info.Size():
 		err = errHole
 	case info.Size() > size:
@@ -286,10 +285,10 @@ func (p *Parts) open(name string, first, size int64) (*os.File, error) {
 	return f, nil
 }
 
-// errHole refuses bytes that would leave a hole.
+// errHole is the error for bytes that would leave a hole.
 var errHole = &serve.Refusal{Code: http.StatusConflict, Reason: "the part has fewer bytes than come before these"}
 
-// A partFile is a part that a request writes until another one takes it over.
+// A partFile is a part that a request writes until another request takes it over.
 type partFile struct {
 	*os.File
 	writer *writer

@@ -15,7 +15,7 @@ import (
 	"weir/transfer"
 )
 
-// keeping is a server that keeps parts; busy are items that somebody else writes.
+// keeping starts a server that keeps parts; busy are items that another client writes.
 func keeping(t *testing.T, c serve.Config, busy ...int64) (*serve.Server, string) {
 	t.Helper()
 	c.Dir = t.TempDir()
@@ -32,8 +32,8 @@ func takeOver(name, want string) exchange {
 	return exchange{Method: "POST", Path: "/.weir/" + name + "?size=1048576", Code: 200, Want: want}
 }
 
-// What a broken push has brought is there for a later epoch of the same item, and
-// for nobody else.
+// The bytes of an interrupted push are available to a later epoch of the same item, and to no other
+// client.
 func TestPartsAreTakenOver(t *testing.T) {
 	s, dir := keeping(t, serve.Config{Sync: true}, 9)
 	nothing := `{"size_bytes":0,"chunk_bytes":0,"adler32":[]}` + "\n"
@@ -61,7 +61,7 @@ func TestPartsAreTakenOver(t *testing.T) {
 	}
 }
 
-// Names, ranges, rights and links that are not for parts.
+// Names, ranges, rights and links that are not valid for parts are refused.
 func TestPartsThatAreNone(t *testing.T) {
 	s, dir := keeping(t, serve.Config{})
 	requests.Write(t, "data", dir, "data")
@@ -97,8 +97,8 @@ func TestPartsThatAreNone(t *testing.T) {
 	check(t, plain, x)
 }
 
-// The token of an attempt is good for its part, and through that for those of
-// earlier attempts at the same item.
+// The token of an attempt is valid for its part, and thereby for the parts of earlier attempts at
+// the same item.
 func TestPartsRights(t *testing.T) {
 	i := newIssuer(t)
 	s, dir := keeping(t, serve.Config{Authenticate: trusting(t, i)})
@@ -121,7 +121,7 @@ func TestPartsRights(t *testing.T) {
 		}
 		check(t, s, x)
 	}
-	for span, code := range map[string]int{"bytes 0-0/10": 201, "bytes 0-0/11": 413} { // it is for 10 bytes
+	for span, code := range map[string]int{"bytes 0-0/10": 201, "bytes 0-0/11": 413} { // the token allows 10 bytes
 		x := ranged("9.1.part", "x", span)
 		x.Code, x.Header["Authorization"] = code, "Bearer "+sized(t, i, 10, "storage.modify:/.weir/9.1.part")
 		check(t, s, x)
@@ -132,7 +132,7 @@ func TestPartsRights(t *testing.T) {
 	}
 }
 
-// Who writes a part is ended by who takes it over, and writes nothing more.
+// A client that takes over a part ends the previous writer, which writes no further bytes.
 func TestPartsHaveOneWriter(t *testing.T) {
 	s, dir := keeping(t, serve.Config{})
 	part := filepath.Join(dir, ".weir", "7.1.part")

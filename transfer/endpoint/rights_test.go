@@ -15,7 +15,7 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// An issuer that tests trust.
+// newIssuer returns an issuer that tests trust.
 func newIssuer(t testing.TB) *token.Issuer {
 	t.Helper()
 	i, err := token.Keep(filepath.Join(t.TempDir(), "issuer.pem"), "https://coordinator.example", nil)
@@ -37,7 +37,7 @@ func trusting(t testing.TB, i *token.Issuer) func(*http.Request) (serve.Rights, 
 	return Bearer(c)
 }
 
-// Tokens allow what they say, and nothing beside it; what is there is not told.
+// Tokens allow the operations of their scopes and no other, and reveal nothing about other files.
 func TestTokensRights(t *testing.T) {
 	dir := t.TempDir()
 	for _, folder := range []string{"a", "ab", "b"} {
@@ -94,7 +94,7 @@ func TestTokensRights(t *testing.T) {
 	}
 }
 
-// A Server with both takes the one token as well.
+// A Server with a fixed token and Authenticate also accepts the fixed token.
 func TestTokensOfTwoKinds(t *testing.T) {
 	i := newIssuer(t)
 	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 10}}, Token: "old", Authenticate: trusting(t, i)})
@@ -104,7 +104,7 @@ func TestTokensOfTwoKinds(t *testing.T) {
 	}
 }
 
-// certificate makes an authority, or a certificate of one, with OpenSSL.
+// certificate creates an authority, or a certificate signed by an authority, with OpenSSL.
 func certificate(t testing.TB, dir, name, subject, ca string, more ...string) {
 	t.Helper()
 	args := []string{"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", subject,
@@ -115,8 +115,9 @@ func certificate(t testing.TB, dir, name, subject, ca string, more ...string) {
 	requests.MustRun(t, "openssl", append(args, more...)...)
 }
 
-// Certificates of an authority let in whom the Config names; those of another one, or
-// none, do not, but do not keep a token from being taken.
+// Certificates of the configured authority admit the clients that the Config names. Certificates of
+// another authority, or no certificate, do not admit a client, but do not prevent that a token is
+// accepted.
 func TestCertificatesOfClients(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir, "ca", "/CN=CA", "")

@@ -14,7 +14,7 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// sized makes a token for one file and its temporary name, of so many bytes.
+// sized creates a token for one file and its temporary name, with a limit of bytes.
 func sized(t testing.TB, i *token.Issuer, size int64, scopes ...string) string {
 	t.Helper()
 	raw, err := i.Mint(token.Grant{Subject: "test", Audience: []string{"door"}, Scopes: scopes, Life: time.Hour, Size: &size})
@@ -30,8 +30,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Who holds a token that says how much it is for can store that in the files that it
-// names, by whatever way, and nothing more or elsewhere. What was there stays.
+// With a token that has a size, a client can store that many bytes in the files of the token, by
+// any method, but no more bytes and nowhere else. Existing files stay.
 func TestTokensWithASize(t *testing.T) {
 	dir := t.TempDir()
 	for _, d := range []string{"d", ".weir"} {

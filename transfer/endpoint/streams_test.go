@@ -25,7 +25,7 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// answers is how many requests of a method a server has answered with a status.
+// answers returns the number of requests of a method to which a server has responded with a status.
 func answers(t testing.TB, s *serve.Server, raw, method string, code int) int64 {
 	t.Helper()
 	page := httptest.NewRecorder()
@@ -42,8 +42,8 @@ func answers(t testing.TB, s *serve.Server, raw, method string, code int) int64 
 	return 0
 }
 
-// A file comes over as many connections as the client wants, in parts, and is whole
-// and verified; within what its token allows.
+// A file is received over the requested number of connections, in parts, and is complete and
+// verified. The size in its token is respected.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
@@ -73,8 +73,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// A server without parts sends the whole file; one whose file changes in the middle, or
-// that lies about parts, is not believed.
+// If a server does not support ranges, the whole file is received. If its file changes during the
+// copy, or it sends wrong ranges, the copy fails.
 func TestStreamsFromOthers(t *testing.T) {
 	text := []byte(requests.Content(8, 2*streamPart))
 	to := t.TempDir()
@@ -117,7 +117,7 @@ func TestStreamsFromOthers(t *testing.T) {
 	quiet(t, to, "f")
 }
 
-// A real XRootD gives parts as well.
+// A real XRootD server sends ranges as well.
 func TestStreamsFromXRootD(t *testing.T) {
 	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
 	text := requests.Content(9, 3*streamPart+1)
@@ -130,8 +130,8 @@ func TestStreamsFromXRootD(t *testing.T) {
 	}
 }
 
-// A server whose certificate nobody vouches for is known by its pin, which the server
-// was told or the client of a copy tells; not by another one.
+// A server without a certificate of a known authority is trusted by its pin, which is configured or
+// sent by the client of a copy; with another pin it is refused.
 func TestPinsOfOthers(t *testing.T) {
 	dir, to := t.TempDir(), t.TempDir()
 	certificate(t, dir, "host", "/CN=self", "")

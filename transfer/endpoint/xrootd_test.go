@@ -20,11 +20,11 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// a grid is a door and a real XRootD that trust one authority and one issuer.
+// a grid is an endpoint and a real XRootD server that trust one authority and one issuer.
 type grid struct {
 	xrootd      *lab.System
 	door, plain *serve.Server // with TLS and without
-	dir         string        // of the doors
+	dir         string        // of the endpoints
 	issuer      *token.Issuer
 	client      *tpc.Client
 	roots       *x509.CertPool
@@ -44,14 +44,14 @@ func newGrid(t *testing.T, version string) *grid {
 	return g
 }
 
-// config is that of an endpoint that trusts the grid's authority and issuer.
+// config returns the configuration of an endpoint that trusts the grid's authority and issuer.
 func (g *grid) config(t *testing.T, dir string) serve.Config {
 	o := local()
 	o.TLS = &tls.Config{RootCAs: g.roots}
 	return serve.Config{Dir: dir, Authenticate: trusting(t, g.issuer), Extensions: copying(o)}
 }
 
-// secure is config with TLS.
+// secure adds TLS to config.
 func (g *grid) secure(t *testing.T, dir string) serve.Config {
 	c := g.config(t, dir)
 	c.CertFile, c.KeyFile = g.xrootd.HostFiles()
@@ -65,8 +65,8 @@ func (g *grid) token(t *testing.T, scopes ...string) string {
 	return raw
 }
 
-// Files go between a door and a real XRootD: pulled and pushed, with either of them as
-// the active party, over http and https, with tokens of one issuer for one path each.
+// Files are copied between an endpoint and a real XRootD server: pulled and pushed, with either of
+// them as the active party, over http and https, with tokens of one issuer for one path each.
 func TestCopiesWithXRootD(t *testing.T) {
 	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestCopiesWithXRootD(t *testing.T) {
 					if err != nil || info.Adler != want || info.Size != int64(len(text)) {
 						t.Errorf("%s over %s: %+v, %v", name, scheme, info, err)
 					}
-					moved := *dest // as after a copy to a temporary name
+					moved := *dest // after a copy to a temporary name
 					moved.Token = g.token(t, token.Path("create", file), token.Path("read", file), token.Path("create", file+".moved"),
 						token.Path("read", file+".moved"))
 					if err := g.client.Move(t.Context(), moved, dest.URL+".moved"); err != nil {
@@ -120,7 +120,7 @@ func TestCopiesWithXRootD(t *testing.T) {
 	}
 }
 
-// What a real XRootD says when its source fails is understood.
+// The errors that a real XRootD server reports when its source fails are classified.
 func TestXRootDTellsOfBadSources(t *testing.T) {
 	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {

@@ -2,7 +2,8 @@ package fts
 
 import "encoding/json"
 
-// The types below describe the answers in the OpenAPI description of the service. A test decodes real answers into them.
+// The types below describe the responses in the OpenAPI description of the service. A test decodes
+// real responses into them.
 
 // A VersionNumber is a version in [ServiceVersion].
 type VersionNumber struct {
@@ -11,7 +12,7 @@ type VersionNumber struct {
 	Patch int `json:"patch"`
 }
 
-// A ServiceVersion says which FTS the service answers as.
+// A ServiceVersion is the version of FTS that the service emulates.
 type ServiceVersion struct {
 	API        VersionNumber `json:"api"`
 	Core       VersionNumber `json:"core"`
@@ -20,7 +21,7 @@ type ServiceVersion struct {
 	Weir       string        `json:"weir"` // version of weir
 }
 
-// A User is who asks, as the service knows them.
+// A User is the caller, with the properties that FTS reports.
 type User struct {
 	DN           []string          `json:"dn"`
 	UserDN       string            `json:"user_dn"`
@@ -54,11 +55,11 @@ type NewJobFile struct {
 	SourceTokens      []string `json:"source_tokens,omitempty"`
 	DestinationTokens []string `json:"destination_tokens,omitempty"`
 	Staging           any      `json:"staging_metadata,omitempty"` // an object for the tape system of the source
-	Archive           any      `json:"archive_metadata,omitempty"` // an object for that of the destination
+	Archive           any      `json:"archive_metadata,omitempty"` // an object for the tape system of the destination
 	SciTag            int      `json:"scitag,omitempty"`           // label of its flows, 65 to 65535
 }
 
-// A SubmittedJob is the answer to a submission.
+// A SubmittedJob is the response to a submission.
 type SubmittedJob struct {
 	ID string `json:"job_id"`
 }
@@ -68,7 +69,8 @@ type JobChange struct {
 	Params map[string]any `json:"params"` // priority, 1 to 5
 }
 
-// A JobAnswer is a job. Times are in UTC, without a zone. Fields that FTS has and weir does not use are constant.
+// A JobAnswer is a job. Times are in UTC, without a zone. Fields that FTS has and weir does not use
+// are constant.
 type JobAnswer struct {
 	ID              string          `json:"job_id"`
 	State           string          `json:"job_state"`
@@ -100,7 +102,7 @@ type JobAnswer struct {
 	QoS             *string         `json:"target_qos" jsonschema:"nullable"`
 	Project         *string         `json:"os_project_id" jsonschema:"nullable"`
 
-	HTTPStatus  string           `json:"http_status,omitempty"`  // in answers about several jobs
+	HTTPStatus  string           `json:"http_status,omitempty"`  // in responses about several jobs
 	HTTPMessage string           `json:"http_message,omitempty"` // likewise
 	Files       []map[string]any `json:"files,omitempty"`        // with files=: the fields that it names
 }
@@ -159,7 +161,7 @@ type RetryAnswer struct {
 	LogFile *string `json:"log_file" jsonschema:"nullable"`
 }
 
-// A CancelledAnswer says what was cancelled.
+// A CancelledAnswer has the numbers of cancelled files and jobs.
 type CancelledAnswer struct {
 	Files   int64    `json:"affected_files"`
 	Deletes int64    `json:"affected_dm"`
@@ -215,20 +217,21 @@ type HostAnswer struct {
 	Staging int `json:"staging"`
 }
 
-// A DelegationAnswer says until when the delegated proxy is valid.
+// A DelegationAnswer has the end of the validity of the delegated proxy.
 type DelegationAnswer struct {
 	Until      string   `json:"termination_time"`
 	Attributes []string `json:"voms_attrs"`
 }
 
-// A JobRefusal says why a job cannot be shown or changed, in answers about jobs by their ids.
+// A JobRefusal is the reason why a job cannot be shown or changed, in responses about jobs by their
+// ids.
 type JobRefusal struct {
 	ID      string `json:"job_id"`
 	Status  string `json:"http_status"` // such as 404 Not Found
 	Message string `json:"http_message"`
 }
 
-// A Refusal is the answer to a request that is refused.
+// A Refusal is the response to a request that is refused.
 type Refusal struct {
 	Status  string `json:"status"` // such as 404 Not Found
 	Message string `json:"message"`

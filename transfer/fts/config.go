@@ -8,13 +8,15 @@ import (
 	"slices"
 )
 
-// SELimits are the copies at once from and to a storage element; 0: no limit but those of its links.
+// SELimits are the limits of concurrent copies from and to a storage element; 0: only its links are
+// limited.
 type SELimits struct {
 	In  int `json:"in"`
 	Out int `json:"out"`
 }
 
-// LinkLimits bound the copies at once from a storage element to another one; * is any.
+// LinkLimits bound the concurrent copies from a storage element to another storage element; * is
+// any.
 type LinkLimits struct {
 	Source string `json:"source"`
 	Dest   string `json:"dest"`
@@ -28,17 +30,17 @@ type Shares struct {
 	Active bool               `json:"active"`
 }
 
-// Global has what jobs get if they leave it to the service; 0: what weir does without it.
+// Global has the defaults of jobs that do not set these parameters; 0: the default of weir.
 type Global struct {
 	Retry   int   `json:"retry"`
 	InQueue int64 `json:"max_time_queue"` // hours
 	Timeout int64 `json:"global_timeout"` // seconds of an attempt
 }
 
-// mostActive is the largest limit of copies at once.
+// mostActive is the largest limit of concurrent copies.
 const mostActive = 10_000
 
-// refuseOthers refuses the keys of a configuration that are on and have no meaning.
+// refuseOthers returns an error for the keys of a configuration that are on and have no meaning.
 func refuseOthers(in map[string]any, meaningless map[string]string, known ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if slices.Contains(known, name) {
@@ -56,7 +58,7 @@ func refuseOthers(in map[string]any, meaningless map[string]string, known ...str
 	return nil
 }
 
-// integers reads integers of a configuration; those that are absent or null stay as they are.
+// integers reads integers of a configuration; the values of absent or null keys stay unchanged.
 func integers(in map[string]any, least, most int64, to map[string]*int64) error {
 	for name, n := range to {
 		if in[name] == nil {
@@ -71,7 +73,7 @@ func integers(in map[string]any, least, most int64, to map[string]*int64) error 
 	return nil
 }
 
-// ReadSELimits reads se_info; what it does not name stays as it was.
+// ReadSELimits reads se_info; limits that it does not contain stay unchanged.
 func ReadSELimits(in map[string]any, was SELimits) (SELimits, error) {
 	const rate = "weir limits copies at once, not throughput"
 	const endpoints = "the endpoints decide it"
@@ -143,7 +145,7 @@ func (l LinkLimits) Answer(name string) map[string]any {
 		"optimizer_mode": nil, "tcp_buffer_size": nil, "nostreams": nil, "no_delegation": false}
 }
 
-// ReadGlobal reads the global configuration; what it does not name stays as it was.
+// ReadGlobal reads the global configuration; settings that it does not contain stay unchanged.
 func ReadGlobal(in map[string]any, was Global) (Global, error) {
 	err := refuseOthers(in, map[string]string{
 		"sec_per_mb": "weir ends copies that move nothing", "no_streaming": "it is a matter of the endpoints",

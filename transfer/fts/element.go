@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// canonical returns a scheme as it is on the wire.
+// canonical returns a scheme in the form that is used on the wire.
 func canonical(scheme string) string {
 	switch scheme {
 	case "dav":
@@ -22,7 +22,7 @@ func canonical(scheme string) string {
 	return scheme
 }
 
-// defaultPort returns the port of URLs without one, "" of schemes that weir does not transfer with.
+// defaultPort returns the port of URLs without a port, or "" if weir does not support the scheme.
 func defaultPort(scheme string) string {
 	switch scheme {
 	case "http":
@@ -45,8 +45,8 @@ func host(u *url.URL) string {
 	return name
 }
 
-// Server returns the server of a URL as HOST or HOST:PORT, the same for all URLs with which it is accessed: a default port is left
-// out, the scheme decides which that is.
+// Server returns the server of a URL as HOST or HOST:PORT, the same for all URLs with which it is
+// accessed: the default port of the scheme is left out.
 func Server(u *url.URL) string {
 	name, port := host(u), u.Port()
 	switch {
@@ -58,11 +58,13 @@ func Server(u *url.URL) string {
 	return name
 }
 
-// SE is the storage element of a URL, in FTS's words: scheme and host, an IPv6 address without brackets.
+// SE returns the storage element of a URL in the notation of FTS: scheme and host, an IPv6 address
+// without brackets.
 func SE(u *url.URL) string { return u.Scheme + "://" + host(u) }
 
-// ReadSE reads the name of a storage element that a person has written: any name of a scheme that weir transfers with, and a port,
-// which means nothing. It returns what SE returns for URLs of this storage element, and false if the text is no such name.
+// ReadSE parses the name of a storage element that a person has written: any name of a scheme that
+// weir supports, and a port, which is ignored. It returns the result of SE for URLs of this storage
+// element, and false if the text is not such a name.
 func ReadSE(text string) (string, bool) {
 	scheme, name, _ := strings.Cut(strings.TrimRight(text, "/"), "://")
 	if ip, err := netip.ParseAddr(name); err == nil && ip.Is6() {
@@ -75,7 +77,7 @@ func ReadSE(text string) (string, bool) {
 	return SE(u), true
 }
 
-// seOf is the storage element of a URL as a client has written it.
+// seOf returns the storage element of a URL in the notation of a client.
 func seOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

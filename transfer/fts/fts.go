@@ -1,8 +1,9 @@
-// Package fts has the words of FTS3's REST API, version 3.14: submissions are read and checked, and states of jobs and files are
-// written as FTS3 writes them, so that Rucio's transfertool and FTS's own clients use a coordinator without a change.
+// Package fts implements the formats of FTS3's REST API, version 3.14: it parses and checks
+// submissions, and writes states of jobs and files in the notation of FTS3, so that Rucio's
+// transfertool and FTS's own clients use a coordinator without a change.
 //
-// A parameter that weir does not support is refused with a reason. docs/fts.md compares the parameters. The package has no server:
-// transfer/coordinator answers the requests.
+// A parameter that weir does not support is refused with a reason. docs/fts.md compares the
+// parameters. The package has no server: transfer/coordinator handles the requests.
 package fts
 
 import (
@@ -17,7 +18,7 @@ import (
 	"time"
 )
 
-// An Error is an answer that refuses a request. FTS's clients show Message.
+// An Error is a response that refuses a request. FTS's clients show Message.
 type Error struct {
 	Status  int
 	Message string
@@ -33,7 +34,7 @@ func Refuse(status int, format string, a ...any) *Error {
 
 func bad(format string, a ...any) *Error { return Refuse(http.StatusBadRequest, format, a...) }
 
-// StatusText is a status as FTS writes it into answers: "404 Not Found".
+// StatusText returns a status in the notation of FTS's responses: "404 Not Found".
 func StatusText(status int) string {
 	if status == http.StatusOK {
 		return "200 Ok"
@@ -41,7 +42,7 @@ func StatusText(status int) string {
 	return fmt.Sprintf("%d %s", status, http.StatusText(status))
 }
 
-// Time writes a time as FTS does, in UTC without a zone; nil of the zero time.
+// Time formats a time as FTS does, in UTC without a zone. It returns nil for the zero time.
 func Time(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -49,7 +50,7 @@ func Time(t time.Time) any {
 	return t.UTC().Format("2006-01-02T15:04:05")
 }
 
-// TimeText is Time as a text; "" of the zero time.
+// TimeText returns the same as Time, as a text, or "" for the zero time.
 func TimeText(t time.Time) string {
 	text, _ := Time(t).(string)
 	return text
@@ -68,7 +69,8 @@ func Truth(v any) bool {
 	return false
 }
 
-// Integer reads an integer of a form or of JSON; an absent one is 0. It reports false of something else, or if it is out of range.
+// Integer reads an integer of a form or of JSON; an absent integer is 0. It reports false for other
+// values, or if the value is out of range.
 func Integer(v any, least, most int64) (int64, bool) {
 	switch v := v.(type) {
 	case nil:
@@ -109,7 +111,7 @@ func uuid5(space, name string) string {
 func uuidBytes(text string) []byte {
 	var b []byte
 	for _, part := range []string{text[:8], text[9:13], text[14:18], text[19:23], text[24:]} {
-		some, _ := hex.DecodeString(part) // it is one of ours
+		some, _ := hex.DecodeString(part) // it is always valid here
 		b = append(b, some...)
 	}
 	return b

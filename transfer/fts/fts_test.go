@@ -12,7 +12,7 @@ import (
 	"weir/transfer/queue"
 )
 
-// The ids are those of FTS and Rucio, uuid.uuid5 of Python.
+// The ids are the same as in FTS and Rucio, uuid.uuid5 of Python.
 func TestIDs(t *testing.T) {
 	if id := VOID("atlas"); id != "a884b056-0359-5c31-af8e-e25b2d364632" {
 		t.Errorf("id of atlas: %s", id)
@@ -25,7 +25,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// A submission with the parameters that FTS's command sends, and with those of Rucio.
+// A submission is read with the parameters that FTS's command sends, and with the parameters of
+// Rucio.
 func TestRead(t *testing.T) {
 	s, err := Read(strings.NewReader(`{"params": {"overwrite": false, "overwrite_on_retry": false, "overwrite_hop": false, "reuse": false,
 		"job_metadata": "mine", "gridftp": null, "spacetoken": null, "verify_checksum": "t", "copy_pin_lifetime": -1, "bring_online": -1,
@@ -54,7 +55,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Two URLs of one file are one, whatever their scheme, port and host are called.
+// Two URLs of one file are equal, regardless of the spelling of their scheme, port and host.
 func TestSameDestination(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"davs://se.example.org/f", "https://SE.example.org.:443/f"}, {"xroot://[::1]/f", "root://[0:0:0:0:0:0:0:1]:1094/f"},
@@ -148,7 +149,8 @@ func TestState(t *testing.T) {
 	}
 }
 
-// Whatever a client sends is read or refused with a status of its own, and nothing that was read can name another host than its URL.
+// Any input is accepted or refused with a status of its own, and an accepted submission never names
+// another host than its URL.
 func FuzzRead(f *testing.F) {
 	f.Add(`{"files":[{"sources":["https://a/f"],"destinations":["https://b/f"],"checksum":"ADLER32:1"}],"params":{"retry":1}}`)
 	f.Add(`{"files":[{"sources":["davs://a:1//f","https://c/f"],"destinations":["dav://[::1]/f"],"source_tokens":["x"]}]}`)

@@ -20,7 +20,7 @@ type Kind string
 // The kinds.
 const (
 	StartMessage    Kind = "start"    // an attempt at a file began
-	CompleteMessage Kind = "complete" // an attempt, or a file that had none, ended
+	CompleteMessage Kind = "complete" // an attempt ended, or a file that had no attempt
 	StateMessage    Kind = "state"    // the state of a file changed
 )
 
@@ -31,7 +31,7 @@ type Message struct {
 	Body []byte // JSON
 }
 
-// MessageOptions are for Messages.
+// MessageOptions configure Messages.
 type MessageOptions struct {
 	Endpoint string // name of the service
 	Users    bool   // messages name users
@@ -67,7 +67,8 @@ type startBody struct {
 	Time int64  `json:"timestamp"` // milliseconds since 1970, as all times
 }
 
-// completeBody has the fields of a message about an attempt that ended, or a file that had none. What weir does not measure is 0.
+// completeBody has the fields of a message about an attempt that ended, or about a file that had no
+// attempt. Values that weir does not measure are 0.
 type completeBody struct {
 	attemptBody
 
@@ -168,7 +169,7 @@ type stateBody struct {
 	FileMetadata json.RawMessage `json:"file_metadata"`
 }
 
-// A changed is a change of a file with what its messages have in common.
+// A changed is a change of a file with the values that its messages have in common.
 type changed struct {
 	*queue.FileChange
 	MessageOptions
@@ -181,11 +182,12 @@ type changed struct {
 	fileMetadata json.RawMessage
 }
 
-// Messages returns FTS3's messages about a change of a file: that of its state and, if an attempt or the file began or ended, that of
-// this. There are none about a file whose job was forgotten.
+// Messages returns FTS3's messages about a change of a file: a message about its state and, if an
+// attempt or the file began or ended, a message about this. A file whose job was forgotten has no
+// messages.
 //
-// A completion with the job state ACTIVE says that the file is tried again, and Rucio waits. In a job with several hops it would not:
-// there such attempts have no message.
+// A completion with the job state ACTIVE means that the file is tried again, and Rucio waits. In a
+// job with several hops Rucio would not wait: there such attempts have no message.
 func Messages(c *queue.FileChange, o MessageOptions) (all []Message, err error) {
 	if c.Job == nil || len(c.File.Sources) == 0 {
 		return nil, nil
@@ -222,13 +224,13 @@ func Messages(c *queue.FileChange, o MessageOptions) (all []Message, err error) 
 
 func (c *changed) multihop() bool { return c.job.Type == multihop }
 
-// id returns the id of an attempt. Rucio takes the id of the job from its end.
+// id returns the id of an attempt. Rucio extracts the id of the job from its end.
 func (c *changed) id(began time.Time) string {
 	return began.UTC().Format("2006-01-02-1504") + "__" + c.sourceURL.Hostname() + "__" + c.destURL.Hostname() + "__" +
 		strconv.FormatInt(c.File.ID, 10) + "__" + c.Job.ID
 }
 
-// attempt returns what messages about attempts have in common.
+// attempt returns the fields that messages about attempts have in common.
 func (c *changed) attempt(archiving bool) attemptBody {
 	from, to := c.sourceURL.Hostname(), c.destURL.Hostname()
 	return attemptBody{Job: c.Job.ID, File: c.File.ID, Endpoint: c.Endpoint, VO: c.job.VO, Source: c.source, Dest: c.file.Dest,
@@ -275,7 +277,7 @@ func (c *changed) complete() completeBody {
 	return b
 }
 
-// outcome adds how an attempt, or a file, ended.
+// outcome sets the fields about the end of an attempt, or of a file.
 func (c *changed) outcome(b *completeBody) {
 	failed := transfer.Item{State: c.File.State, Fault: c.File.Fault, Reason: c.File.Reason}
 	if a := c.Ended; a != nil && !c.File.State.Final() {
@@ -291,7 +293,7 @@ func (c *changed) outcome(b *completeBody) {
 	default:
 		b.Outcome, b.OutcomeFlag = "Ok", 1
 	}
-	b.JobState = "UNKNOWN" // as FTS3 of plain jobs
+	b.JobState = "UNKNOWN" // as in FTS3 for plain jobs
 	last := b.LastHop || !b.Multihop
 	switch {
 	case again, b.Outcome == "Ok" && !last:
@@ -323,7 +325,7 @@ func (c *changed) outcome(b *completeBody) {
 	}
 }
 
-// lastHop reports whether the file is the last one of a job with several hops.
+// lastHop reports whether the file is the last file of a job with several hops.
 func (c *changed) lastHop() bool {
 	n := int64(0)
 	for _, p := range c.Job.Parts {
@@ -352,7 +354,7 @@ func (c *changed) state() stateBody {
 	return b
 }
 
-// milli is a time in milliseconds since 1970, 0 of none.
+// milli returns a time in milliseconds since 1970, or 0 for the zero time.
 func milli(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -385,10 +387,11 @@ func printable(text string) string {
 	return text[:min(len(text), longestError)]
 }
 
-// reasonHead begins a reason in FTS's words.
+// reasonHead matches the beginning of a reason in FTS's notation.
 var reasonHead = regexp.MustCompile(`^([A-Z]+)[A-Z ]* \[(\d+)\] `)
 
-// errorOf reads scope and number of a reason in FTS's words. Of others they are those of an input/output error.
+// errorOf parses the scope and the number of a reason in FTS's notation. For other reasons it
+// returns the scope and number of an input/output error.
 func errorOf(reason string) (scope string, code int) {
 	found := reasonHead.FindStringSubmatch(reason)
 	if found == nil {

@@ -14,7 +14,8 @@ import (
 	"weir/transfer/queue"
 )
 
-// ftsFields are the fields of FTS3's messages: src/activemq/msg-ifce.cpp of FTS 3.14, and what BrokerConnection.cpp adds.
+// ftsFields returns the fields of FTS3's messages: src/activemq/msg-ifce.cpp of FTS 3.14, and the
+// additions of BrokerConnection.cpp.
 func ftsFields(k Kind) []string {
 	return strings.Fields(map[Kind]string{
 		StartMessage: `dest_srm_v dst_hostname dst_site_name dst_url endpnt file_id file_metadata is_archiving job_id job_metadata
@@ -36,7 +37,7 @@ func ftsFields(k Kind) []string {
 	}[k])
 }
 
-// aChange is a change of the only file of a job, as the queue returns it.
+// aChange returns a change of the only file of a job, as the queue returns it.
 func aChange(state transfer.State, change func(*queue.FileChange, *Kept)) *queue.FileChange {
 	made := time.Date(2026, 3, 1, 14, 30, 0, 0, time.UTC)
 	c := &queue.FileChange{ID: 1, At: made.Add(10 * time.Second), Source: "A", Job: &queue.JobState{Job: queue.Job{ID: "the-job", By: "rucio",
@@ -57,7 +58,7 @@ func aChange(state transfer.State, change func(*queue.FileChange, *Kept)) *queue
 	return c
 }
 
-// attempted is an attempt of two seconds.
+// attempted returns an attempt of two seconds.
 func attempted(fault transfer.ErrorClass, reason string) *transfer.Attempt {
 	a := &transfer.Attempt{Source: "A", Mode: transfer.Third}
 	a.Fault, a.Reason, a.Moved = fault, reason, 4000
@@ -66,7 +67,8 @@ func attempted(fault transfer.ErrorClass, reason string) *transfer.Attempt {
 	return a
 }
 
-// Each message has the fields of FTS3's, all of them and no other, with its values for each way in which an attempt or a file ends.
+// Each message has all fields of FTS3's message and no other field, with its values for each way in
+// which an attempt or a file ends.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	failed := func(fault transfer.ErrorClass, reason string) func(*queue.FileChange, *Kept) {
@@ -193,7 +195,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Users are named only if that is wanted, and a change without a job has no message.
+// Messages contain users only if that is configured, and a change without a job has no message.
 func TestMessagesOfUsers(t *testing.T) {
 	t.Parallel()
 	c := aChange(transfer.Queued, func(*queue.FileChange, *Kept) {})

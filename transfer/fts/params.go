@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// Params are what a submission says of all its files.
+// Params are the parameters of a submission that apply to all its files.
 type Params struct {
-	Verify    string // both, target, source, none; "" in the JSON: see checksums
+	Verify    string // "both", "target", "source", "none"; "" in the JSON: see checksums
 	Replace   bool   // overwrite
 	OnRetry   bool   // overwrite_on_retry: attempts of weir leave nothing under the final name, so there is nothing to overwrite
 	Reuse     bool   // connections are reused anyway
 	Priority  int    // 1 to 5, 5 first
-	Retry     int    // 0: the default, less than 0: none
+	Retry     int    // 0: the default, less than 0: no retries
 	Timeout   time.Duration
 	InQueue   time.Duration // max_time_in_queue; 0: any time
 	Streams   int
-	Metadata  json.RawMessage // job_metadata; nil: none
+	Metadata  json.RawMessage // job_metadata; nil: no metadata
 	SID       string          // with id_generator deterministic
 	Unmanaged bool            // unmanaged_tokens: the tokens of files are not renewed
 	Delay     time.Duration   // retry_delay; 0: weir decides
-	Strict    bool            // strict_copy: nothing but the size is looked at
+	Strict    bool            // strict_copy: only the size is compared
 	Stage     time.Duration   // bring_online; 0: sources are on disk
 	Pin       time.Duration   // copy_pin_lifetime; 0: the tape system decides
 	Archive   time.Duration   // archive_timeout; 0: files end when they have arrived
-	Hops      bool            // multihop: each file comes from the destination of the one before
+	Hops      bool            // multihop: each file comes from the destination of the previous file
 	OnHop     bool            // overwrite_hop: only copies on the way are replaced
-	Report    bool            // dst_file_report: what is in the way at the destination is in file_metadata
-	SciTag    int             // scitag, of files without one; 0: none
-	Archiving json.RawMessage // archive_metadata, of files without any; nil: none
+	Report    bool            // dst_file_report: an existing file at the destination is described in file_metadata
+	SciTag    int             // scitag, of files without one; 0: no tag
+	Archiving json.RawMessage // archive_metadata, of files without any; nil: no metadata
 	unstated  bool            // verify_checksum was false, or absent
 }
 
@@ -127,7 +127,7 @@ func (p *Params) one(name string, v json.RawMessage, generator, sid *string) (er
 	return err
 }
 
-// seconds reads a parameter in seconds that is off if it is not above 0.
+// seconds reads a parameter in seconds, which is off if it is not above 0.
 func (p *Params) seconds(name string, v json.RawMessage) error {
 	n, err := number(name, v, -1<<31, 365*24*3600)
 	*map[string]*time.Duration{"retry_delay": &p.Delay, "bring_online": &p.Stage, "copy_pin_lifetime": &p.Pin,
@@ -135,7 +135,8 @@ func (p *Params) seconds(name string, v json.RawMessage) error {
 	return err
 }
 
-// defaultStage is how long files are brought online with copy_pin_lifetime alone, as in FTS.
+// defaultStage is the time limit for bringing files online if only copy_pin_lifetime is set, as in
+// FTS.
 const defaultStage = 8 * time.Hour
 
 func (p *Params) metadata(name string, v json.RawMessage) error {
@@ -154,7 +155,7 @@ func (p *Params) metadata(name string, v json.RawMessage) error {
 	return nil
 }
 
-// unsupported are parameters that have to be off, and why.
+// unsupported returns the parameters that have to be off, with the reasons.
 func unsupported() map[string]string {
 	const tape = "weir does not decide by what is on tape"
 	const gridftp = "GridFTP and SRM are not supported"
@@ -170,7 +171,8 @@ func unsupported() map[string]string {
 	}
 }
 
-// off reports whether a value turns a parameter off: false, a number that is not above 0, or nothing.
+// off reports whether a value turns a parameter off: false, a number that is not above 0, or an
+// empty value.
 func off(v json.RawMessage) bool {
 	switch string(v) {
 	case "false", `""`, `"N"`, "[]", "{}":
@@ -211,7 +213,8 @@ func text(name string, v json.RawMessage) (s string, err error) {
 	return s, nil
 }
 
-// sciTag reads the label of a flow: 10 bits are the experiment and 6 the activity. 0: there is none.
+// sciTag parses the label of a flow: 10 bits are the experiment and 6 the activity. 0: there is no
+// label.
 func sciTag(v json.RawMessage) (int, *Error) {
 	if null(v) {
 		return 0, nil
@@ -223,7 +226,7 @@ func sciTag(v json.RawMessage) (int, *Error) {
 	return tag, nil
 }
 
-// object reads metadata that are an object. nil: there are none.
+// object reads metadata that must be an object. It returns nil if there are no metadata.
 func object(v json.RawMessage, name string) (json.RawMessage, *Error) {
 	if null(v) {
 		return nil, nil
@@ -234,7 +237,7 @@ func object(v json.RawMessage, name string) (json.RawMessage, *Error) {
 	return metadata(v, name)
 }
 
-// span reads a time as FTS does: hours, or a text with the unit s, m, h or d.
+// span parses a duration as FTS does: hours, or a text with the unit s, m, h or d.
 func span(name string, v json.RawMessage) (time.Duration, error) {
 	unit := time.Hour
 	digits := strings.ToLower(strings.Trim(string(v), `"`))
@@ -272,7 +275,8 @@ func (p *Params) verify(v json.RawMessage) error {
 	return bad("verify_checksum: expected both, target, source or none")
 }
 
-// checksums decides what is verified if that was not said, as FTS does: the target if files have checksums.
+// checksums sets the default of Verify if the submission does not set it, as FTS does: the target
+// is verified if files have checksums.
 func (s *Submission) checksums() error {
 	if s.unstated {
 		s.Verify = "none"

@@ -10,7 +10,8 @@ import (
 	"weir/transfer/queue"
 )
 
-// polled are the fields of a file that Rucio asks for, and those that identify it. Their values need no map.
+// polled returns the fields of a file that Rucio requests, and the fields that identify it. Their
+// values need no map.
 func polled() []string {
 	return []string{"file_id", "file_index", "file_state", "dest_surl", "start_time", "finish_time", "staging_start", "staging_finished",
 		"reason", "file_metadata"}
@@ -47,8 +48,8 @@ func value(name string, f *queue.JobFile, k *KeptFile) any {
 	return nil
 }
 
-// AppendFiles appends fields of the files of a job as a JSON list, a row for each source of each file as [Files] returns them. Fields that
-// FTS does not have are left out.
+// AppendFiles appends fields of the files of a job as a JSON list, with a row for each source of
+// each file, as [Files] returns them. It leaves out fields that FTS does not have.
 func AppendFiles(b []byte, j *queue.JobState, files []*queue.JobFile, fields []string) ([]byte, error) {
 	fields = slices.Compact(slices.Sorted(slices.Values(fields)))
 	known := append(polled(), "source_surl")
@@ -133,10 +134,11 @@ func appendPolled(b []byte, f *queue.JobFile, fields []string) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// readKept reads what Keep made of a file. The metadata is the last field, and most of the text: it is not read.
+// readKept decodes the parameters that Keep encoded for a file. The metadata is the last field, and
+// most of the text: it is not decoded.
 func readKept(params string) *KeptFile {
 	var k KeptFile
-	text, metadata, found := bytes.Cut([]byte(params), []byte(`,"file_metadata":`)) // in a string the quotes would be escaped
+	text, metadata, found := bytes.Cut([]byte(params), []byte(`,"file_metadata":`)) // inside a string the quotes would be escaped
 	if found {
 		text, k.Metadata = append(text[:len(text):len(text)], '}'), json.RawMessage(metadata[:len(metadata)-1])
 	}
@@ -144,7 +146,7 @@ func readKept(params string) *KeptFile {
 	return &k
 }
 
-// source returns a source of a file as it was submitted.
+// source returns a source of a file in the form in which it was submitted.
 func (k *KeptFile) source(f *queue.JobFile, i int) string {
 	if i < len(k.Sources) {
 		return k.Sources[i]
@@ -152,7 +154,7 @@ func (k *KeptFile) source(f *queue.JobFile, i int) string {
 	return f.Sources[i].URL
 }
 
-// appendString appends a string as json.Marshal writes it.
+// appendString appends a string in the same format as json.Marshal.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c == 0x7f {

@@ -26,21 +26,21 @@ const (
 	Canceled      = "CANCELED"
 	Staging       = "STAGING"   // the source is being brought online
 	Archiving     = "ARCHIVING" // the file has arrived, and is to be on tape
-	Deleting      = "DELETE"    // of a deletion job, or of a file that is to be removed
-	NotUsed       = "NOT_USED"  // of a source of a file that comes from another one
+	Deleting      = "DELETE"    // of a deletion job, or of a file that will be removed
+	NotUsed       = "NOT_USED"  // of a source of a file that comes from another source
 )
 
-// Kept is what the queue keeps of the parameters of a job for its answers.
+// Kept are the parameters of a job that the queue stores for responses.
 type Kept struct {
 	Dest       string          `json:"dest_se"`   // "": several
 	Source     string          `json:"source_se"` // "": several
 	VO         string          `json:"vo_name"`
-	User       string          `json:"user_dn,omitempty"` // "": who submitted the job in the queue
-	Credential string          `json:"cred_id,omitempty"` // "": made of that
+	User       string          `json:"user_dn,omitempty"` // "": the submitter of the job in the queue
+	Credential string          `json:"cred_id,omitempty"` // "": derived from the submitter
 	Verify     string          `json:"verify"`
 	Retry      int             `json:"retry"`
 	Overwrite  string          `json:"overwrite_flag,omitempty"`
-	Type       string          `json:"job_type"` // N, Y of reuse, R of several sources
+	Type       string          `json:"job_type"` // N, Y with reuse, R with several sources
 	InQueue    int64           `json:"max_time_in_queue,omitempty"`
 	Priority   int             `json:"priority"`
 	Metadata   json.RawMessage `json:"job_metadata,omitempty"`
@@ -51,7 +51,7 @@ type Kept struct {
 	Report     bool            `json:"dst_file_report,omitempty"`
 }
 
-// KeptFile is what the queue keeps of the parameters of a file for its answers.
+// KeptFile are the parameters of a file that the queue stores for responses.
 type KeptFile struct {
 	Dest     string          `json:"dest"`
 	Sources  []string        `json:"sources"`
@@ -64,7 +64,8 @@ type KeptFile struct {
 	Metadata json.RawMessage `json:"file_metadata,omitempty"`    // the last field, see readKept
 }
 
-// Marks returns the label of the flows of a file and its archive_metadata in Base64, from what the queue keeps of it. "" is none.
+// Marks returns the label of the flows of a file and its archive_metadata in Base64, from the
+// stored parameters. "" means not set.
 func Marks(params string) (sciTag, archive string) {
 	k := readKept(params)
 	if k.SciTag > 0 {
@@ -73,7 +74,7 @@ func Marks(params string) (sciTag, archive string) {
 	return sciTag, base64.StdEncoding.EncodeToString(k.Archive)
 }
 
-// Keep returns what the queue keeps of a submission.
+// Keep returns the parameters of a submission that the queue stores.
 func (s *Submission) Keep(vo string) Kept {
 	k := Kept{VO: vo, Verify: s.Verify, Retry: s.Retry, Type: "N", InQueue: int64(s.InQueue.Seconds()), Priority: s.Priority,
 		Metadata: s.Metadata, Delay: int64(s.Delay.Seconds()),
@@ -121,12 +122,12 @@ func (s *Submission) Keep(vo string) Kept {
 	return k
 }
 
-// Keep returns what the queue keeps of a file that is to be removed.
+// Keep returns the parameters of a file to be removed that the queue stores.
 func (d *Delete) Keep() KeptFile {
 	return KeptFile{Sources: []string{d.Text}, Metadata: d.Metadata}
 }
 
-// Keep returns what the queue keeps of a file.
+// Keep returns the parameters of a file that the queue stores.
 func (f *File) Keep() KeptFile {
 	return KeptFile{Report: f.Report, Dest: f.DestText, Sources: f.SourceTexts, Checksum: f.Checksum, Strategy: f.Strategy,
 		Size: max(f.Size, 0), SciTag: f.SciTag, Archive: f.Archiving, Metadata: f.Metadata}
@@ -204,7 +205,7 @@ func VOOf(j *queue.JobState) string { return kept(j).VO }
 // Multihop reports whether a job has several hops.
 func Multihop(j *queue.JobState) bool { return kept(j).Type == multihop }
 
-// UserOf returns who submitted a job, as FTS names the user.
+// UserOf returns the submitter of a job, in the notation of FTS.
 func UserOf(j *queue.JobState) string { return cmp.Or(kept(j).User, j.By) }
 
 func kept(j *queue.JobState) (k Kept) {
@@ -241,7 +242,7 @@ func StateOf(f *queue.JobFile) string {
 	return FileState(f.State)
 }
 
-// orMinus is a number of seconds, or -1 as FTS writes it where there is none.
+// orMinus returns a number of seconds, or -1 for 0, which FTS uses for an absent value.
 func orMinus(n int64) int64 {
 	if n == 0 {
 		return -1
@@ -373,7 +374,8 @@ func Deletion(j *queue.JobState, f *queue.JobFile) map[string]any {
 	return m
 }
 
-// metadataOf returns the metadata of a file; with dst_file_report also what is in the way at its destination, as Rucio reads it.
+// metadataOf returns the metadata of a file. With dst_file_report it adds the existing file at the
+// destination, in the format that Rucio reads.
 func metadataOf(f *queue.JobFile, k *KeptFile) json.RawMessage {
 	if !k.Report || f.Found == nil {
 		return k.Metadata
@@ -405,7 +407,8 @@ func Retry(all []transfer.Attempt) []map[string]any {
 	return rows
 }
 
-// Reason returns why a file failed, or waits, with the scope and the number of the error in FTS's words, which clients look for.
+// Reason returns the reason why a file failed, or waits, with the scope and the number of the error
+// in FTS's notation, which clients search for.
 func Reason(f *transfer.Item) string {
 	if f.Reason == "" || f.State == transfer.Done || f.State == transfer.Skipped {
 		return ""
@@ -437,7 +440,7 @@ func DelegationID(user string) string {
 	return strings.ReplaceAll(uuid5(BaseID, "user "+user), "-", "")[:16]
 }
 
-// orNil makes null of an absent text.
+// orNil returns nil for an empty text, which becomes null in JSON.
 func orNil(s string) any {
 	if s == "" {
 		return nil

@@ -34,35 +34,35 @@ type Submission struct {
 	Deletes []Delete // then there are no Files
 }
 
-// A Delete is a file that is to be removed.
+// A Delete is a file that will be removed.
 type Delete struct {
 	URL      *url.URL
 	Text     string          // the URL as it was submitted
-	Token    string          // ""; none. A secret
-	Metadata json.RawMessage // nil: none
+	Token    string          // "": no token. A secret
+	Metadata json.RawMessage // nil: no metadata
 }
 
-// A File is one of a submission.
+// A File is a file of a submission.
 type File struct {
 	Sources      []*url.URL // https, http, roots or root
 	Dest         *url.URL
 	SourceTexts  []string // the URLs as they were submitted
 	DestText     string
 	Size         int64  // -1: not known
-	Adler        string // 8 hex digits, or another checksum as digest.Short has it; "": not known
+	Adler        string // 8 hex digits, or another checksum in the format of digest.Short; "": not known
 	Checksum     string // as it was submitted, or ADLER32
 	Strategy     string
 	Activity     string
-	Metadata     json.RawMessage // nil: none
+	Metadata     json.RawMessage // nil: no metadata
 	Report       bool            // dst_file_report
-	Staging      json.RawMessage // staging_metadata, for the tape system; nil: none
-	Archiving    json.RawMessage // archive_metadata, for the destination; nil: none
-	SciTag       int             // label of its flows; 0: none
-	SourceTokens []string        // as Sources, or none. Secrets
-	DestToken    string          // "": none. A secret
+	Staging      json.RawMessage // staging_metadata, for the tape system; nil: no metadata
+	Archiving    json.RawMessage // archive_metadata, for the destination; nil: no metadata
+	SciTag       int             // label of its flows; 0: no label
+	SourceTokens []string        // as Sources, or empty. Secrets
+	DestToken    string          // "": no token. A secret
 }
 
-// fileKeys are the keys of a file. Others are refused.
+// fileKeys are the keys of a file. Other keys are refused.
 type fileKeys struct {
 	Sources           []string        `json:"sources"`
 	Destinations      []string        `json:"destinations"`
@@ -134,7 +134,7 @@ func Read(body io.Reader) (*Submission, error) {
 	return s, cmp.Or(s.tapes(), s.chain(), s.checksums())
 }
 
-// tapes checks the ends of which tape systems are asked.
+// tapes checks the ends whose tape systems receive requests.
 func (s *Submission) tapes() error {
 	for i := range s.Files {
 		if f := &s.Files[i]; s.Stage > 0 && !overHTTP(f.Sources[0]) || s.Archive > 0 && !overHTTP(f.Dest) {
@@ -144,7 +144,7 @@ func (s *Submission) tapes() error {
 	return nil
 }
 
-// chain checks that each file comes from the destination of the one before.
+// chain checks that each file comes from the destination of the previous file.
 func (s *Submission) chain() error {
 	if !s.Hops {
 		return nil
@@ -168,7 +168,8 @@ func (s *Submission) several() bool {
 	return slices.ContainsFunc(s.Files, func(f File) bool { return len(f.Sources) > 1 })
 }
 
-// Keeps reports whether the copies on the way of a multihop job stay: Rucio registers them as replicas, and removes them itself.
+// Keeps reports whether the copies on the way of a multihop job stay: Rucio registers them as
+// replicas, and removes them itself.
 func (s *Submission) Keeps() bool {
 	var m struct {
 		Issuer string `json:"issuer"`
@@ -176,8 +177,8 @@ func (s *Submission) Keeps() bool {
 	return json.Unmarshal(s.Metadata, &m) == nil && m.Issuer == "rucio"
 }
 
-// deletes reads the files of a deletion job: URLs, or objects with a URL, metadata and a token. FTS's client sends lines of a file as
-// they are, so blank ones and repetitions are left out.
+// deletes parses the files of a deletion job: URLs, or objects with a URL, metadata and a token.
+// FTS's client sends lines of a file unchanged, so it leaves out blank lines and repetitions.
 func (s *Submission) deletes(all []json.RawMessage) error {
 	known := map[string]bool{}
 	for i, text := range all {
@@ -223,7 +224,7 @@ func (s *Submission) deletes(all []json.RawMessage) error {
 	return nil
 }
 
-// overHTTP reports whether a URL is one of HTTP.
+// overHTTP reports whether the scheme of a URL is http or https.
 func overHTTP(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
 // jsonText returns the text of an error of package json, without the types of Go.
@@ -273,7 +274,7 @@ func (s *Submission) file(text json.RawMessage) (*File, *Error) {
 	return f, nil
 }
 
-// urls takes the sources and the destination of a file.
+// urls sets the sources and the destination of a file.
 func (f *File) urls(in *fileKeys) (err *Error) {
 	for _, one := range in.Sources {
 		u, err := parse(one)
@@ -287,14 +288,14 @@ func (f *File) urls(in *fileKeys) (err *Error) {
 	return err
 }
 
-// labels takes the size, the activity, the strategy and the metadata of a file.
+// labels sets the size, the activity, the strategy and the metadata of a file.
 func (f *File) labels(in *fileKeys) (err *Error) {
 	if in.Filesize != nil {
 		n, err := in.Filesize.Float64()
 		if err != nil || n < 0 || n > 1<<62 {
 			return bad("filesize %.50s: expected a number of bytes", in.Filesize.String())
 		}
-		if n > 0 { // 0 is not known, as in FTS
+		if n > 0 { // 0 means unknown, as in FTS
 			f.Size = int64(n)
 		}
 	}
@@ -315,7 +316,7 @@ func (f *File) labels(in *fileKeys) (err *Error) {
 	return err
 }
 
-// hints takes what is passed on to the endpoints and tape systems of a file.
+// hints sets the values that are passed on to the endpoints and tape systems of a file.
 func (f *File) hints(in *fileKeys) *Error {
 	staging, err := object(in.StagingMetadata, "staging_metadata")
 	if err != nil {
@@ -336,7 +337,7 @@ func (f *File) hints(in *fileKeys) *Error {
 	return nil
 }
 
-// tokens takes the tokens of a file.
+// tokens sets the tokens of a file.
 func (f *File) tokens(in *fileKeys) *Error {
 	switch {
 	case len(in.SourceTokens) == 0 && len(in.DestinationTokens) == 0:
@@ -394,7 +395,7 @@ func (f *File) check(in *fileKeys) *Error {
 	switch sum, ok := kind.Hex(strings.ToLower(value)); {
 	case !known:
 		return bad("checksum %.100q: expected ADLER32, CRC32C, MD5 or SHA256, as ALGORITHM:VALUE", f.Checksum)
-	case value == "" && adler: // it is that of the source
+	case value == "" && adler: // the checksum of the source is used
 	case value == "":
 		return bad("checksum %.100q: expected %[1]s:VALUE; ADLER32 alone compares both ends", f.Checksum)
 	case adler && !ok:
@@ -407,13 +408,13 @@ func (f *File) check(in *fileKeys) *Error {
 	return nil
 }
 
-// parse reads a URL as FTS does, with davs and dav as other names of https and http, and xroots and xroot of
-// roots and root.
+// parse parses a URL as FTS does, with davs and dav as other names of https and http, and xroots
+// and xroot of roots and root.
 func parse(text string) (*url.URL, *Error) {
 	text = strings.TrimSpace(text)
 	u, err := url.Parse(text)
 	if err != nil || !utf8.ValidString(text) || strings.ContainsRune(text, 0) || strings.ContainsRune(text, utf8.RuneError) {
-		return nil, bad("Invalid value within the request: a URL cannot be read") // it may have a secret
+		return nil, bad("Invalid value within the request: a URL cannot be read") // the URL may contain a secret
 	}
 	if u.User != nil {
 		return nil, bad("Invalid value within the request: %.300s: a URL with a user is not accepted: use source_tokens and destination_tokens",
@@ -453,7 +454,8 @@ func parse(text string) (*url.URL, *Error) {
 	return u, nil
 }
 
-// possible reports whether there can be an endpoint of a URL's host and port: a host whose last label is a number is an IP address.
+// possible reports whether an endpoint can have a URL's host and port: a host whose last label is a
+// number must be an IP address.
 func possible(u *url.URL) bool {
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
@@ -470,7 +472,8 @@ func possible(u *url.URL) bool {
 	return true
 }
 
-// metadata returns metadata as FTS keeps it: an object as it is, a text t as {"label": t}.
+// metadata returns metadata in the format that FTS stores: an object unchanged, a text t as
+// {"label": t}.
 func metadata(v json.RawMessage, name string) (json.RawMessage, *Error) {
 	if null(v) {
 		return v, nil

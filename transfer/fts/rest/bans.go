@@ -47,7 +47,7 @@ func (c *Configuration) liftBan(ctx context.Context, kind, name string) error {
 	return err
 }
 
-// ExpireBans makes bans whose time to wait is over ones that cancel files.
+// ExpireBans changes bans whose waiting time has ended into bans that cancel files.
 func (c *Configuration) ExpireBans(ctx context.Context) error {
 	now := c.now()
 	for _, b := range c.sites.Bans() {
@@ -66,8 +66,10 @@ func (c *Configuration) ExpireBans(ctx context.Context) error {
 	return nil
 }
 
-// banFiles cancels the files that need a banned storage element if the ban says so: those whose destination, or all sources, have
-// such bans. It returns the jobs of these files; of a ban that lets files wait, those of all bans.
+// banFiles cancels the files that need a banned storage element if the ban has that status: files
+// whose destination, or all of whose sources, have such bans. It returns the jobs of these files.
+// For a ban that lets files wait, it returns the jobs of files that need any banned storage
+// element.
 func (c *Configuration) banFiles(ctx context.Context, b dispatch.Ban) (jobs []string, err error) {
 	var sites []string
 	for site, other := range c.sites.Banned() {
@@ -94,7 +96,8 @@ func (c *Configuration) banFiles(ctx context.Context, b dispatch.Ban) (jobs []st
 	return jobs, nil
 }
 
-// CancelBanned cancels files that were submitted while a ban was made, or whose coordinator ended before it cancelled them.
+// CancelBanned cancels files that were submitted while a ban was made, or whose coordinator stopped
+// before it cancelled them.
 func (c *Configuration) CancelBanned(ctx context.Context) error {
 	for _, b := range c.sites.Banned() {
 		if b.Status == dispatch.BanCancels {
@@ -105,7 +108,7 @@ func (c *Configuration) CancelBanned(ctx context.Context) error {
 	return nil
 }
 
-// banInput reads the body of a request for a ban, JSON or a form, as FTS does.
+// banInput decodes the body of a request for a ban, JSON or a form, as FTS does.
 func (c *Configuration) banInput(q *api.Call) (in map[string]any, err error) {
 	if err := q.Need(access.MayAdmin); err != nil {
 		return nil, err
@@ -113,7 +116,7 @@ func (c *Configuration) banInput(q *api.Call) (in map[string]any, err error) {
 	return input(q)
 }
 
-// banOf returns what a request for a ban says of any kind of ban.
+// banOf returns a ban with the values that requests for all kinds of bans have.
 func (c *Configuration) banOf(q *api.Call, in map[string]any, kind, key string) (b dispatch.Ban, err error) {
 	b = dispatch.Ban{Kind: kind, Status: dispatch.BanCancels, By: q.User(), Made: c.now()}
 	for name, to := range map[string]*string{key: &b.Name, "message": &b.Message} {
@@ -177,7 +180,7 @@ func (c *Configuration) banSE(q *api.Call) (int, any, error) {
 	return http.StatusOK, api.OrEmpty(jobs), err
 }
 
-// storageOf returns a storage element as FTS names it, or the name of a site.
+// storageOf returns a storage element in the notation of FTS, or the name of a site.
 func (c *Configuration) storageOf(text string) (string, error) {
 	if _, known := c.sites.Get(text); known {
 		return text, nil

@@ -13,7 +13,7 @@ import (
 	"weir/transfer/fts"
 )
 
-// ownProxy returns the name of the proxy of a path, which is the caller's.
+// ownProxy returns the name of the proxy in a path, which must be the caller's.
 func ownProxy(q *api.Call) (id access.ProxyID, err error) {
 	switch {
 	case q.PathValue("id") != q.DelegationID():
@@ -24,14 +24,15 @@ func ownProxy(q *api.Call) (id access.ProxyID, err error) {
 	return access.ProxyIDOf(q.Caller), q.Need(access.MaySubmit)
 }
 
-// tokenDelegation is how long users with tokens need not delegate anything.
+// tokenDelegation is the reported validity of the delegation of users with tokens, who need not
+// delegate a proxy.
 const tokenDelegation = 30 * 24 * time.Hour
 
 // delegation returns the expiry of the caller's proxy, null without a proxy. Users with tokens need no proxy.
 func (c *API) delegation(q *api.Call) (int, any, error) {
 	id, err := ownProxy(q)
 	if err != nil {
-		if q.Certificate == nil && q.PathValue("id") == q.DelegationID() { // FTS's client would delegate with a token as well
+		if q.Certificate == nil && q.PathValue("id") == q.DelegationID() { // FTS's client would otherwise delegate with a token as well
 			return http.StatusOK, fts.DelegationAnswer{Until: fts.TimeText(c.now().Add(tokenDelegation)), Attributes: []string{}}, nil
 		}
 		return 0, nil, err
@@ -46,7 +47,7 @@ func (c *API) delegation(q *api.Call) (int, any, error) {
 	return http.StatusOK, fts.DelegationAnswer{Until: fmt.Sprint(fts.Time(p.Expires)), Attributes: strings.Split(p.Attributes, "\n")}, nil
 }
 
-// delegationRequest returns a certificate request. Its key stays here.
+// delegationRequest returns a certificate request. Its key stays in the coordinator.
 func (c *API) delegationRequest(q *api.Call) (int, any, error) {
 	id, err := ownProxy(q)
 	if err != nil {
@@ -56,7 +57,7 @@ func (c *API) delegationRequest(q *api.Call) (int, any, error) {
 	return http.StatusOK, plainAnswer{media: "text/plain", header: http.Header{"X-Delegation-Id": {id.ID}}, body: text}, err
 }
 
-// delegate takes a signed proxy.
+// delegate accepts a signed proxy.
 func (c *API) delegate(q *api.Call) (int, any, error) {
 	id, err := ownProxy(q)
 	if err != nil {
@@ -98,7 +99,8 @@ func (c *API) certificate(q *api.Call) (int, any, error) {
 	return http.StatusOK, plainAnswer{media: "application/x-pem-file", body: access.PEM(q.TLS.PeerCertificates)}, nil
 }
 
-// proxyForJob returns the name of the proxy that the copies of a job of the caller use, nil if the caller has delegated none.
+// proxyForJob returns the name of the proxy that the copies of a job of the caller use, or nil if
+// the caller has not delegated a proxy.
 func (c *API) proxyForJob(q *api.Call) (*access.ProxyID, error) {
 	if q.Certificate == nil {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"weir/transfer/fts"
 )
 
-// mostEvolution is how many decisions are listed, as in FTS.
+// mostEvolution is the number of decisions that are listed, as in FTS.
 const mostEvolution = 50
 
 // optimizerTable returns the routes about the limits of links that the scheduler has chosen, and about ended jobs.
@@ -44,13 +44,13 @@ func (c *API) optimizerTable() []route {
 	}
 }
 
-// chosenLink reports whether a link is among the requested ones.
+// chosenLink reports whether a link is among the requested links.
 func (c *API) chosenLink(q *api.Call, a *fts.OptimizerAnswer, source, dest string) bool {
 	a.Source, a.Dest = c.sites.Element(source), c.sites.Element(dest)
 	return chosen(q.Param("source_se"), a.Source, source) && chosen(q.Param("dest_se"), a.Dest, dest)
 }
 
-// chosen reports whether a caller who asks for a storage element, or for any (""), asks for this one.
+// chosen reports whether the storage element in a request, or "" for any, is this storage element.
 func chosen(asked, element, site string) bool {
 	se, _ := fts.ReadSE(asked)
 	return asked == "" || asked == site || se != "" && se == element
@@ -91,7 +91,7 @@ func evolution(l transfer.LimitChange) fts.OptimizerAnswer {
 		Throughput: l.Rate, Success: 100 * l.Success, Why: l.Why}
 }
 
-// archived returns a job that has ended: weir keeps it in its place.
+// archived returns a job that has ended. weir does not move ended jobs to an archive.
 func (c *API) archived(q *api.Call) (int, any, error) {
 	j, err := c.job(q)
 	if err != nil {

@@ -30,12 +30,12 @@ import (
 const Path = "/fts"
 
 const (
-	mostJobs = 1000 // of one question
+	mostJobs = 1000 // in one request
 	listJobs = 500  // as FTS
 	bodyTime = time.Minute
 )
 
-// An route is a route below Path.
+// A route is a route below Path.
 type route struct {
 	api.Operation
 	f func(*api.Call) (int, any, error)
@@ -116,7 +116,7 @@ func (c *API) Handler() (h http.Handler, described []api.Operation) {
 			to := http.NewResponseController(w)
 			_ = to.SetReadDeadline(time.Now().Add(bodyTime)) // always supported here
 			status, out, err := 0, any(nil), c.requests.RefuseBanned(q.Caller)
-			if err == nil && r.ContentLength > fts.MaxBody { // none of it is waited for
+			if err == nil && r.ContentLength > fts.MaxBody { // the server does not wait for the body
 				w.Header().Set("Connection", "close")
 				err = fts.Refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", fts.MaxBody)
 			}
@@ -153,7 +153,7 @@ func Fail(w http.ResponseWriter, status int, err error) {
 	answer(w, status, refusal(status, err.Error()))
 }
 
-// A plainAnswer is an answer that is not JSON.
+// A plainAnswer is a response that is not JSON.
 type plainAnswer struct {
 	media  string // "": there is no body
 	header http.Header
@@ -180,7 +180,7 @@ func answer(w http.ResponseWriter, status int, out any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // a client that has gone asks again
+	_, _ = w.Write(text) // a client that has disconnected repeats the request
 }
 
 // refuse returns an error in FTS's form, and sets the headers of w.
@@ -202,7 +202,7 @@ func (c *API) refuse(ctx context.Context, w http.ResponseWriter, err error) (int
 	return e.Status, refusal(e.Status, e.Message)
 }
 
-// input reads a body as FTS does: a JSON object, or a form.
+// input decodes a body as FTS does: a JSON object, or a form.
 func input(q *api.Call) (map[string]any, error) {
 	in := map[string]any{}
 	if media, _, _ := mime.ParseMediaType(q.Header.Get("Content-Type")); media == "application/x-www-form-urlencoded" {
@@ -306,12 +306,13 @@ func (c *API) submit(q *api.Call) (int, any, error) {
 	return http.StatusOK, map[string]string{"job_id": id}, nil
 }
 
-// needsApproval refuses jobs that would have to be approved, which FTS's clients cannot wait for.
+// needsApproval returns an error for jobs that would require an approval, for which FTS's clients
+// cannot wait.
 func (c *API) needsApproval(q *api.Call, s *fts.Submission) error {
 	if c.approve < 0 || q.Has(access.MayApprove) {
 		return nil
 	}
-	bytes := 0.0 // may be more than an integer holds
+	bytes := 0.0 // may exceed the range of integers
 	for i := range s.Files {
 		if s.Files[i].Size < 0 {
 			return fts.Refuse(http.StatusForbidden, "file %d has no filesize, and this service transfers files of an unknown size only for users "+
@@ -383,7 +384,8 @@ func (c *API) jobParts(ctx context.Context, id string, s *fts.Submission, tokens
 	return parts, nil
 }
 
-// asHop changes a part to what a hop of a multihop job asks: only the first is brought online, and only the last archived.
+// asHop changes a part to the terms of a hop of a multihop job: only the first file is brought
+// online, and only the last file is archived.
 func asHop(p *queue.JobPart, s *fts.Submission, i int) {
 	if i > 0 {
 		p.Terms.Stage, p.Terms.Pin = 0, 0
@@ -394,7 +396,7 @@ func asHop(p *queue.JobPart, s *fts.Submission, i int) {
 	}
 }
 
-// copiesOnTheWay returns the copies that a multihop job makes besides that at its destination.
+// copiesOnTheWay returns the copies that a multihop job makes before the copy at its destination.
 func copiesOnTheWay(s *fts.Submission) (all []fts.Delete) {
 	for i := range s.Files[:len(s.Files)-1] {
 		f := &s.Files[i]
@@ -409,7 +411,7 @@ type jobSites struct {
 	c *API
 }
 
-// deletion returns a file of a deletion job, and its site. Its size is 0: nothing arrives.
+// deletion returns a file of a deletion job, and its site. Its size is 0, because no bytes arrive.
 func (s *jobSites) deletion(ctx context.Context, id string, i int, d *fts.Delete, read *access.TokenReader) (p queue.Pair, to string,
 	err error) {
 	kept, err := json.Marshal(d.Keep())
@@ -481,7 +483,7 @@ func (s *jobSites) pair(ctx context.Context, id string, i int, f *fts.File, read
 	return p, to, err
 }
 
-// banned refuses files of a banned storage element, as FTS does.
+// banned returns an error for files of a banned storage element, as FTS does.
 func (s *jobSites) banned(site string) error {
 	if b, is := s.c.sites.Ban(site); is && b.Status != dispatch.BanAccepts {
 		return fts.Refuse(http.StatusForbidden, "%s", b.Why())
@@ -489,7 +491,8 @@ func (s *jobSites) banned(site string) error {
 	return nil
 }
 
-// refusedFile returns the answer to a URL that the guard of jobs refuses; other errors are not the client's.
+// refusedFile returns the response to a URL that the guard of jobs refuses. Other errors are not
+// the client's fault.
 func refusedFile(i int, err error) error {
 	if errors.Is(err, tpc.ErrRefused) {
 		return fts.Refuse(http.StatusBadRequest, "file %d: %s", i, err)
@@ -511,7 +514,8 @@ func (c *API) jobPart(s *fts.Submission, to, activity string, orderly bool) queu
 	return p
 }
 
-// jobs returns the jobs of a list of ids that the caller may see. refused has the reasons for the others.
+// jobs returns the jobs of a list of ids that the caller may see. refused has the reasons for the
+// other ids.
 func (c *API) jobs(q *api.Call) (ids []string, jobs map[string]*queue.JobState, refused map[string]*fts.Error, err error) {
 	if err := q.Need(access.MayRead); err != nil {
 		return nil, nil, nil, err
@@ -542,7 +546,8 @@ func (c *API) jobs(q *api.Call) (ids []string, jobs map[string]*queue.JobState, 
 
 func text100(s string) string { return s[:min(len(s), 100)] }
 
-// multi returns the answer for some jobs: that of the job if one was asked for, else a list, with status 207 if one of them was refused.
+// multi returns the response for some jobs: the job itself if one job was requested, else a list,
+// with status 207 if a job was refused.
 func multi(ids []string, one func(id string) map[string]any, refused map[string]*fts.Error) (int, any, error) {
 	var all []map[string]any
 	for _, id := range ids {
@@ -567,7 +572,7 @@ func multi(ids []string, one func(id string) map[string]any, refused map[string]
 	return http.StatusOK, all, nil
 }
 
-// show returns jobs, and fields of their files if files= names some.
+// show returns jobs, and the fields of their files that are listed in files=.
 func (c *API) show(q *api.Call) (int, any, error) {
 	ids, jobs, refused, err := c.jobs(q)
 	if err != nil {
@@ -607,7 +612,7 @@ func (c *API) job(q *api.Call) (*queue.JobState, error) {
 	return jobs[ids[0]], nil
 }
 
-// jobFiles returns the job of a request that is about one job, and its files.
+// jobFiles returns the job of a request that concerns one job, and its files.
 func (c *API) jobFiles(q *api.Call) (*queue.JobState, []*queue.JobFile, error) {
 	j, err := c.job(q)
 	if err != nil {
@@ -622,7 +627,7 @@ func (c *API) files(q *api.Call) (int, any, error) {
 	return http.StatusOK, rows(j, files), err
 }
 
-// rows are the files of a job that are copied.
+// rows returns the files of a job that are copied.
 func rows(j *queue.JobState, files []*queue.JobFile) []map[string]any {
 	rows := []map[string]any{}
 	for _, f := range files {
@@ -664,13 +669,14 @@ func (c *API) retries(q *api.Call) (int, any, error) {
 	return http.StatusOK, fts.Retry(all), err
 }
 
-// jobFilters returns the parameters by which jobs are listed.
+// jobFilters returns the parameters by which jobs can be selected.
 func jobFilters() []string {
 	return []string{"user_dn", "vo_name", "dlg_id", "state_in", "source_se", "dest_se", "time_window", "limit"}
 }
 
-// list returns the caller's jobs, or with those of all for an administrator: by default those that have not ended. As in FTS, with
-// state_in and limit also those that have ended, with state_in and time_window only those that have ended in these hours.
+// list returns the caller's jobs or, for an administrator, the jobs of all users. By default it
+// returns jobs that have not ended. As in FTS, state_in with limit also selects jobs that have
+// ended, and state_in with time_window only jobs that have ended in these hours.
 func (c *API) list(q *api.Call) (int, any, error) {
 	if err := q.Need(access.MayRead); err != nil {
 		return 0, nil, err
@@ -714,13 +720,13 @@ func (c *API) list(q *api.Call) (int, any, error) {
 	return http.StatusOK, rows, nil
 }
 
-// element returns the name of a storage element as jobs have it.
+// element returns the name of a storage element in the notation that jobs use.
 func element(text string) string {
 	se, _ := fts.ReadSE(text)
 	return cmp.Or(se, text)
 }
 
-// timeWindow reads a number of hours, or HOURS:MINUTES. 0 is no window.
+// timeWindow parses a number of hours, or HOURS:MINUTES. 0 is no window.
 func timeWindow(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -735,7 +741,7 @@ func timeWindow(text string) (time.Duration, error) {
 	return window, nil
 }
 
-// mayChange refuses jobs of others.
+// mayChange returns an error for jobs of other users.
 func mayChange(q *api.Call, j *queue.JobState) *fts.Error {
 	if j.By != q.Name && !q.Has(access.MayApprove) || !q.Has(access.MaySubmit) && !q.Has(access.MayApprove) {
 		return fts.Refuse(http.StatusForbidden, "Not enough permissions to change the job %q, which was submitted by %s", j.ID, j.By)
@@ -806,7 +812,7 @@ func (c *API) cancelVO(q *api.Call) (int, any, error) {
 	return http.StatusOK, n, err
 }
 
-// mostFiles is the largest number of files in one question.
+// mostFiles is the largest number of files in one request.
 const mostFiles = 10_000
 
 // cancelFiles cancels single files of a job.

@@ -80,7 +80,8 @@ func (c *Configuration) removeSetting(ctx context.Context, kind, name string) er
 	return c.OpenSettings(ctx)
 }
 
-// setDefaults fills in what a submission leaves to the service and an administrator has set.
+// setDefaults sets the parameters that a submission leaves open to the values that an administrator
+// has set.
 func (c *Configuration) setDefaults(s *fts.Submission) {
 	g := c.sites.Settings().Global[dispatch.ForAll]
 	s.Retry = cmp.Or(s.Retry, g.Retry)
