@@ -1,4 +1,5 @@
-// Package hostsample makes what a coordinator keeps of hosts, its own and those of agents, of what monitor measures.
+// Package hostsample converts samples of package monitor into the samples that a coordinator stores
+// for hosts: its own host, and the hosts of agents.
 package hostsample
 
 import (
@@ -6,11 +7,12 @@ import (
 	"weir/transfer"
 )
 
-// Of returns a host's sample in the figures that a coordinator keeps. Time is that of m, by this machine's clock.
+// Of returns a sample of a host with the values that a coordinator stores. Its time is the time of
+// m, by this machine's clock.
 func Of(m *monitor.Sample) transfer.Sample {
 	out := transfer.Sample{Time: m.Time, Seconds: m.Seconds, Cores: m.Cores}
 	if m.CPU != nil {
-		out.CPU = min(max(m.CPU.Busy(), 0), 1) // a sum of shares: a hair above 1 on a busy machine, which is refused
+		out.CPU = min(max(m.CPU.Busy(), 0), 1) // a sum of shares may be slightly above 1 on a busy machine; such a value is refused
 	}
 	if m.Memory != nil && m.Memory.Total > 0 {
 		out.Total = m.Memory.Total

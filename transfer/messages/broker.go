@@ -16,25 +16,25 @@ import (
 	"weir/transfer/fts"
 )
 
-// A Broker is a message broker that gets FTS3's messages about the files of jobs, by STOMP.
+// A Broker is a message broker that receives FTS3's messages about the files of jobs, by STOMP.
 type Broker struct {
-	URLs     []string // stomp://HOST:PORT or, with TLS, stomp+ssl://HOST:PORT; the first that answers is used
+	URLs     []string // stomp://HOST:PORT or, with TLS, stomp+ssl://HOST:PORT; the first that responds is used
 	User     string   // "": no login
 	Password string
 	Host     string   // virtual host; "": the host of the URL
-	CA       string   // file with authorities of the broker's certificate, besides those of the system
-	Cert     string   // file with a client certificate; "": none
+	CA       string   // file with authorities of the broker's certificate, besides the authorities of the system
+	Cert     string   // file with a client certificate; "": no certificate
 	Key      string   // file with its key
 	VOs      []string // only messages of these virtual organizations are sent; empty: of all
 	Users    bool     // messages name users
 
-	Start    string // destinations, as the broker names them; "": those of FTS3, NoMessages: none
+	Start    string // destinations in the broker's notation; "": the destinations of FTS3, NoMessages: no messages
 	Complete string
 	State    string
 
 	Life time.Duration // of messages at the broker; 0 is a day
 	Keep time.Duration // how long messages wait for the broker before they are dropped; 0 is three days
-	Most int64         // about how many changes of files wait for it at most; 0 is a million
+	Most int64         // approximate maximum number of changes of files that wait for it; 0 is a million
 }
 
 // NoMessages is the destination of messages that are not sent.
@@ -85,7 +85,7 @@ func brokerAddress(text string) (address string, secure bool, err error) {
 	return net.JoinHostPort(u.Hostname(), u.Port()), u.Scheme == "stomp+ssl", nil
 }
 
-// destination returns where messages of a kind are sent; "": nowhere.
+// destination returns the destination of messages of a kind, or "" if they are not sent.
 func (b *Broker) destination(k fts.Kind) string {
 	to := map[fts.Kind]string{fts.StartMessage: b.Start, fts.CompleteMessage: b.Complete, fts.StateMessage: b.State}[k]
 	if to == NoMessages {

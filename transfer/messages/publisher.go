@@ -27,7 +27,7 @@ const (
 	messageSend    = 30 * time.Second       // for a batch to be confirmed
 	messageIdle    = time.Minute            // after which a connection is closed
 	messageFirst   = time.Second            // pause after a failed attempt, which doubles up to
-	messageLongest = time.Minute            // this one
+	messageLongest = time.Minute            // this pause
 	messageLife    = 24 * time.Hour         // of messages at the broker, as FTS3's
 	messageKeep    = 3 * 24 * time.Hour     // for which changes wait for the broker
 	messageMost    = 1_000_000              // changes that wait for it
@@ -55,12 +55,12 @@ type Publisher struct {
 	changed  *pause.Signal
 
 	brokers []stomp.Broker
-	conn    *stomp.Conn // nil: there is none
+	conn    *stomp.Conn // nil: not connected
 	used    time.Time
 	options fts.MessageOptions
 }
 
-// New returns a Publisher, if the broker's configuration and certificates are good.
+// New returns a Publisher, if the broker's configuration and certificates are valid.
 func New(c Config) (*Publisher, error) {
 	if err := c.Broker.Check(); err != nil {
 		return nil, fmt.Errorf("broker: %w", err)
@@ -72,9 +72,10 @@ func New(c Config) (*Publisher, error) {
 		options: fts.MessageOptions{Users: c.Broker.Users}}, nil
 }
 
-// Run sends messages about the changes of files until ctx ends. service is the URL of the coordinator. A change is removed from the
-// database when the broker has confirmed its messages. If one is not confirmed, those after it are sent again as well, so that those of
-// a file arrive in their order.
+// Run sends messages about the changes of files until ctx ends. service is the URL of the
+// coordinator. A change is removed from the database when the broker has confirmed its messages. If
+// a message is not confirmed, the messages after it are sent again as well, so that the messages
+// about a file arrive in order.
 func (p *Publisher) Run(ctx context.Context, service string) {
 	if u, err := url.Parse(service); err == nil {
 		p.options.Endpoint = u.Hostname()
@@ -125,7 +126,7 @@ func (p *Publisher) publish(ctx context.Context) (n int, err error) {
 	}
 	var all []stomp.Message
 	var kinds []fts.Kind
-	until := make([]int, len(changes)) // how many messages those up to the change have
+	until := make([]int, len(changes)) // the number of messages up to each change
 	for i, one := range changes {
 		messages, err := fts.Messages(one, p.options)
 		if err != nil {
@@ -140,7 +141,7 @@ func (p *Publisher) publish(ctx context.Context) (n int, err error) {
 	}
 	sent, err := p.send(ctx, all)
 	if ctx.Err() != nil {
-		err = nil // the coordinator ends
+		err = nil // the coordinator stops
 	}
 	p.health.Set("broker", err)
 	var done []int64
@@ -161,7 +162,8 @@ func (p *Publisher) publish(ctx context.Context) (n int, err error) {
 	return len(changes), err
 }
 
-// removeChanges removes changes that are done, also while the coordinator ends: else their messages would be sent once more.
+// removeChanges removes changes that are done, even while the coordinator stops: otherwise their
+// messages would be sent again.
 func (p *Publisher) removeChanges(ctx context.Context, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -173,7 +175,8 @@ func (p *Publisher) removeChanges(ctx context.Context, ids []int64) error {
 	return err
 }
 
-// message returns a message as the broker gets it. Without amq-msg-type ActiveMQ would take it for bytes.
+// message returns a message in the form that the broker receives. Without amq-msg-type, ActiveMQ
+// would treat it as bytes.
 func (p *Publisher) message(to string, c *queue.FileChange, m fts.Message) stomp.Message {
 	expires := c.At.Add(cmp.Or(p.broker.Life, messageLife)).UnixMilli()
 	if now := p.now().Add(time.Minute).UnixMilli(); expires < now { // it has waited here
@@ -181,13 +184,14 @@ func (p *Publisher) message(to string, c *queue.FileChange, m fts.Message) stomp
 	}
 	header := map[string]string{"persistent": "true", "amq-msg-type": "text", "content-type": "application/json", "vo": m.VO,
 		"expires": strconv.FormatInt(expires, 10)}
-	if strings.HasPrefix(to, "/queue/") { // Artemis without prefixes drops what no queue has, and confirms it
+	if strings.HasPrefix(to, "/queue/") { // without prefixes, Artemis drops and confirms messages that no queue receives
 		header["destination-type"] = "ANYCAST"
 	}
 	return stomp.Message{Destination: to, Body: m.Body, Header: header}
 }
 
-// send sends messages, and returns how many of them, from the first on, the broker has confirmed.
+// send sends messages, and returns the number of messages, counted from the first, that the broker
+// has confirmed.
 func (p *Publisher) send(ctx context.Context, all []stomp.Message) (int, error) {
 	if len(all) == 0 {
 		return 0, nil
@@ -207,7 +211,8 @@ func (p *Publisher) send(ctx context.Context, all []stomp.Message) (int, error) 
 	return n, nil
 }
 
-// connect connects to the first broker that answers. The others are asked first the next time.
+// connect connects to the first broker that responds. The next time it tries the other brokers
+// first.
 func (p *Publisher) connect(ctx context.Context) (err error) {
 	if p.brokers == nil {
 		if p.brokers, err = p.broker.brokers(); err != nil {
@@ -229,12 +234,13 @@ func (p *Publisher) connect(ctx context.Context) (err error) {
 
 func (p *Publisher) disconnect() {
 	if p.conn != nil {
-		_ = p.conn.Close() // all that was confirmed is at the broker
+		_ = p.conn.Close() // all confirmed messages are at the broker
 		p.conn = nil
 	}
 }
 
-// disconnectIdle closes a connection that was not used for a while: firewalls forget it, and brokers close it.
+// disconnectIdle closes a connection that was not used for a while: firewalls drop its state, and
+// brokers close it.
 func (p *Publisher) disconnectIdle() {
 	if time.Since(p.used) > messageIdle {
 		p.disconnect()

@@ -8,10 +8,11 @@ import (
 	"weir/transfer/queue"
 )
 
-// idlePair is after how long without an attempt a pair may lose its series to another one.
+// idlePair is the time without an attempt after which a pair may lose its series to another pair.
 const idlePair = time.Hour
 
-// Counters count what the queue has ended and what has moved, since the coordinator's start. They are safe for concurrent use.
+// Counters count the ended requests, files and attempts of the queue and the moved bytes, since the
+// coordinator's start. They are safe for concurrent use.
 type Counters struct {
 	now func() time.Time
 
@@ -26,7 +27,7 @@ type Counters struct {
 // A pair is a source and a destination.
 type pair struct{ source, dest string }
 
-// A key is a metric and its labels, without those of the pair.
+// A key is a metric and its labels, without the labels of the pair.
 type key struct {
 	metric ID
 	labels [3]string
@@ -65,8 +66,8 @@ func NewCounters(now func() time.Time) *Counters {
 	return &Counters{now: now, pairs: map[pair]*series{}, activities: NewNames(MaxActivities), dests: NewNames(MaxSites)}
 }
 
-// ofLocked returns the series of a pair that was active now. A pair beyond the limit takes the place of one that was idle for an hour; if
-// there is none it counts with the others.
+// ofLocked returns the series of a pair that was active now. A pair beyond the limit replaces a
+// pair that was idle for an hour. Without such a pair, it counts with the others.
 func (c *Counters) ofLocked(source, dest string) *series {
 	at, now := pair{source, dest}, c.now()
 	s := c.pairs[at]
@@ -81,7 +82,8 @@ func (c *Counters) ofLocked(source, dest string) *series {
 	return s
 }
 
-// newSeries returns the series of a pair. Its usual counters begin at 0, so that rate() sees the first increase.
+// newSeries returns the series of a pair. Its usual counters begin at 0, so that rate() detects the
+// first increase.
 func newSeries() *series {
 	s := &series{}
 	s.add(0, Attempts, "done")
@@ -90,12 +92,13 @@ func newSeries() *series {
 	return s
 }
 
-// forgetIdleLocked removes the pair that was idle for the longest time, if that is long.
+// forgetIdleLocked removes the pair that was idle for the longest time, if that is at least
+// idlePair.
 func (c *Counters) forgetIdleLocked(now time.Time) bool {
 	var idle pair
 	since := now.Add(-idlePair)
 	if c.rest.last.After(now.Add(-time.Second)) {
-		return false // it was looked for lately
+		return false // the last search was less than a second ago
 	}
 	c.rest.last = now
 	found := false
@@ -108,7 +111,7 @@ func (c *Counters) forgetIdleLocked(now time.Time) bool {
 	return found
 }
 
-// Ended counts what a transaction of the queue has ended.
+// Ended counts the requests, files and attempts that a transaction of the queue has ended.
 func (c *Counters) Ended(end queue.Ended) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +145,8 @@ func (c *Counters) attemptLocked(a *queue.EndedAttempt) {
 	}
 }
 
-// outcomeOf returns the labels outcome and class. Agents report classes: one that is not known is [Other].
+// outcomeOf returns the labels outcome and class. Agents report classes: an unknown class is
+// [Other].
 func outcomeOf(a *transfer.Attempt) (outcome, class string) {
 	switch a.Fault {
 	case "":
@@ -180,7 +184,8 @@ func (c *Counters) Changed(change transfer.LimitChange) {
 	c.ofLocked(change.Source, change.Dest).add(1, LimitChanges, direction, string(change.Cause))
 }
 
-// Messages counts messages to the broker, or for [MessagesDropped] changes of files. kind is that of the messages, "" for metrics without.
+// Messages counts messages to the broker or, for [MessagesDropped], changes of files. kind is the
+// kind of the messages, or "" for metrics without a kind.
 func (c *Counters) Messages(m ID, kind string, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,7 +220,7 @@ func (c *Counters) Write(p *Page, links []transfer.Link) {
 	c.common.write(p)
 }
 
-// linkLocked adds the gauges of a link. Those beyond the limit have sums only.
+// linkLocked adds the gauges of a link. Links beyond the limit have sums only.
 func (c *Counters) linkLocked(p *Page, l transfer.Link) {
 	at := pair{l.Source, l.Dest}
 	if l.Active > 0 {

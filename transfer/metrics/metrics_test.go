@@ -24,7 +24,7 @@ func attempt(source, dest, activity string, fault transfer.ErrorClass) queue.End
 	return a
 }
 
-// page returns what counters say.
+// page returns the metrics of counters.
 func page(t *testing.T, c *Counters, links ...transfer.Link) map[string]*dto.MetricFamily {
 	t.Helper()
 	p := NewPage()
@@ -32,8 +32,8 @@ func page(t *testing.T, c *Counters, links ...transfer.Link) map[string]*dto.Met
 	return exporttest.Families(t, p.Text())
 }
 
-// However many pairs, activities and classes there are, the number of series is bounded and no attempt is lost. A pair that was idle
-// gives its place to a new one.
+// The number of series is bounded and no attempt is lost, regardless of the number of pairs,
+// activities and classes. A pair that was idle is replaced by a new pair.
 func TestBounds(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	c := NewCounters(func() time.Time { return now })
@@ -113,7 +113,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// The alert rules fire when they should, and not for others.
+// The alert rules fire for their conditions, and not otherwise.
 func TestAlerts(t *testing.T) {
 	labtest.Need(t, "promtool")
 	if said, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", "testdata/alerts.yml").CombinedOutput(); err != nil {
@@ -121,7 +121,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// The table in docs/metrics.md is made from the metrics.
+// The table in docs/metrics.md is generated from the metrics.
 func TestMetricsAreDocumented(t *testing.T) {
 	const path, mark, next = "../../docs/metrics.md", "<!-- transfer metrics -->\n", "<!-- metrics -->\n"
 	text := require.File(t, path)

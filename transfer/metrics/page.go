@@ -21,7 +21,8 @@ func NewPage() *Page {
 	return &Page{table: table(), escape: strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)}
 }
 
-// Add adds to the value of a counter or gauge. labels are values in the order of the table; those that are empty are left out.
+// Add adds to the value of a counter or gauge. labels are values in the order of the table; empty
+// values are left out.
 func (p *Page) Add(m ID, value float64, labels ...string) {
 	if p.rows[m] == nil {
 		p.rows[m] = map[string]float64{}
@@ -112,13 +113,13 @@ func (h *histogram) write(text *strings.Builder, name, labels string) {
 	writeRow(text, name+"_count", labels, float64(n))
 }
 
-// Names bounds the values of a label: the first ones keep their names, the others are [Other].
+// Names bounds the values of a label: the first names are kept, the other names become [Other].
 type Names struct {
 	max  int
 	have map[string]bool
 }
 
-// NewNames returns the bound of at most so many names.
+// NewNames returns a Names for at most so many names.
 func NewNames(most int) *Names { return &Names{most, map[string]bool{}} }
 
 // Of returns the value of the label for a name.

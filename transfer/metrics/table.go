@@ -1,15 +1,16 @@
-// Package metrics has the metrics of the coordinator for Prometheus: their table, the counters of what the queue has ended,
-// and the text format.
+// Package metrics has the metrics of the coordinator for Prometheus: their table, the counters of
+// ended requests, files and attempts, and the text format.
 package metrics
 
-// Limits of cardinality. What is beyond a limit is added up with the label [Other], or has no series if sums make no sense.
+// Limits of cardinality. Values beyond a limit are added up with the label [Other], or have no
+// series if sums make no sense.
 const (
 	MaxPairs      = 500  // pairs of source and destination
 	MaxSites      = 1000 // sites, and destinations of requests
 	MaxActivities = 30
 )
 
-// Other is the value of labels for all that are beyond a limit. No site has this name.
+// Other is the value of labels for all names that are beyond a limit. No site has this name.
 const Other = "_other"
 
 // A Type is the type of a metric.
@@ -71,7 +72,7 @@ const (
 	MessagesDropped
 	MessagesWaiting
 	OldestMessage
-	metrics // how many there are
+	metrics // their number
 )
 
 // prefix begins all names.
@@ -141,7 +142,7 @@ func table() [metrics]Metric {
 	return list
 }
 
-// bounds are the upper bounds of the buckets of histograms, in seconds.
+// bounds returns the upper bounds of the buckets of histograms, in seconds.
 func bounds() []float64 {
 	return []float64{0.1, 0.5, 1, 5, 10, 30, 60, 300, 1800, 7200, 86400}
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// killTime is how long the output of a program that was killed is waited for.
+// killTime is the time limit for reading the output of a program after it was killed.
 const killTime = 2 * time.Second
 
 // command runs the target's program, without a shell, with the message on its standard input.
@@ -35,14 +35,14 @@ func (s *Sender) command(ctx context.Context, m *Message, body []byte) error {
 	return run(ctx, args, append(body, '\n'))
 }
 
-// run runs a program. It and those that it has started are killed when ctx ends.
+// run runs a program. The program and its child processes are killed when ctx ends.
 func run(ctx context.Context, args []string, in []byte) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	out := &tail{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), out, out
 	cmd.Env = environment()
 	cmd.WaitDelay = killTime
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the end of its context kills all that it has started
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the end of its context kills all its child processes
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	switch {
@@ -57,7 +57,8 @@ func run(ctx context.Context, args []string, in []byte) error {
 	return fmt.Errorf("%s: %w", args[0], err)
 }
 
-// environment is that of programs: nothing of the coordinator's that may be a secret.
+// environment returns the environment of programs, without variables of the coordinator that may be
+// secret.
 func environment() []string {
 	keep := []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
@@ -76,7 +77,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// mail hands a mail to sendmail, which reads the recipients from it.
+// mail passes a mail to sendmail, which reads the recipients from it.
 func (s *Sender) mail(ctx context.Context, m *Message) error {
 	var b bytes.Buffer
 	if s.From != "" {

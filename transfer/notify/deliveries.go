@@ -30,7 +30,7 @@ const (
 	notifyBatch   = 10 * notifyAtOnce  // that are read at once
 	notifyFiles   = 20                 // files that a notification names
 	notifyFirst   = 2 * time.Second    // pause after a failed attempt, which doubles up to
-	notifyLongest = time.Hour          // this one
+	notifyLongest = time.Hour          // this pause
 	notifyGiveUp  = 3 * 24 * time.Hour // after which a notification is given up
 	notifyListed  = 200
 	eventPage     = 500
@@ -49,7 +49,7 @@ type Config struct {
 	Events  *pause.Signal // requests have changed
 }
 
-// Deliveries make notifications of requests that end, and deliver them to the targets.
+// Deliveries create notifications about requests that end, and deliver them to the targets.
 type Deliveries struct {
 	db      *db.DB
 	queue   *queue.Queue
@@ -58,11 +58,11 @@ type Deliveries struct {
 	now     func() time.Time
 	events  *pause.Signal
 	senders []*Sender
-	made    pause.Signal // notifications are to be delivered
+	made    pause.Signal // there are notifications to deliver
 }
 
-// Open opens the targets. Requests that end from now on are notified; with targets that were there before, also those that have ended
-// since.
+// Open opens the targets. Requests that end from now on cause notifications. If targets were
+// configured before, requests that have ended since then also cause notifications.
 func Open(ctx context.Context, c Config) (*Deliveries, error) {
 	d := &Deliveries{db: c.DB, queue: c.Queue, health: c.Health, log: c.Log, now: c.Now, events: c.Events}
 	for _, t := range c.Targets {
@@ -78,8 +78,8 @@ func Open(ctx context.Context, c Config) (*Deliveries, error) {
 	return d, d.db.Exec(ctx, "INSERT INTO notified (one, event) SELECT 1, id FROM event_last WHERE one = 1 ON CONFLICT DO NOTHING")
 }
 
-// Run makes and delivers notifications until ctx ends. service is the URL of the coordinator. It follows the events, so the queue does
-// not wait for it.
+// Run creates and delivers notifications until ctx ends. service is the URL of the coordinator. It
+// follows the events, so that the queue does not wait for it.
 func (d *Deliveries) Run(ctx context.Context, service string) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -99,7 +99,8 @@ func (d *Deliveries) Run(ctx context.Context, service string) {
 	}
 }
 
-// notifyEnded makes notifications of the next events, and reports whether there may be more.
+// notifyEnded creates the notifications of the next events, and reports whether there may be more
+// events.
 func (d *Deliveries) notifyEnded(ctx context.Context, service string) (more bool, err error) {
 	last, err := db.Select(ctx, d.db, db.Value[int64], "SELECT event FROM notified")
 	if err != nil || len(last) == 0 {
@@ -118,7 +119,7 @@ func (d *Deliveries) notifyEnded(ctx context.Context, service string) (more bool
 			continue
 		}
 		some, err := d.notificationsOf(ctx, e, service)
-		if errors.Is(err, queue.ErrNotFound) { // it was forgotten meanwhile
+		if errors.Is(err, queue.ErrNotFound) { // it was removed meanwhile
 			d.log.Warn("a request that ended is not notified: it was removed", "request", e.Request)
 			continue
 		}
@@ -141,8 +142,8 @@ func (d *Deliveries) notifyEnded(ctx context.Context, service string) (more bool
 	return len(list) == eventPage, err
 }
 
-// notificationsOf returns the rows of the notifications of an event. All events of one end have the same time,
-// so they have one ID.
+// notificationsOf returns the rows of the notifications of an event. All events about one end of a
+// request have the same time, and thus the same ID.
 func (d *Deliveries) notificationsOf(ctx context.Context, e transfer.Event, service string) (rows [][]any, err error) {
 	var body []byte
 	now, id := d.now(), fmt.Sprintf("%d-%s", e.Request, strconv.FormatInt(e.Time.UnixNano(), 36))
@@ -175,7 +176,7 @@ func (d *Deliveries) notification(ctx context.Context, e transfer.Event, id, ser
 		m.Files = append(m.Files, File{Name: i.Name, State: i.State, Reason: i.Reason, Source: i.Source})
 	}
 	m.MoreFiles = max(r.Count.Failed+r.Count.Cancelled-int64(len(items)), 0)
-	r.Files = nil // they may be many
+	r.Files = nil // there may be many
 	return json.Marshal(m)
 }
 
@@ -193,15 +194,16 @@ func (d *Deliveries) deliverAll(ctx context.Context, s *Sender) {
 	}
 }
 
-// A pending is a notification that is to be delivered.
+// A pending is a notification that has not been delivered.
 type pending struct {
 	id, body string
 	made     time.Time
 	tries    int
 }
 
-// deliverDue tries the notifications of a target that are due, and returns how many there were. Those
-// that are due too late were written before the clock was set back.
+// deliverDue tries the notifications of a target that are due, and returns their number. It
+// includes notifications that are due too far in the future, because they were written before the
+// clock was set back.
 func (d *Deliveries) deliverDue(ctx context.Context, s *Sender) (n int, err error) {
 	now := d.now()
 	list, err := db.Select(ctx, d.db, func(r *db.Rows) (p pending, err error) {
@@ -249,8 +251,8 @@ func (d *Deliveries) deliver(ctx context.Context, s *Sender, p pending) error {
 		problem, due, ended, s.Name, p.id)
 }
 
-// notifyPause returns the pause after so many failed attempts and one more: a random part, at least half, of a
-// time that doubles.
+// notifyPause returns the pause after tries failed attempts and one more: a random part, at least
+// half, of a time that doubles.
 func notifyPause(tries int, random float64) time.Duration {
 	wait := notifyFirst
 	for range min(tries, 20) {

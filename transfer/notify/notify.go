@@ -1,8 +1,8 @@
-// Package notify tells webhooks, commands and mail recipients that a request has ended.
+// Package notify notifies webhooks, commands and mail recipients of requests that have ended.
 //
-// It delivers one message to one target. The coordinator keeps what is to be delivered in its
-// database and repeats it until it is delivered, so a target may get a message more than once: the
-// message's ID is the same each time.
+// It delivers one message to one target. The coordinator stores undelivered messages in its
+// database and repeats them until they are delivered, so that a target may receive a message more
+// than once: the message's ID is the same each time.
 package notify
 
 import (
@@ -27,13 +27,13 @@ import (
 const (
 	usualTimeout   = 30 * time.Second
 	longestTimeout = 10 * time.Minute
-	keptOutput     = 2048 // bytes of an answer, or of a program's output, that an error repeats
+	keptOutput     = 2048 // bytes of a response, or of a program's output, that an error repeats
 )
 
-// A Target is who is notified, by one of Webhook, Command and Mail.
+// A Target is a recipient of notifications, with one of Webhook, Command and Mail.
 type Target struct {
 	Name     string
-	On       []transfer.Status // ends that are notified; nil: all of Ends but completed
+	On       []transfer.Status // ends that cause notifications; nil: all of Ends except completed
 	Webhook  string            // URL that gets a POST; https, unless Private
 	Secret   string            // signs webhooks; "": they are not signed
 	CAFile   string            // PEM file of authorities of the webhook's certificate, besides the system's
@@ -50,7 +50,7 @@ func Ends() []transfer.Status {
 	return []transfer.Status{transfer.Completed, transfer.Partial, transfer.Failed, transfer.Cancelled, transfer.Rejected, transfer.Expired}
 }
 
-// Wants reports whether the target is notified of requests that end so.
+// Wants reports whether the target receives notifications of requests that end with a status.
 func (t *Target) Wants(s transfer.Status) bool {
 	if len(t.On) == 0 {
 		return s != transfer.Completed && slices.Contains(Ends(), s)
@@ -69,7 +69,7 @@ func (t *Target) Kind() string {
 	return "mail"
 }
 
-// Check returns what is wrong with the target.
+// Check returns an error if the target is not valid.
 func (t *Target) Check() error {
 	kinds := 0
 	for _, given := range []bool{t.Webhook != "", len(t.Command) > 0, len(t.Mail) > 0} {
@@ -109,7 +109,7 @@ func (t *Target) Check() error {
 	}
 	u, err := url.Parse(t.Webhook)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return errors.New("webhook: write it as https://HOST/PATH") // it may hold a secret: it is not repeated
+		return errors.New("webhook: write it as https://HOST/PATH") // it may contain a secret: it is not repeated
 	}
 	if err := t.guard().Check(u); err != nil {
 		return fmt.Errorf("webhook: %w", err)
@@ -117,7 +117,8 @@ func (t *Target) Check() error {
 	return nil
 }
 
-// guard says to which addresses a webhook may connect: never to link-local and other special ones.
+// guard returns the guard of the addresses of a webhook, which never allows link-local and other
+// special addresses.
 func (t *Target) guard() *tpc.Guard {
 	g := &tpc.Guard{Hosts: []string{"*"}, Encrypted: !t.Private}
 	if t.Private {
@@ -126,7 +127,7 @@ func (t *Target) guard() *tpc.Guard {
 	return g
 }
 
-// A Message is what targets receive.
+// A Message is a message to targets.
 type Message struct {
 	ID          string            `json:"id"`   // the same for each attempt
 	Type        string            `json:"type"` // request.partial and so on, or test
@@ -134,8 +135,8 @@ type Message struct {
 	Coordinator string            `json:"coordinator"`
 	Text        string            `json:"text"` // a sentence
 	Request     *transfer.Request `json:"request,omitempty"`
-	Files       []File            `json:"files,omitempty"`         // that are not at the destination, the first ones
-	MoreFiles   int64             `json:"files_omitted,omitempty"` // how many others are not there
+	Files       []File            `json:"files,omitempty"`         // the first files that are not at the destination
+	MoreFiles   int64             `json:"files_omitted,omitempty"` // the number of other files that are not there
 }
 
 // A File is a file that is not at the destination.
@@ -171,7 +172,7 @@ func New(t Target) (*Sender, error) {
 	}
 	dialer := tpc.Dialer(t.Timeout, t.guard())
 	s.http = &http.Client{
-		Transport: &http.Transport{ // no proxy: it would be asked in the place of the address that the guard has seen
+		Transport: &http.Transport{ // no proxy: the guard could not check the address that a proxy connects to
 			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool},
 			DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
 		},
@@ -181,7 +182,7 @@ func New(t Target) (*Sender, error) {
 }
 
 // Send delivers a message once, within the target's timeout. body is the message as JSON. after is
-// how long a webhook wants not to be asked again, 0 if it has said nothing.
+// the pause that a webhook requests before the next attempt, or 0.
 func (s *Sender) Send(ctx context.Context, m *Message, body []byte) (after time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()

@@ -52,7 +52,8 @@ func send(t *testing.T, target Target) (time.Duration, error) {
 	return s.Send(t.Context(), m, body)
 }
 
-// A webhook gets the message, signed as standardwebhooks.com says; only 2xx counts, and redirects lead nowhere.
+// A webhook receives the message with a signature according to standardwebhooks.com. Only 2xx is
+// success, and redirects are not followed.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	var got http.Header
@@ -99,7 +100,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// A webhook is never at an address that the guard refuses, also not by a name.
+// A webhook never connects to an address that the guard refuses, not even by a name.
 func TestWebhookAddresses(t *testing.T) {
 	t.Parallel()
 	for address, private := range map[string]bool{
@@ -118,7 +119,8 @@ func TestWebhookAddresses(t *testing.T) {
 	}
 }
 
-// A command gets its arguments and JSON, and no secret of this process. It is ended with all that it has started.
+// A command receives its arguments and JSON, and no secret of this process. It is killed together
+// with its child processes.
 func TestCommand(t *testing.T) {
 	t.Setenv("PGPASSWORD", "hush")
 	t.Setenv("WEIR_DB", "postgres://u:hush@h/d")
@@ -161,7 +163,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// A mail has its recipients, and the words of files cannot add others.
+// A mail has its recipients, and names of files cannot add other recipients.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "mail")

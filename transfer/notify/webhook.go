@@ -18,11 +18,11 @@ import (
 	"weir/internal/pause"
 )
 
-// longestAfter bounds the pause that a webhook may ask for.
+// longestAfter bounds the pause that a webhook may request.
 const longestAfter = time.Hour
 
-// post posts the message with the headers of Standard Webhooks (standardwebhooks.com, 1.0.0). Only an
-// answer with a status 2xx counts. Redirects are not followed.
+// post posts the message with the headers of Standard Webhooks (standardwebhooks.com, 1.0.0). Only
+// a response with a status 2xx is a success. Redirects are not followed.
 func (s *Sender) post(ctx context.Context, m *Message, body []byte) (after time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Webhook, bytes.NewReader(body))
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Sender) post(ctx context.Context, m *Message, body []byte) (after time.
 		return 0, fmt.Errorf("webhook: %w", err)
 	}
 	defer answer.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, keptOutput)) // only for people
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, keptOutput)) // only for error messages
 	if answer.StatusCode/100 == 2 {
 		return 0, nil
 	}
@@ -56,7 +56,7 @@ func (s *Sender) post(ctx context.Context, m *Message, body []byte) (after time.
 	return after, fmt.Errorf("webhook: the server answered %d: %s", answer.StatusCode, brief(text))
 }
 
-// secret returns the key of the signature: what follows whsec_ in base64, or the text itself.
+// secret returns the key of the signature: the decoded base64 after whsec_, or the text itself.
 func (t *Target) secret() ([]byte, error) {
 	text, encoded := strings.CutPrefix(t.Secret, "whsec_")
 	if !encoded {

@@ -10,11 +10,11 @@ import (
 	"weir/transfer/catalog"
 )
 
-// markup is a name that would do something if it were anything but text.
+// markup is a name that would have an effect if it were interpreted as anything but text.
 const markup = `<img src=x onerror="document.title='run'">'"&amp;` + "\x1b[31m\u202e\u0000$(reboot)"
 
-// What others have named is shown as text in every view, and is no harm in the
-// commands that the page offers to copy.
+// Names from other users are shown as text in every view, and are harmless in the commands that the
+// page offers to copy.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	bundled(t)
@@ -67,7 +67,7 @@ func TestHostileNames(t *testing.T) {
 	p.Silent("404")
 }
 
-// harmless fails the test if a name has become more than text.
+// harmless fails the test if a name has an effect beyond its text.
 func harmless(t *testing.T, p *browser.Page, where string) {
 	t.Helper()
 	var n int
@@ -78,8 +78,8 @@ func harmless(t *testing.T, p *browser.Page, where string) {
 	}
 }
 
-// A million files are walked through page by page: neither page nor coordinator
-// ever holds more.
+// A million files are shown page by page: neither the page nor the coordinator ever holds more than
+// a page of them.
 func TestMillionFiles(t *testing.T) {
 	t.Parallel()
 	bundled(t)
@@ -117,7 +117,7 @@ func TestMillionFiles(t *testing.T) {
 	p.Silent()
 }
 
-// Who may not do a thing has no button for it.
+// The buttons of operations that a user may not perform are missing.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	bundled(t)
@@ -144,8 +144,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// A token that is pasted signs in, a wrong one is told why it does not; signing
-// out ends it. All of it goes by keyboard.
+// A pasted token signs in, and a wrong token is refused with the reason; signing out ends the
+// session. All of it works by keyboard.
 func TestSigningIn(t *testing.T) {
 	t.Parallel()
 	bundled(t)
@@ -156,7 +156,7 @@ func TestSigningIn(t *testing.T) {
 	p.Picture("sign-in")
 	p.Keys("wrong\r")
 	p.Wait(`document.querySelector("[role=alert]").textContent.includes("not trusted")`)
-	p.Keys("submit:sam\r") // what was there is selected
+	p.Keys("submit:sam\r") // the previous text is selected
 	p.Wait(`document.querySelector("nav") && document.querySelector(".empty code")`)
 	p.Picture("empty")
 	var stored int
@@ -175,7 +175,7 @@ func TestSigningIn(t *testing.T) {
 	p.Silent("401")
 }
 
-// While the coordinator is away the page says so, and goes on by itself.
+// While the coordinator is down the page reports that, and continues by itself.
 func TestCoordinatorAway(t *testing.T) {
 	t.Parallel()
 	bundled(t)

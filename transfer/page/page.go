@@ -1,11 +1,10 @@
-// Package page is a coordinator's page for browsers: its files, and sessions of
-// browsers. What the page shows and does goes through the coordinator's API,
-// with the rights of the token that the session represents.
+// Package page is a coordinator's page for browsers: its files, and sessions of browsers. The page
+// uses the coordinator's API, with the rights of the token that the session represents.
 //
-// A session begins with a token that somebody pastes, or with the code of a link
-// that was printed, which is good once. The code is in the link's fragment, so
-// that no server, proxy or history has it; the page exchanges it for a cookie
-// that scripts cannot read. Orders of a session must come from the page itself.
+// A session begins with a token that a user pastes, or with the code of a printed link, which is
+// valid once. The code is in the link's fragment, so that no server, proxy or history contains it;
+// the page exchanges it for a cookie that scripts cannot read. Requests of a session that change
+// anything must come from the page itself.
 package page
 
 import (
@@ -26,33 +25,32 @@ import (
 //go:embed page.html.tmpl
 var pageText string
 
-// A Who is what a token says of its holder.
+// A Who is the holder of a token.
 type Who struct {
 	Name  string    `json:"name"`
-	Roles []string  `json:"roles"`           // weir.read, weir.submit, weir.approve, weir.admin: which buttons there are
-	Until time.Time `json:"until,omitzero"`  // for which the token is good
+	Roles []string  `json:"roles"`           // weir.read, weir.submit, weir.approve, weir.admin: they determine the buttons
+	Until time.Time `json:"until,omitzero"`  // the end of the token's validity
 	Known bool      `json:"known,omitempty"` // by the browser's certificate: there is no session to end
 }
 
-// A Config is what a page needs to know.
+// A Config configures a page.
 type Config struct {
-	Check func(ctx context.Context, token string) (Who, error) // an error says in a sentence why the token does not count
-	Known func(*http.Request) (Who, bool)                      // by the client certificate; nil: none
-	// 32 bytes that seal sessions: with the same key they outlive the process; nil: a new one
+	Check func(ctx context.Context, token string) (Who, error) // an error is a sentence with the reason why the token is not accepted
+	Known func(*http.Request) (Who, bool)                      // by the client certificate; nil: certificates are not used
+	// 32 bytes that seal sessions: with the same key, sessions outlive the process; nil: a new key
 	Key      []byte
 	Loopback bool             // only browsers of this machine reach the page
 	Now      func() time.Time // nil is time.Now
 }
 
-// A Page serves its files and keeps sessions. It may be asked by several
-// goroutines at once.
+// A Page serves its files and keeps sessions. It may be used by several goroutines at once.
 type Page struct {
 	conf  Config
 	seal  cipher.AEAD
 	mux   http.ServeMux
 	mu    sync.Mutex
 	codes map[string]promise   // of links that were not opened yet
-	ended map[string]time.Time // sessions that were signed out of, until when they would have been good
+	ended map[string]time.Time // sessions that were signed out, with the end of their validity
 }
 
 // New returns a page.
@@ -75,12 +73,13 @@ func New(c Config) (*Page, error) {
 	return p, nil
 }
 
-// Patterns are what a Page answers, to everybody, as patterns of http.ServeMux.
+// Patterns returns the patterns of http.ServeMux for the requests that a Page handles without
+// authentication.
 func Patterns() []string {
 	return []string{"/{$}", "/transfer.js", "/transfer.css", "/session", "/session/"}
 }
 
-// ServeHTTP serves /, the page's files, and /session with what is below it.
+// ServeHTTP serves /, the page's files, and /session with the paths below it.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	pages.Harden(w.Header())
 	if p.conf.Loopback && !pages.Local(r.Host) {
@@ -103,7 +102,7 @@ func (p *Page) html(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write([]byte(out.String())) // whoever does not take it has gone
+	_, _ = w.Write([]byte(out.String())) // an error means that the client has disconnected
 }
 
 func bundled(kind string) http.HandlerFunc {

@@ -20,8 +20,8 @@ import (
 	"weir/transfer/page"
 )
 
-// A pretender answers as a coordinator does, with what a test made up: such as a
-// million files, and names that nobody would choose.
+// A pretender is a server with the API of a coordinator and data that a test made up, such as a
+// million files, and unusual names.
 type pretender struct {
 	*httptest.Server
 	page *page.Page
@@ -35,12 +35,12 @@ type pretender struct {
 	reasons  []transfer.Reason
 	attempts []transfer.Attempt
 	item     func(r transfer.Request, id int64) transfer.Item // the id-th file, from 1
-	asked    []string                                         // questions that were asked
+	asked    []string                                         // requests that were received
 	events   chan transfer.Event
-	away     bool // nothing is answered
+	away     bool // no request is answered
 }
 
-// may are the roles of tokens.
+// may returns the holder of a token, whose role is its first part.
 func may(_ context.Context, token string) (page.Who, error) {
 	role, name, _ := strings.Cut(token, ":")
 	if !slices.Contains([]string{"read", "submit", "approve", "admin"}, role) {

@@ -16,13 +16,13 @@ import (
 	"weir/transfer"
 )
 
-// trusting is somebody who has looked at the coordinator's own certificate.
+// trusting has the browser accept the coordinator's own certificate.
 func trusting(ctx context.Context) error {
 	_, err := chromedp.Call(ctx, security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true})
 	return err
 }
 
-// status is true when a request's view says so.
+// status returns a script that is true when a request's view shows a status.
 func status(is string) string {
 	return `document.querySelector("main .status")?.textContent === "` + is + `"`
 }
@@ -34,7 +34,7 @@ func fill(p *browser.Page, label, text string) {
 	p.Keys(text)
 }
 
-// press presses the button of that name, in front of all others.
+// press presses the button with a name, in front of all other elements.
 func press(p *browser.Page, name string) {
 	p.Wait(`[...(document.querySelector("dialog[open]") ?? document).querySelectorAll("button")].some((b) => b.textContent === "` + name +
 		`" && !b.disabled)`)
@@ -44,9 +44,9 @@ func press(p *browser.Page, name string) {
 	p.Eval(`document.querySelectorAll("[data-press]").forEach((b) => b.removeAttribute("data-press"))`, nil)
 }
 
-// On a real coordinator with real agents: sign in with the link, ask for a
-// dataset, approve it, watch it arrive, cancel another one, and see which files
-// of a third did not arrive, and why.
+// On a real coordinator with real agents: sign in with the link, request a dataset, approve it,
+// watch it arrive, cancel another request, and read which files of a third request did not arrive,
+// and why.
 func TestTransferInBrowser(t *testing.T) {
 	t.Parallel()
 	bundled(t)
@@ -82,7 +82,7 @@ func TestTransferInBrowser(t *testing.T) {
 	p.Wait(status("awaiting approval"))
 	press(p, "Approve")
 	press(p, "Approve it")
-	p.Wait(`document.querySelector(".state")?.textContent.includes("6 of 10 files")`) // B is away
+	p.Wait(`document.querySelector(".state")?.textContent.includes("6 of 10 files")`) // B is down
 	p.Wait(`document.querySelector(".reasons li")`)
 	p.Picture("real-waits")
 	endB = h.agent("B")
@@ -112,7 +112,7 @@ func TestTransferInBrowser(t *testing.T) {
 	p.Picture("real-partial")
 	manifest(t, p, "", transfer.Partial, 10)
 
-	// One that cannot go on is cancelled by keyboard alone.
+	// A request that cannot continue is cancelled by keyboard alone.
 	h.fill("B", "/store/run3", 0, 3)
 	endB()
 	if r, err = h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run3", To: "C", Approve: true, Tries: 50}); err != nil {
@@ -143,7 +143,7 @@ func itoa(n int64) string {
 	return string(b)
 }
 
-// manifest fails the test if what the page's link leads to is another one.
+// manifest fails the test if the page's link leads to another manifest.
 func manifest(t *testing.T, p *browser.Page, at string, is transfer.Status, files int) {
 	t.Helper()
 	if at != "" {
@@ -156,7 +156,7 @@ func manifest(t *testing.T, p *browser.Page, at string, is transfer.Status, file
 	}
 }
 
-// A coordinator that was ended and started again finds the page signed in.
+// After a restart of the coordinator, the page is still signed in.
 func TestPageOutlivesItsCoordinator(t *testing.T) {
 	t.Parallel()
 	bundled(t)

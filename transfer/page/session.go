@@ -27,11 +27,11 @@ const (
 	longestAsk   = 8 << 10 // bytes
 )
 
-// OrderHeader is what orders of a session must carry, with any text: pages of
-// other sites cannot set it.
+// OrderHeader is a header that requests of a session must have if they change anything, with any
+// text: pages of other sites cannot set it.
 const OrderHeader = "X-Weir"
 
-// A session is what a cookie says, sealed.
+// A session is the content of a cookie, which is sealed.
 type session struct {
 	ID    string `json:"i"`
 	Token string `json:"t"`
@@ -83,7 +83,7 @@ func (p *Page) Code(token string) string {
 	return code
 }
 
-// redeem takes a code's token, once.
+// redeem returns a code's token, once.
 func (p *Page) redeem(code string) (string, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,9 +92,9 @@ func (p *Page) redeem(code string) (string, bool) {
 	return pr.token, ok && !p.conf.Now().After(pr.until)
 }
 
-// Token returns the token that a request of a browser counts with: "" if it
-// belongs to no session. A request that belongs to one but does not come from the
-// page itself is an error, a *wire.Error.
+// Token returns the token of the session of a browser's request, or "" if the request belongs to no
+// session. If a request belongs to a session but does not come from the page itself, the error is a
+// *wire.Error.
 func (p *Page) Token(r *http.Request) (string, error) {
 	s, ok := p.session(r)
 	if !ok {
@@ -106,7 +106,7 @@ func (p *Page) Token(r *http.Request) (string, error) {
 	return s.Token, nil
 }
 
-// own tells why a request is not the page's own.
+// own returns an error if a request does not come from the page itself.
 func own(r *http.Request) error {
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if !read && r.Header.Get(OrderHeader) == "" {
@@ -115,8 +115,8 @@ func own(r *http.Request) error {
 	return Foreign(r)
 }
 
-// Foreign refuses, with a *wire.Error, what a browser asks on behalf of another
-// site. Browsers show certificates, as they do cookies, whoever has them ask.
+// Foreign returns a *wire.Error for a request that a browser sends on behalf of another site.
+// Browsers send certificates, like cookies, with requests of any site.
 func Foreign(r *http.Request) error {
 	if pages.Foreign(r) {
 		return errForeign()
@@ -128,7 +128,8 @@ func errForeign() error {
 	return wire.Refuse(http.StatusForbidden, "this can only be asked by the page itself, not from another site")
 }
 
-// cookieName is another one for each port: browsers do not tell ports apart.
+// cookieName returns a different name for each port: browsers share cookies among the ports of a
+// host.
 func cookieName(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return "weir-transfer-" + port
@@ -187,10 +188,11 @@ func (p *Page) begin(w http.ResponseWriter, r *http.Request) {
 	answer(w, who)
 }
 
-// errNoSession is the answer to a request without a session. The page shows its form and no message.
+// errNoSession is the response to a request without a session. The page shows its form and no
+// message.
 var errNoSession = &wire.Error{Status: http.StatusUnauthorized, Text: "No user is signed in."}
 
-// noSession is the code of errNoSession in the body of an answer.
+// noSession is the code of errNoSession in the body of a response.
 const noSession = "no_session"
 
 func (p *Page) check(r *http.Request, token string) (Who, error) {
@@ -215,7 +217,7 @@ func (p *Page) setCookie(w http.ResponseWriter, r *http.Request, value string, l
 		SameSite: http.SameSiteStrictMode})
 }
 
-// show says who is signed in.
+// show returns the user who is signed in.
 func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 	token, err := p.Token(r)
 	if err != nil {
@@ -237,7 +239,7 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 	answer(w, who)
 }
 
-// end signs out: the cookie is of no use any more, whoever has it.
+// end signs out: afterwards the cookie is not valid for any client.
 func (p *Page) end(w http.ResponseWriter, r *http.Request) {
 	if err := own(r); err != nil {
 		refuse(w, err)
@@ -257,7 +259,8 @@ func (p *Page) end(w http.ResponseWriter, r *http.Request) {
 	answer(w, struct{}{})
 }
 
-// code makes a code for another browser of who asks, by token or session.
+// code creates a code with which the caller, who has a token or a session, can sign in another
+// browser.
 func (p *Page) code(w http.ResponseWriter, r *http.Request) {
 	raw, bearer := token.FromHeader(r)
 	var err error
@@ -276,7 +279,7 @@ func (p *Page) code(w http.ResponseWriter, r *http.Request) {
 	}{p.Code(raw)})
 }
 
-// asked reads what the page itself asks.
+// asked decodes a request of the page itself.
 func asked(r *http.Request, in any) error {
 	if err := own(r); err != nil {
 		return err
@@ -289,7 +292,7 @@ func asked(r *http.Request, in any) error {
 
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // who is gone asks again
+	_ = json.NewEncoder(w).Encode(v) // a client that has disconnected repeats the request
 }
 
 func refuse(w http.ResponseWriter, err error) {

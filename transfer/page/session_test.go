@@ -14,7 +14,7 @@ import (
 	"weir/internal/wire"
 )
 
-// judge knows one token.
+// judge accepts one token.
 func judge(_ context.Context, token string) (Who, error) {
 	switch token {
 	case "good":
@@ -33,7 +33,7 @@ func made(t *testing.T, c Config) *Page {
 	return p
 }
 
-// ask sends a request to p as a browser would that has a cookie.
+// ask sends a request to p in the same way as a browser that has a cookie.
 func ask(p http.Handler, method, path, body string, head map[string]string, cookies ...*http.Cookie) *http.Response {
 	r := httptest.NewRequest(method, "http://127.0.0.1:8700"+path, strings.NewReader(body))
 	for k, v := range head {
@@ -66,8 +66,8 @@ func signedIn(t *testing.T, p *Page) *http.Cookie {
 	return r.Cookies()[0]
 }
 
-// A token that is pasted begins a session, whose cookie no script reads, no other
-// site sends, and which is of no use after signing out.
+// A pasted token begins a session. No script can read its cookie, no other site can send it, and it
+// is not valid after signing out.
 func TestSession(t *testing.T) {
 	p := made(t, Config{Loopback: true})
 	if r := ask(p, "GET", "/session", "", nil); r.StatusCode != http.StatusUnauthorized {
@@ -89,7 +89,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// What does not come from the page itself is refused; what is wrong is told.
+// A request that does not come from the page itself is refused; errors are reported.
 func TestRefused(t *testing.T) {
 	p := made(t, Config{Loopback: true})
 	c := signedIn(t, p)
@@ -141,7 +141,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A code is good once, and not for long; sessions outlive the process if their key does.
+// A code is valid once, and for a short time; sessions outlive the process if their key does.
 func TestCodesAndTime(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	conf := Config{Key: make([]byte, 32), Now: func() time.Time { return now }}
@@ -186,8 +186,8 @@ func TestCodesAndTime(t *testing.T) {
 	}
 }
 
-// Who shows a certificate needs no session; of what other sites have his browser
-// ask nothing is answered.
+// A browser with a certificate needs no session. A request that another site has the browser send
+// is refused.
 func TestCertificates(t *testing.T) {
 	p := made(t, Config{Known: func(r *http.Request) (Who, bool) { return Who{Name: "cara"}, r.Header.Get("Test") != "" }})
 	if r := ask(p, "GET", "/session", "", map[string]string{"Test": "1"}); !strings.Contains(text(t, r), `"cara"`) {
@@ -208,7 +208,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// Every answer is hardened, whatever it is.
+// Every response is hardened.
 func TestHeaders(t *testing.T) {
 	p := made(t, Config{})
 	heads := []http.Header{}

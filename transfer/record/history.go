@@ -10,18 +10,19 @@ import (
 	"weir/transfer/client"
 )
 
-// A History is how the bytes of a step moved: by what the agents have told of each second, or by the attempts.
+// A History is the movement of the bytes of a step over time, computed from the agents' samples of
+// each second, or from the attempts.
 type History struct {
 	taken      *taken
 	movers     []*site
 	begin, end time.Time // of the copies
 }
 
-// sampled is how long copies take at least for which the agents' samples count: these are a second long, and shorter
-// steps may share one.
+// sampled is the minimum duration of copies for which the agents' samples are used: these are a
+// second long, and shorter steps may share a sample.
 const sampled = 3 * time.Second
 
-// Load asks for the history of a step.
+// Load requests the history of a step.
 func Load(ctx context.Context, c *client.Client, s Step) (*History, error) {
 	t, err := take(ctx, c, 1, &s)
 	if err != nil {
@@ -50,7 +51,7 @@ func Load(ctx context.Context, c *client.Client, s Step) (*History, error) {
 	return h, nil
 }
 
-// moverName is the site whose agent moves the bytes of an attempt.
+// moverName returns the site whose agent moves the bytes of an attempt.
 func moverName(a *results.Transfer) string {
 	if a.Mode == string(transfer.Push) {
 		return a.Source
@@ -58,8 +59,9 @@ func moverName(a *results.Transfer) string {
 	return a.Dest
 }
 
-// Moved returns the bytes that moved between two moments. Of copies in less than three seconds, and of agents that have
-// told nothing, it takes them as moved evenly from the begin of each attempt to its end.
+// Moved returns the bytes that moved between two moments. If the copies took less than three
+// seconds, or an agent has no samples, the bytes of each attempt count as moved evenly from its
+// begin to its end.
 func (h *History) Moved(from, to time.Time) (bytes int64) {
 	if from.Before(h.begin) {
 		from = h.begin
@@ -87,8 +89,8 @@ const (
 	peakStep   = 250 * time.Millisecond
 )
 
-// Peak returns the largest throughput within a second, in bytes per second; of copies that took less than that,
-// their throughput.
+// Peak returns the largest throughput within a second, in bytes per second; if the copies took less
+// than a second, their throughput.
 func (h *History) Peak() float64 {
 	whole := h.end.Sub(h.begin)
 	if whole <= 0 {
@@ -101,7 +103,7 @@ func (h *History) Peak() float64 {
 	return peak
 }
 
-// A Source is what came from a site.
+// A Source has the totals of the files that came from a site.
 type Source struct {
 	Site    string  `json:"site"`
 	Files   int     `json:"files"`
@@ -109,7 +111,7 @@ type Source struct {
 	Seconds float64 `json:"duration_seconds"` // from the begin of its first copy to the end of its last one
 }
 
-// Sources returns what came from each site, by name.
+// Sources returns the totals of each source site, by name.
 func (h *History) Sources() (all []Source) {
 	for _, name := range h.taken.sources() {
 		s := Source{Site: name}

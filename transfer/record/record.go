@@ -1,9 +1,9 @@
-// Package record makes a run directory of requests: what was copied between sites,
-// attempt by attempt and second by second, and what the hosts of the sites went
-// through meanwhile. So what is known of any run is known of transfers as well.
+// Package record creates a run directory of requests: the copies between sites, attempt by attempt
+// and second by second, and the samples of the hosts of the sites during that time. Transfers thus
+// have the same records as any other run.
 //
-// It asks a coordinator and changes nothing there. It is the only way from
-// transfers to what reads run directories, which knows nothing of coordinators.
+// It reads from a coordinator and changes nothing there. It is the only connection between
+// transfers and the readers of run directories, which do not depend on coordinators.
 package record
 
 import (
@@ -27,7 +27,7 @@ import (
 type Step struct {
 	Name     string // the case, in words
 	Requests []int64
-	AtOnce   int // copies that ran at once; 0: as many as the attempts tell
+	AtOnce   int // copies that ran at once; 0: computed from the attempts
 	Notes    []Note
 }
 
@@ -37,16 +37,16 @@ type Note struct {
 	Text string
 }
 
-// A Run is what is recorded.
+// A Run is the content of a run directory.
 type Run struct {
 	Name    string // of the scenario
 	Weir    string // version of the program
 	Command []string
-	Steps   []Step // one after the other
+	Steps   []Step // one after another
 }
 
-// Write makes dir a run directory of ended requests, or of what is known by now of
-// those that go on.
+// Write creates the run directory dir of ended requests, or of the present state of requests that
+// have not ended.
 func Write(ctx context.Context, c *client.Client, dir string, r Run) (err error) {
 	var all []*taken
 	for i := range r.Steps {
@@ -91,7 +91,7 @@ func Write(ctx context.Context, c *client.Client, dir string, r Run) (err error)
 	return nil
 }
 
-// ByTime makes steps of requests: those that were open at the same time are one.
+// ByTime makes steps of requests: requests that were open at the same time are one step.
 func ByTime(ctx context.Context, c *client.Client, ids []int64) ([]Step, error) {
 	var all []transfer.Request
 	for _, id := range ids {
@@ -123,7 +123,7 @@ func ByTime(ctx context.Context, c *client.Client, ids []int64) ([]Step, error) 
 	return steps, nil
 }
 
-// plan is what was asked for, as far as a run directory has words for it.
+// plan returns the plan of the run, as far as the format of run directories can express it.
 func plan(r Run, all []*taken) *scenario.Plan {
 	p := &scenario.Plan{Version: scenario.PlanVersion, Name: r.Name, Driver: "transfer", Model: "closed"}
 	p.Work.Kind, p.Work.Verify, p.Work.Sum = "copy", 1, "adler32"
@@ -157,7 +157,7 @@ func named(names []string) string {
 	return text
 }
 
-// events are what happened once.
+// events writes the single events of the run.
 func events(w *results.Writer, all []*taken) error {
 	list := []measure.Event{{Time: all[0].begin, Kind: "run", Text: "begins"}}
 	for _, t := range all {

@@ -13,13 +13,15 @@ import (
 	"weir/transfer/client"
 )
 
-// around is how much more of the hosts is recorded than of the copies.
+// around is the additional time before and after the copies in which samples of the hosts are
+// recorded.
 const around = 2 * time.Second
 
-// fine is how long a sample is at most that tells how bytes moved. Coordinators keep one sample for each minute of hosts after a day.
+// fine is the maximum length of a sample from which moved bytes are computed. After a day,
+// coordinators keep one sample of a host for each minute.
 const fine = 10 // seconds
 
-// A site is one end of copies, with what its host went through.
+// A site is one end of copies, with the samples of its host.
 type site struct {
 	name    string
 	samples []transfer.Sample // by time
@@ -27,7 +29,7 @@ type site struct {
 	dest    bool
 }
 
-// hosts asks for the samples of all sites.
+// hosts requests the samples of all sites.
 func hosts(ctx context.Context, c *client.Client, all []*taken) (map[string]*site, error) {
 	sites := map[string]*site{transfer.CoordinatorHost: {name: transfer.CoordinatorHost}}
 	at := func(name string) *site {
@@ -70,7 +72,7 @@ func hosts(ctx context.Context, c *client.Client, all []*taken) (map[string]*sit
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// samples are those of all hosts, as a run directory has them.
+// samples returns the samples of all hosts, in the format of a run directory.
 func samples(sites map[string]*site, all []*taken) []*monitor.Sample {
 	var list []*monitor.Sample
 	for _, s := range sites {
@@ -87,8 +89,8 @@ func samples(sites map[string]*site, all []*taken) []*monitor.Sample {
 	return list
 }
 
-// sample converts a sample of an agent. It contains only how busy the cores were, not
-// with what: that is under user.
+// sample converts a sample of an agent, which contains only the total CPU usage: all of it counts
+// as user time.
 func (s *site) sample(x *transfer.Sample, all []*taken) *monitor.Sample {
 	out := &monitor.Sample{Time: x.Time, Seconds: x.Seconds, Host: "site " + s.name, Role: "server", Cores: x.Cores,
 		CPU: &monitor.CPU{User: x.CPU, Idle: 1 - x.CPU}}
@@ -112,7 +114,7 @@ func (s *site) sample(x *transfer.Sample, all []*taken) *monitor.Sample {
 	return out
 }
 
-// intervals cut a step at whole seconds of the wall clock, apart for each source.
+// intervals cuts a step at whole seconds of the wall clock, separately for each source.
 func (t *taken) intervals(sites map[string]*site) []*measure.Interval {
 	var all []*measure.Interval
 	sources := t.sources()
@@ -151,7 +153,7 @@ func (t *taken) sources() (all []string) {
 	return slices.Compact(all)
 }
 
-// count adds what an attempt did between two moments.
+// count adds the part of an attempt that lies between two moments.
 func (t *taken) count(iv *measure.Interval, a *results.Transfer, from, to time.Time, sites map[string]*site) {
 	within := func(at time.Time) bool { return !at.Before(from) && (at.Before(to) || at.Equal(to) && to.Equal(t.end)) }
 	if within(a.Begin) {
@@ -179,7 +181,7 @@ func (t *taken) count(iv *measure.Interval, a *results.Transfer, from, to time.T
 	}
 }
 
-// overlap is for how long an attempt ran between two moments.
+// overlap returns the time for which an attempt ran between two moments.
 func overlap(a *results.Transfer, from, to time.Time) time.Duration {
 	if a.Begin.IsZero() {
 		return 0
@@ -193,15 +195,15 @@ func overlap(a *results.Transfer, from, to time.Time) time.Duration {
 	return max(0, to.Sub(from))
 }
 
-// part is how many bytes of an attempt moved between two moments: as the samples
-// of who moved them tell, where they cover it, else evenly. Parts of adjoining
-// spans add up to the whole.
+// part returns the number of bytes of an attempt that moved between two moments: from the mover's
+// samples, if they cover the attempt, else evenly. The parts of adjoining spans add up to the
+// whole.
 func part(a *results.Transfer, from, to time.Time, sites map[string]*site) int64 {
 	if a.Moved == 0 || a.Begin.IsZero() {
 		return 0
 	}
 	upTo := func(at time.Time) int64 {
-		if !at.Before(a.End) { // also of attempts that took no time
+		if !at.Before(a.End) { // also for attempts that took no time
 			return a.Moved
 		}
 		if !at.After(a.Begin) {
@@ -232,8 +234,8 @@ func boolInt(b bool) int64 {
 	return 0
 }
 
-// moved is what a site's agent moved between two moments, by its samples; 0 if
-// these do not cover them, or are too coarse.
+// moved returns the number of bytes that a site's agent moved between two moments, from its
+// samples; 0 if the samples do not cover them, or are too coarse.
 func (s *site) moved(from, to time.Time) float64 {
 	sum, covered := 0.0, time.Duration(0)
 	for i := range s.samples {

@@ -14,7 +14,7 @@ import (
 	"weir/transfer/client"
 )
 
-// A taken is what the coordinator knows of a step.
+// A taken is the state of a step at the coordinator.
 type taken struct {
 	step       int
 	name       string
@@ -24,7 +24,7 @@ type taken struct {
 	list       []results.Transfer
 }
 
-// take asks for the attempts of a step's requests.
+// take requests the attempts of a step's requests.
 func take(ctx context.Context, c *client.Client, number int, s *Step) (*taken, error) {
 	t := &taken{step: number, name: s.Name, atOnce: s.AtOnce, notes: s.Notes}
 	for _, id := range s.Requests {
@@ -82,7 +82,7 @@ func (t *taken) request(ctx context.Context, c *client.Client, id int64) error {
 		case at > 0:
 			t.list[at-1].Last = i.State.Final()
 			if i.State == transfer.FileFailed && i.Reason != "" {
-				t.list[at-1].Reason = i.Reason // it says why nothing more is tried
+				t.list[at-1].Reason = i.Reason // the reason why no further attempt is made
 			}
 		case i.State.Final(): // it was at the destination, or no site had it
 			end := i.Ended
@@ -120,7 +120,7 @@ func attempt(t *taken, r *transfer.Request, i *transfer.Item, a *transfer.Attemp
 	return out
 }
 
-// class is what storage calls a fault.
+// class returns the class of package storage for a fault.
 func class(f transfer.ErrorClass) storage.Class {
 	switch f {
 	case "":
@@ -146,7 +146,7 @@ func class(f transfer.ErrorClass) storage.Class {
 	return storage.Other
 }
 
-// most is how many copies ran at once at most.
+// most returns the largest number of copies that ran at the same time.
 func (t *taken) most() int {
 	type change struct {
 		at time.Time
@@ -167,7 +167,7 @@ func (t *taken) most() int {
 	return most
 }
 
-// failures are the failed attempts, as events.
+// failures returns the failed attempts, as events.
 func (t *taken) failures() []measure.Event {
 	var all []measure.Event
 	for i := range t.list {

@@ -1,5 +1,5 @@
-// Package remote accesses files at the endpoints of other sites: those of https and http URLs with package tpc, those of root and roots
-// URLs with the XRootD protocol.
+// Package remote accesses files at the endpoints of other sites: with package tpc for https and
+// http URLs, and with the XRootD protocol for root and roots URLs.
 package remote
 
 import (
@@ -14,13 +14,14 @@ import (
 	"weir/internal/tpc"
 )
 
-// A Client asks endpoints. For root and roots URLs, which tpc.Client does not know, its methods do the same and fail with the same
-// errors (tpc.Error). A token goes to a root URL's server only by TLS: with ztn, and with a roots URL as authz as well. It is safe for
-// concurrent use. The caller closes it.
+// A Client sends requests to endpoints. For root and roots URLs, which tpc.Client does not support,
+// its methods do the same and fail with the same errors (tpc.Error). A token is sent to a root
+// URL's server only by TLS: with ztn, and for a roots URL also as authz. It is safe for concurrent
+// use. The caller closes it.
 type Client struct {
 	*tpc.Client
 	root  root
-	kinds tpc.Kinds // by host and path: a server may be asked by https and by root
+	kinds tpc.Kinds // by host and path: a server may be accessed by https and by root
 }
 
 // New returns a Client with the given authorities.
@@ -34,7 +35,7 @@ func (c *Client) Close() {
 	c.root.close()
 }
 
-// IsRoot reports whether a URL is one of the XRootD protocol.
+// IsRoot reports whether the scheme of a URL is root or roots.
 func IsRoot(address string) bool {
 	return strings.HasPrefix(address, "root://") || strings.HasPrefix(address, "roots://")
 }
@@ -62,7 +63,8 @@ func (c *Client) Stat(ctx context.Context, t tpc.Target) (tpc.Info, error) {
 	return c.Client.Stat(ctx, t)
 }
 
-// Checksum is Stat with the file's checksum. One kind of checksum is requested of a file at a time.
+// Checksum does the same as Stat and also returns the file's checksum. It requests one kind of
+// checksum of a file at a time.
 func (c *Client) Checksum(ctx context.Context, t tpc.Target, w tpc.Wish) (tpc.Info, error) {
 	if u, err := url.Parse(t.URL); err == nil {
 		kind, _ := digest.Split(w.Want)
@@ -78,10 +80,10 @@ func (c *Client) Checksum(ctx context.Context, t tpc.Target, w tpc.Wish) (tpc.In
 	return c.Client.Checksum(ctx, t, w)
 }
 
-// Parents makes the folders above a file that are missing.
+// Parents creates the missing folders above a file.
 func (c *Client) Parents(ctx context.Context, t tpc.Target) error {
 	if IsRoot(t.URL) {
-		return nil // they are made with the file
+		return nil // they are created with the file
 	}
 	return c.Client.Parents(ctx, t)
 }
@@ -94,7 +96,7 @@ func (c *Client) Open(ctx context.Context, t tpc.Target) (io.ReadCloser, error) 
 	return c.Client.Open(ctx, t)
 }
 
-// Store makes a file of size bytes, or replaces one, of what open returns.
+// Store creates a file of size bytes, or replaces it, with the bytes that open returns.
 func (c *Client) Store(ctx context.Context, t tpc.Target, size int64, open func() (io.ReadCloser, error)) error {
 	if IsRoot(t.URL) {
 		return c.root.store(ctx, t, size, open)
@@ -102,7 +104,8 @@ func (c *Client) Store(ctx context.Context, t tpc.Target, size int64, open func(
 	return c.Client.Store(ctx, t, size, open)
 }
 
-// Move gives a file another name, which must be free (else tpc.Exists). It looks before: XRootD replaces what is there.
+// Move renames a file. The new name must be free (else tpc.Exists). It checks that before the
+// request, because XRootD replaces existing files.
 func (c *Client) Move(ctx context.Context, t tpc.Target, to string) error {
 	if IsRoot(t.URL) {
 		return c.root.move(ctx, t, to)
@@ -110,7 +113,7 @@ func (c *Client) Move(ctx context.Context, t tpc.Target, to string) error {
 	return c.Client.Move(ctx, t, to)
 }
 
-// Replace is Move to a name that another file may have.
+// Replace does the same as Move to a name that another file may have.
 func (c *Client) Replace(ctx context.Context, t tpc.Target, to string) error {
 	if IsRoot(t.URL) {
 		return c.root.replace(ctx, t, to)
@@ -118,7 +121,7 @@ func (c *Client) Replace(ctx context.Context, t tpc.Target, to string) error {
 	return c.Client.Replace(ctx, t, to)
 }
 
-// Remove deletes a file. Nothing there is no error.
+// Remove deletes a file. A missing file is no error.
 func (c *Client) Remove(ctx context.Context, t tpc.Target) error {
 	if IsRoot(t.URL) {
 		return c.root.remove(ctx, t)
@@ -126,7 +129,8 @@ func (c *Client) Remove(ctx context.Context, t tpc.Target) error {
 	return c.Client.Remove(ctx, t)
 }
 
-// Ask asks an endpoint what it can do: one of a root URL whether it accepts the login.
+// Ask requests the abilities of an endpoint. For a root URL, it checks whether the server accepts
+// the login.
 func (c *Client) Ask(ctx context.Context, t tpc.Target) (tpc.Abilities, error) {
 	if IsRoot(t.URL) {
 		return c.root.ask(ctx, t)
@@ -134,7 +138,7 @@ func (c *Client) Ask(ctx context.Context, t tpc.Target) (tpc.Abilities, error) {
 	return c.Client.Ask(ctx, t)
 }
 
-// Macaroon asks an endpoint for a macaroon. Those of root URLs issue none.
+// Macaroon requests a macaroon from an endpoint. Endpoints of root URLs issue no macaroons.
 func (c *Client) Macaroon(ctx context.Context, t tpc.Target, activities string, life time.Duration) (string, error) {
 	if IsRoot(t.URL) {
 		return "", &tpc.Error{Kind: tpc.Unsupported, Text: "the XRootD protocol has no macaroons"}
@@ -142,7 +146,7 @@ func (c *Client) Macaroon(ctx context.Context, t tpc.Target, activities string, 
 	return c.Client.Macaroon(ctx, t, activities, life)
 }
 
-// Drive has an endpoint copy a file from or to another one.
+// Drive has an endpoint copy a file from or to another endpoint.
 func (c *Client) Drive(ctx context.Context, o tpc.Order, tell func(moved int64)) error {
 	switch root := IsRoot(o.Active.URL); {
 	case root && IsRoot(o.Passive.URL) && !o.Push:

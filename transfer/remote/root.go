@@ -39,17 +39,17 @@ const (
 
 var errStalled = tpc.Stall()
 
-// root asks the endpoints of root URLs.
+// root sends requests to the endpoints of root URLs.
 type root struct {
 	tls  *tls.Config
 	sums tpc.Sums
 
 	mu     sync.Mutex
-	idle   []*session // the last used last
+	idle   []*session // the most recently used session is last
 	closed bool
 }
 
-// A key is all that sessions differ in.
+// A key has all properties in which sessions differ.
 type key struct {
 	server, token, pin, servers string
 	sciTag                      string
@@ -71,7 +71,8 @@ func (s *session) end() {
 	_ = s.service.Close()
 }
 
-// session returns a session for a file, and the file's path. With delegates, its servers get a proxy of the target's.
+// session returns a session for a file, and the file's path. With delegates, its servers receive a
+// proxy of the target's.
 func (r *root) session(ctx context.Context, t tpc.Target, delegates bool) (*session, string, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil {
@@ -114,7 +115,7 @@ func (r *root) session(ctx context.Context, t tpc.Target, delegates bool) (*sess
 	return &session{key: k, service: service, Client: service.Client()}, path, nil
 }
 
-// release keeps a session for later, unless something went wrong with it.
+// release keeps a session for later use, unless an error occurred in it.
 func (r *root) release(s *session, err error) {
 	now := time.Now()
 	s.used = now
@@ -144,8 +145,9 @@ func (r *root) close() {
 	}
 }
 
-// reach resolves the servers of a target. They must be allowed by its guard and, if it has a token or delegates a proxy, be its own or
-// among its Servers: each of them gets that.
+// reach resolves the servers of a target. They must be allowed by its guard. If it has a token or
+// delegates a proxy, each server receives it, and must be the target's own server or among its
+// Servers.
 func reach(t tpc.Target, home *url.URL, delegates bool) storage.Reach {
 	own := tpc.Target{URL: "https://" + home.Host, Servers: t.Servers}
 	return func(ctx context.Context, host string, port uint16) (netip.AddrPort, error) {
@@ -206,7 +208,7 @@ func (r *root) checksum(ctx context.Context, t tpc.Target, w tpc.Wish) (tpc.Info
 	kind, _ := digest.Split(w.Want)
 	res, err := r.do(ctx, t, storage.Op{Kind: storage.Checksum, Sum: kind.Name, Timeout: longAnswer})
 	switch tpc.KindOf(err) {
-	case tpc.Unsupported, tpc.Failed: // it has none
+	case tpc.Unsupported, tpc.Failed: // the server has no checksum
 		return info, nil
 	}
 	info.Adler = digest.Short(res.Sum)
@@ -231,14 +233,14 @@ func (r *root) open(ctx context.Context, t tpc.Target) (io.ReadCloser, error) {
 	return read, nil
 }
 
-// A reading is the bytes of a file.
+// A reading provides the bytes of a file.
 type reading struct {
 	*io.PipeReader
 	stop context.CancelFunc
 	done chan struct{}
 }
 
-// Close ends the reading, and waits for that.
+// Close ends the reading, and waits for its end.
 func (r *reading) Close() error {
 	r.stop()
 	err := r.PipeReader.Close()
@@ -259,7 +261,7 @@ func (r *root) store(ctx context.Context, t tpc.Target, size int64, open func() 
 	op := storage.Op{Kind: storage.Write, Path: path, Size: size, Chunk: chunk, Ahead: ahead}
 	_, err = xrootd.WriteFrom(ctx, s.Client, &op, silent{}, in)
 	r.release(s, err)
-	if err == nil { // the source may have more
+	if err == nil { // the source may have more bytes
 		_, err = in.Read(make([]byte, 1))
 		if errors.Is(err, io.EOF) {
 			err = nil
@@ -268,8 +270,9 @@ func (r *root) store(ctx context.Context, t tpc.Target, size int64, open func() 
 	return convert(errors.Join(err, in.Close()))
 }
 
-// drive has the active endpoint fetch the file of the passive one. What a server refuses before the end counts as not supported: it may
-// need credentials of its own at the other one.
+// drive has the active endpoint fetch the file of the passive endpoint. A refusal of a server
+// before the end counts as not supported: the server may need credentials of its own at the other
+// server.
 func (r *root) drive(ctx context.Context, o tpc.Order, tell func(moved int64)) error {
 	source, from, err := r.session(ctx, o.Passive, false)
 	if err != nil {
@@ -320,7 +323,7 @@ func (r *root) move(ctx context.Context, t tpc.Target, to string) error {
 	switch _, err := r.stat(ctx, taken); {
 	case err == nil:
 		return &tpc.Error{Kind: tpc.Exists, Text: "kXR_mv: a file of this name is there already"}
-	case tpc.KindOf(err) != tpc.Missing && tpc.KindOf(err) != tpc.Denied: // who may not look may perhaps move
+	case tpc.KindOf(err) != tpc.Missing && tpc.KindOf(err) != tpc.Denied: // a client that may not read may still move
 		return err
 	}
 	return r.rename(ctx, t, taken)
@@ -361,7 +364,7 @@ func (r *root) ask(ctx context.Context, t tpc.Target) (tpc.Abilities, error) {
 	return tpc.Abilities{Move: true, Server: "XRootD protocol"}, err
 }
 
-// convert returns an error in the words of package tpc.
+// convert returns an error as an error of package tpc.
 func convert(err error) error {
 	var known *tpc.Error
 	if err == nil || errors.As(err, &known) {
@@ -369,7 +372,7 @@ func convert(err error) error {
 	}
 	e := &tpc.Error{Kind: tpc.Failed, Begun: true, Text: err.Error(), Err: err}
 	var inner *storage.OpError
-	if errors.As(err, &inner) { // the URL is known
+	if errors.As(err, &inner) { // without the URL, which is known
 		e.Text = fmt.Sprintf("%s: %v", inner.Kind, inner.Err)
 	}
 	var name *net.DNSError

@@ -17,10 +17,11 @@ type Quota struct {
 	Submissions int // in a minute
 }
 
-// filesRetry is when a user who has too many open files should submit again.
+// filesRetry is the time after which a user who has too many open files should submit again.
 const filesRetry = time.Minute
 
-// quotas count submissions in the present minute, and the files of those in progress, by user and virtual organization.
+// quotas count submissions in the present minute, and the files of submissions in progress, by user
+// and virtual organization.
 type quotas struct {
 	mu     sync.Mutex
 	minute time.Time // when it began
@@ -28,7 +29,8 @@ type quotas struct {
 	adding map[string]int64
 }
 
-// Admit refuses a submission of so many files that is beyond a limit. The caller calls done after it was written.
+// Admit returns an error for a submission of so many files that exceeds a limit. The caller calls
+// done after it was written.
 func (c *Service) Admit(ctx context.Context, w access.Caller, files int) (done func(), err error) {
 	c.quotas.mu.Lock()
 	defer c.quotas.mu.Unlock()

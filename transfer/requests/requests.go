@@ -94,7 +94,7 @@ func (c *Service) Submit(ctx context.Context, w access.Caller, in *transfer.Subm
 	return r, nil
 }
 
-// refuseBanned refuses banned users, and requests to a site that is banned.
+// refuseBanned returns an error for banned users, and for requests to a banned site.
 func (c *Service) refuseBanned(w access.Caller, to string) error {
 	err := c.RefuseBanned(w)
 	if b, banned := c.sites.Ban(to); err == nil && banned && b.Status != dispatch.BanAccepts {
@@ -106,7 +106,7 @@ func (c *Service) refuseBanned(w access.Caller, to string) error {
 	return wire.Refuse(http.StatusForbidden, "%s", err)
 }
 
-// checkMode refuses modes that the destination does not support.
+// checkMode returns an error for modes that the destination does not support.
 func (c *Service) checkMode(in *transfer.Submission) error {
 	to, known := c.sites.Get(in.To)
 	if in.Mode == transfer.Third && known && to.Kind == catalog.AgentSite && to.URL == "" {
@@ -119,7 +119,7 @@ func (c *Service) checkMode(in *transfer.Submission) error {
 // A Decision changes a request.
 type Decision func(ctx context.Context, id int64, by, reason string) (transfer.Request, error)
 
-// Decide changes a request, if the caller may. what names the decision.
+// Decide changes a request, if the caller may. "what" is the name of the decision.
 func (c *Service) Decide(ctx context.Context, w access.Caller, number int64, what, reason string,
 	decide Decision) (transfer.Request, error) {
 	if err := c.mayDecide(ctx, w, number, what); err != nil {
@@ -136,7 +136,8 @@ func (c *Service) Decide(ctx context.Context, w access.Caller, number int64, wha
 	return r, err
 }
 
-// mayDecide refuses callers who may not decide. Users may cancel and retry their own requests.
+// mayDecide returns an error for callers who may not decide. Users may cancel and retry their own
+// requests.
 func (c *Service) mayDecide(ctx context.Context, w access.Caller, number int64, what string) error {
 	if w.Has(access.MayApprove) {
 		return nil
@@ -185,7 +186,7 @@ func (c *Service) Retry(ctx context.Context, id int64, by, reason string) (trans
 	return c.queue.Retry(ctx, id, by, reason)
 }
 
-// Abort aborts the chosen leases. Those that are being taken get no mover.
+// Abort aborts the chosen leases. Leases that are being taken get no mover.
 func (c *Service) Abort(ctx context.Context, chosen func(*dispatch.ActiveLease) bool) {
 	if err := c.apply(ctx, c.leases.Abort(chosen)); err != nil {
 		c.health.Database(err) // the leases expire

@@ -16,7 +16,7 @@ const (
 	mostHost  = 600             // samples that are kept while the database is unavailable
 )
 
-// hostSamples are what this host and this process went through and the database does not have yet.
+// hostSamples are the samples of this host and this process that are not in the database yet.
 type hostSamples struct {
 	c    *Store
 	mu   sync.Mutex
@@ -34,7 +34,7 @@ func (h *hostSamples) Sample(m *monitor.Sample) error {
 	return nil
 }
 
-// save stores the samples. Those that could not be stored are kept.
+// save stores the samples. Samples that could not be stored are kept.
 func (h *hostSamples) save(ctx context.Context) error {
 	h.mu.Lock()
 	some := h.kept

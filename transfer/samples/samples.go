@@ -18,8 +18,8 @@ const Life = 30 * 24 * time.Hour
 
 const (
 	mostSamples  = 1000             // in one report
-	fineSamples  = 24 * time.Hour   // for which all of them are kept
-	sampleMinute = time.Minute      // that has one sample after that
+	fineSamples  = 24 * time.Hour   // for which all samples are kept
+	sampleMinute = time.Minute      // that has one sample afterwards
 	nearSample   = 30 * time.Second // between a sample and the begin of a transfer that it applies to
 )
 
@@ -30,7 +30,7 @@ type Store struct {
 	Now    func() time.Time
 }
 
-// Keep stores the samples of a site's host, without those that are impossible.
+// Keep stores the samples of a site's host, without samples that have impossible values.
 func (c *Store) Keep(ctx context.Context, site string, all []transfer.Sample) error {
 	type row struct {
 		transfer.Sample
@@ -92,8 +92,8 @@ func (c *Store) loads(ctx context.Context, list []transfer.Attempt) (map[string]
 	return all, err
 }
 
-// Thin merges the samples of the next minute that is older than fineSamples, one site after the other. more reports whether there may be
-// another such minute.
+// Thin merges the samples of the next minute that is older than fineSamples, one site after
+// another. more reports whether there may be another such minute.
 func (c *Store) Thin(ctx context.Context) (more bool, err error) {
 	var from, first time.Time
 	err = c.DB.Read(ctx, func(tx *db.Tx) error {
@@ -143,8 +143,9 @@ func (c *Store) thinSite(ctx context.Context, site string, minute, end time.Time
 	})
 }
 
-// mergeSamples returns one sample of the time of several, which are in order: utilizations and rates are means over the time, amounts are
-// sums, and what was at the end of an interval is that of the last one.
+// mergeSamples returns one sample for the time of several samples, which are in order: utilizations
+// and rates are means over the time, amounts are sums, and values at the end of an interval are the
+// values of the last sample.
 func mergeSamples(all []transfer.Sample) transfer.Sample {
 	one := all[len(all)-1]
 	one.Seconds, one.OwnCPU, one.EndpointIn, one.EndpointOut = 0, 0, 0, 0
@@ -174,7 +175,7 @@ func mergeSamples(all []transfer.Sample) transfer.Sample {
 	return one
 }
 
-// readSamples reads samples as the database has them.
+// readSamples decodes samples from the database.
 func readSamples(texts []string) []transfer.Sample {
 	all := []transfer.Sample{}
 	for _, t := range texts {

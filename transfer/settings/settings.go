@@ -1,5 +1,5 @@
-// Package settings is what a coordinator's configuration file has beyond flags: sites, tokens, issuers, notifications and the message
-// broker.
+// Package settings reads the keys of a coordinator's configuration file that are not flags: sites,
+// tokens, issuers, notifications and the message broker.
 package settings
 
 import (
@@ -22,7 +22,7 @@ import (
 	"weir/transfer/sites"
 )
 
-// Keys are the keys of a coordinator's file that are no flags.
+// Keys are the keys of a coordinator's file that are not flags.
 type Keys struct {
 	Names     map[string][]string `yaml:"names" doc:"Roles (read, submit, approve, admin) by the name in a client certificate, as --name."`
 	VOMSRoles map[string][]string `yaml:"voms_roles" doc:"Roles (read, submit, approve, admin) by VOMS attribute (FQAN), as --voms-role."`
@@ -97,7 +97,8 @@ type brokerKeys struct {
 	Most             int64         `yaml:"most" doc:"Changes of files that wait for the broker at most; left out: 1000000."`
 }
 
-// Fill completes the configuration of a coordinator by the keys of the file. What flags have set stays.
+// Fill completes the configuration of a coordinator with the keys of the file. Values from flags
+// stay.
 func (k *Keys) Fill(conf *coordinator.Config, f *flagfile.File) {
 	if !f.Read() {
 		return
@@ -138,7 +139,7 @@ func (k *Keys) Fill(conf *coordinator.Config, f *flagfile.File) {
 	}
 }
 
-// rolesOf adds the roles of a key of the file, except those that flags have set.
+// rolesOf adds the roles of a key of the file, except roles that flags have set.
 func rolesOf(f *flagfile.File, key string, all, to map[string][]string) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if to[name] != nil {
@@ -155,7 +156,8 @@ func rolesOf(f *flagfile.File, key string, all, to map[string][]string) {
 	}
 }
 
-// twice returns the index of the first element whose name another one before has, -1 if there is none.
+// twice returns the index of the first element whose name an earlier element has, or -1 if all
+// names differ.
 func twice[T any](all []T, name func(T) string) int {
 	seen := map[string]bool{}
 	for i, one := range all {

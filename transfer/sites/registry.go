@@ -87,7 +87,7 @@ func (c *Registry) Registered(ctx context.Context, in *transfer.Register) error 
 	case errors.Is(err, store.ErrNotFound):
 		s = catalog.Site{Name: in.Site, Kind: catalog.AgentSite, URL: in.URL}
 		if err = c.catalog.AddSite(ctx, s); errors.Is(err, store.ErrExists) {
-			err = nil // it has registered twice at once
+			err = nil // it has registered twice at the same time
 		}
 	case err == nil && s.Kind != catalog.AgentSite:
 		return wire.Refuse(http.StatusConflict, "site %s is an endpoint without an agent: remove it first, or use another name for the agent",
@@ -105,8 +105,8 @@ func (c *Registry) Registered(ctx context.Context, in *transfer.Register) error 
 	return c.Read(ctx)
 }
 
-// SetUp records, in memory and in the catalog, whether a site is up. seen is zero if it was not
-// seen now.
+// SetUp records, in memory and in the catalog, whether a site is up. seen is the time of the
+// contact, or zero without a contact.
 func (c *Registry) SetUp(ctx context.Context, name string, seen time.Time, up bool, problem string) (changed, known bool, err error) {
 	s, changed, known := c.sites.SetUp(name, up, problem)
 	if !known {
@@ -119,7 +119,7 @@ func (c *Registry) SetUp(ctx context.Context, name string, seen time.Time, up bo
 	return changed, true, err
 }
 
-// SetFree records, from time to time, that an agent is up and how much space it has, -1 if it is not
+// SetFree records, from time to time, that an agent is up, and its free space, -1 if it is not
 // known.
 func (c *Registry) SetFree(ctx context.Context, site string, free int64) error {
 	seen, changed := c.agents.SetFree(site, free)
@@ -143,12 +143,12 @@ func (c *Registry) Watch(ctx context.Context) error {
 	return nil
 }
 
-// CheckURL refuses URLs that are not those of a folder.
+// CheckURL returns an error if a URL is not the URL of a folder.
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return errors.New("invalid URL") // it may hold a password: it is not repeated
+		return errors.New("invalid URL") // it may contain a password: it is not repeated
 	case u.User != nil:
 		return fmt.Errorf("%.200q: a URL with a user or password is not accepted: use a token", redact.URL(u.String()))
 	case !slices.Contains([]string{"https", "http", "roots", "root"}, u.Scheme):

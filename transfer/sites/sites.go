@@ -1,5 +1,6 @@
-// Package sites keeps the sites of a coordinator in its catalog and in memory: those of agents, those that an administrator adds, and the
-// endpoints of jobs, which come and go with the jobs. It probes sites without an agent.
+// Package sites keeps the sites of a coordinator in its catalog and in memory: sites of agents,
+// sites that an administrator adds, and the endpoints of jobs, which come and go with the jobs. It
+// probes sites without an agent.
 package sites
 
 import (
@@ -21,7 +22,7 @@ import (
 type Config struct {
 	JobArea       tpc.Area      // of the endpoints in the URLs of jobs, unless an administrator has added the site
 	KnownSites    bool          // jobs may only use sites that an administrator has added
-	KeepEndpoints time.Duration // how long other sites of jobs are kept when no job uses them; 0: for ever
+	KeepEndpoints time.Duration // time for which other sites of jobs are kept when no job uses them; 0: for ever
 	State         dispatch.State
 	Catalog       *store.Store
 	Queue         *queue.Queue

@@ -17,8 +17,8 @@ func (c *Registry) RemoveAllUnused(ctx context.Context) {
 	}
 }
 
-// RemoveUnused removes the sites that were added for jobs, and that have not been in use for as long as they are kept. Those that an
-// administrator has named, limited or banned stay.
+// RemoveUnused removes the sites that were added for jobs, and that have not been in use for
+// KeepEndpoints. Sites that an administrator has named, limited or banned stay.
 func (c *Registry) RemoveUnused(ctx context.Context) error {
 	used, err := c.inUse(ctx)
 	if err != nil {
@@ -45,8 +45,8 @@ func (c *Registry) RemoveUnused(ctx context.Context) error {
 	return err
 }
 
-// inUse returns the sites of open files, of files on tape whose state is polled, of temporary files that are to be removed, and of
-// replicas.
+// inUse returns the sites of open files, of files on tape whose state is polled, of temporary files
+// that will be removed, and of replicas.
 func (c *Registry) inUse(ctx context.Context) ([]string, error) {
 	used, err := c.queue.Read.SitesInUse(ctx)
 	if err != nil {
@@ -60,7 +60,8 @@ func (c *Registry) inUse(ctx context.Context) ([]string, error) {
 	return slices.Concat(used, cleaned, holders), err
 }
 
-// RemoveURLSite removes a site that was added for jobs, unless a submission has named it meanwhile. One that names it now adds it again.
+// RemoveURLSite removes a site that was added for jobs, unless a submission has named it meanwhile.
+// A submission that names it now adds it again.
 func (c *Registry) RemoveURLSite(ctx context.Context, name string) error {
 	c.naming.Lock()
 	defer c.naming.Unlock()
@@ -78,7 +79,7 @@ func (c *Registry) RemoveURLSite(ctx context.Context, name string) error {
 	return err
 }
 
-// removed forgets the state of a site that was removed from the catalog.
+// removed discards the state of a site that was removed from the catalog.
 func (c *Registry) removed(ctx context.Context, name string) error {
 	c.sites.Forget(name)
 	c.endpoints.Forget(name)

@@ -15,11 +15,12 @@ import (
 	"weir/transfer/remote"
 )
 
-// URLs finds the sites of the URLs of a job. A site that an administrator has added, without an agent, has the URLs below its
-// own; other endpoints become sites as they appear, so that they have limits and are probed.
+// URLs finds the sites of the URLs of a job. A site without an agent that an administrator has
+// added contains the URLs below its own; other endpoints become sites as they appear, so that they
+// have limits and are probed.
 type URLs struct {
 	c     *Registry
-	known map[string]string // site by scheme and host, of those without a path
+	known map[string]string // sites without a path, by scheme and host
 }
 
 // URLs returns the sites of the URLs of a job.
