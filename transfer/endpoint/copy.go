@@ -31,7 +31,7 @@ type CopyOptions struct {
 	Guard tpc.Guard         // allowed servers; without any host, no server is allowed
 	TLS   *tls.Config       // authorities of those servers; nil selects the system's
 	Pins  map[string]string // certificates of those servers, see tpc.Options
-	Most  int               // copies at once; further requests are told to retry later; 0 is 100
+	Most  int               // copies at once; further requests are refused with a retry time; 0 is 100
 }
 
 // A Copier is an Extension that makes third-party copies: a client sends COPY, and the server

@@ -47,10 +47,10 @@ const (
 	largestKey   = 1 << 20 // bytes of a file of the state folder that is not the database
 )
 
-// keyName matches the files that a backup has beside the database.
+// keyName matches the names of the files that a backup contains besides the database.
 var keyName = regexp.MustCompile(`^[a-z]+\.[a-z]+$`)
 
-// A Backup is where the state of a coordinator is, and how a backup of it is encrypted.
+// A Backup describes the location of a coordinator's state, and the encryption of its backup.
 type Backup struct {
 	State      string // the state folder
 	DB         string // postgres://..., or a file; "": in State
@@ -58,7 +58,7 @@ type Backup struct {
 	Version    string // of this program
 }
 
-// check refuses passphrases that are too short.
+// check returns an error if the passphrase is too short.
 func (b *Backup) check() error {
 	if len(b.Passphrase) < 12 {
 		return errors.New("the passphrase needs at least 12 bytes: openssl rand -base64 24 makes a good one")
@@ -66,9 +66,10 @@ func (b *Backup) check() error {
 	return nil
 }
 
-// Write writes a backup: the keys and tokens of the state folder and one state of the database, encrypted with the passphrase
-// (age, https://age-encryption.org/v1). The coordinator may run. The database is copied into a temporary file in the state folder
-// first. Both must have the tables of this version of weir.
+// Write writes a backup: the keys and tokens of the state folder and one state of the database,
+// encrypted with the passphrase (age, https://age-encryption.org/v1). The coordinator may run. The
+// database is copied into a temporary file in the state folder first. The database and this program
+// must have the same version of the tables.
 func (b *Backup) Write(ctx context.Context, out io.Writer) (about Saved, err error) {
 	if err := b.check(); err != nil {
 		return about, err
@@ -163,9 +164,9 @@ func (b *Backup) addKeys(archive *tar.Writer) error {
 	return nil
 }
 
-// Restore makes the state folder and the database from a backup. The folder must be new or empty, and so must a database of DB.
-// Requests get numbers, and attempts epochs, that the lost coordinator has not given since the backup. If it fails, the folder
-// is as it was.
+// Restore creates the state folder and the database from a backup. The folder must be new or empty,
+// and so must a database of DB. Requests get numbers, and attempts epochs, that the lost
+// coordinator has not given since the backup. If it fails, the folder is unchanged.
 func (b *Backup) Restore(ctx context.Context, in io.Reader) (about Saved, err error) {
 	if err := b.check(); err != nil {
 		return about, err
@@ -199,7 +200,8 @@ func (b *Backup) Restore(ctx context.Context, in io.Reader) (about Saved, err er
 	return about, b.restoreDB(ctx)
 }
 
-// unpack writes the files of a backup into the state folder. Files of other names than Write gives are refused.
+// unpack writes the files of a backup into the state folder. It refuses files with names that Write
+// does not use.
 func (b *Backup) unpack(in io.Reader) (about Saved, err error) {
 	packed, err := gzip.NewReader(in)
 	if err != nil {
@@ -259,7 +261,7 @@ func (b *Backup) restoreDB(ctx context.Context) error {
 	return removeDB(path)
 }
 
-// removeDB removes the file of a database, and those that SQLite has beside it.
+// removeDB removes the file of a database, and the additional files of SQLite.
 func removeDB(path string) error {
 	files, err := filepath.Glob(path + "*")
 	for _, f := range files {
@@ -268,7 +270,7 @@ func removeDB(path string) error {
 	return err
 }
 
-// clearFolder removes what an attempt to restore has left.
+// clearFolder removes the files of a failed attempt to restore.
 func clearFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {

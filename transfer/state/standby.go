@@ -16,7 +16,7 @@ import (
 	"weir/transfer/access"
 )
 
-// claimName is what a coordinator claims in its database.
+// claimName is the name that a coordinator claims in its database.
 const claimName = "weir coordinator"
 
 // claim claims the database for this coordinator. A standby waits until it is free.
@@ -40,14 +40,15 @@ func (s *State) claim(ctx context.Context) (err error) {
 	})
 	if err == nil {
 		s.conf.Log.Info("this coordinator is the active one")
-		err = s.checkKeys(ctx) // the first start of both may have been at the same time
+		err = s.checkKeys(ctx) // two coordinators may have started for the first time at the same moment
 	}
 	return err
 }
 
-// checkKeys checks that the keys in the state folder belong to the database, if that has tokens: they include the one of
-// the administrator that is beside the keys. A standby with keys of its own would refuse the tokens of agents and users, and
-// could not read the secrets of sites.
+// checkKeys checks that the keys in the state folder belong to the database, if it has tokens: the
+// tokens in the database must include the administrator's token that is stored beside the keys. A
+// standby with keys of its own would refuse the tokens of agents and users, and could not decrypt
+// the secrets of sites.
 func (s *State) checkKeys(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(s.conf.Dir, access.AdminFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +71,7 @@ func (s *State) checkKeys(ctx context.Context) error {
 	return err
 }
 
-// tokenID returns the id in a token, which is not verified; "" if there is none.
+// tokenID returns the id in a token, which is not verified, or "" if it has no id.
 func tokenID(raw string) string {
 	var claims struct {
 		ID string `json:"jti"`

@@ -1,5 +1,6 @@
-// Package state keeps the state of a coordinator: a folder with keys and tokens, and the database. It
-// opens both for one coordinator at a time, backs them up, restores them and moves the database.
+// Package state keeps the state of a coordinator: a folder with keys and tokens, and the database.
+// It opens the folder and the database for one coordinator at a time, backs them up, restores them
+// and moves the database.
 package state
 
 import (
@@ -46,7 +47,7 @@ type State struct {
 	locked *os.File
 }
 
-// Open opens the state, and creates what is missing.
+// Open opens the state, and creates missing files and tables.
 func Open(ctx context.Context, conf Config, o queue.Options) (_ *State, err error) {
 	s := &State{conf: conf}
 	if err = s.openFolder(); err == nil {
@@ -94,7 +95,7 @@ func (s *State) openDB(ctx context.Context, o queue.Options) (err error) {
 	return err
 }
 
-// address returns the address of a database, "" being that in the state folder.
+// address returns the address of a database; "" selects the database in the state folder.
 func address(dir, configured string) string {
 	if configured == "" {
 		return "sqlite:" + filepath.Join(dir, TableFile)
@@ -135,7 +136,7 @@ func migrate(ctx context.Context, d *db.DB, o queue.Options) (s *store.Store, q 
 	return s, q, d.Migrate(ctx, "coordinator", files)
 }
 
-// processName describes this process to others that want its database.
+// processName describes this process to other processes that try to claim its database.
 func processName() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"weir/transfer/client"
 )
 
-// Follow shows the progress of a request on w until the request has ended, and what changes meanwhile, also that the coordinator does
-// not answer.
+// Follow shows the progress of a request on w until the request has ended, and reports changes
+// meanwhile, including a loss of the connection to the coordinator.
 func Follow(ctx context.Context, co *client.Client, id int64, w io.Writer) (transfer.Request, error) {
 	var mu sync.Mutex
 	var last client.Progress
@@ -35,7 +35,7 @@ func Follow(ctx context.Context, co *client.Client, id int64, w io.Writer) (tran
 	})
 }
 
-// change says what a poll has changed, "" if nothing.
+// change describes the changes since the last poll, or returns "" if there are no changes.
 func change(before, now *client.Progress) (text string) {
 	switch {
 	case now.Err != nil && before.Err == nil:

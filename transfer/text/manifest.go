@@ -11,8 +11,8 @@ import (
 	"weir/transfer/client"
 )
 
-// Fetch asks for a request and at most so many of its attempts, or of its files in a state; "" are those not at the
-// destination yet.
+// Fetch requests a request and at most so many of its attempts, or of its files in a state; ""
+// selects files that are not at the destination yet.
 func Fetch(ctx context.Context, co *client.Client, id int64, attempts bool, state transfer.State,
 	most int) (out Shown, err error) {
 	if out.Request, err = co.Request(ctx, id); err != nil {
@@ -33,7 +33,7 @@ func Fetch(ctx context.Context, co *client.Client, id int64, attempts bool, stat
 }
 
 // ManifestJSON prints a manifest as JSON while it is read, so that it is never in memory
-// as a whole. After a lost connection it is not repeated: part of it is printed already.
+// completely. After a lost connection it is not repeated, because a part of it is printed already.
 func ManifestJSON(ctx context.Context, co *client.Client, w io.Writer, id int64, reached bool) error {
 	out := bufio.NewWriter(w)
 	_, err := client.Retry(ctx, reached, func() (transfer.Manifest, error) {
@@ -46,8 +46,8 @@ func ManifestJSON(ctx context.Context, co *client.Client, w io.Writer, id int64,
 	return errors.Join(err, out.Flush())
 }
 
-// Manifest prints the files of a request or, of many, those that did not arrive, and
-// the totals.
+// Manifest prints the files of a request or, if there are many, only the files that did not arrive,
+// and the totals.
 func Manifest(ctx context.Context, co *client.Client, w io.Writer, id int64, all bool) error {
 	const rowsAtOnce = 1000 // have common columns
 	var short Shortlist
@@ -75,8 +75,9 @@ func Manifest(ctx context.Context, co *client.Client, w io.Writer, id int64, all
 	return Totals(w, &m)
 }
 
-// Result prints the result of a request that has ended: its files or, of many, those that did not arrive, and the totals; or its
-// manifest as JSON. With a path it writes the manifest there as well. Only the files that are listed are kept in memory.
+// Result prints the result of a request that has ended: its files or, if there are many, only the
+// files that did not arrive, and the totals; or its manifest as JSON. With a path it writes the
+// manifest there as well. Only the listed files are kept in memory.
 func Result(ctx context.Context, co *client.Client, out io.Writer, r transfer.Request, path string, asJSON bool) (err error) {
 	var short Shortlist
 	anew := func() func(transfer.Item) error {

@@ -1,5 +1,5 @@
-// Package text prints what a coordinator knows: requests, files, datasets, sites and
-// tokens, as tables and sentences for terminals.
+// Package text prints requests, files, datasets, sites and tokens of a coordinator, as tables and
+// sentences for terminals.
 package text
 
 import (
@@ -20,7 +20,7 @@ import (
 	"weir/transfer/schedule"
 )
 
-// MaxRows is how many files are listed unless all are requested.
+// MaxRows is the number of files that are listed unless all are requested.
 const MaxRows = 20
 
 func bytes(n int64) string { return unit.Bytes(float64(n)) }
@@ -50,7 +50,7 @@ func Unfinished() []transfer.State {
 // States returns all states of files.
 func States() []transfer.State { return append(Unfinished(), transfer.Done, transfer.Skipped) }
 
-// A Shown is what weir transfer show prints of a request.
+// A Shown is the output of weir transfer show for a request.
 type Shown struct {
 	Request  transfer.Request   `json:"request"`
 	Items    []transfer.Item    `json:"items,omitempty"`
@@ -85,8 +85,8 @@ func (r Shown) Print(w io.Writer) error {
 	return t.FlushOr("no attempt was made yet")
 }
 
-// outcome describes how an attempt ended. One that was reported after its lease had
-// expired does not count: the attempt that followed it does.
+// outcome describes the end of an attempt. An attempt that was reported after its lease had expired
+// does not count: the attempt that followed it counts.
 func outcome(o *transfer.Attempt) string {
 	switch {
 	case o.Late && o.Fault == "":
@@ -101,7 +101,7 @@ func outcome(o *transfer.Attempt) string {
 	return "done, not verified"
 }
 
-// Request prints all that is known of a request.
+// Request prints all information about a request.
 func Request(w io.Writer, r *transfer.Request) error {
 	c := &r.Count
 	all, size := requested(r)
@@ -135,8 +135,8 @@ func Request(w io.Writer, r *transfer.Request) error {
 	return t.Flush()
 }
 
-// requested returns the size of a request: what it asked for, until the coordinator has
-// resolved all of its files.
+// requested returns the size of a request: the requested size, until the coordinator has resolved
+// all of its files.
 func requested(r *transfer.Request) (files, bytes int64) {
 	if r.Count.Files == 0 || r.Status == transfer.Resolving {
 		return r.Asked.Files, r.Asked.Bytes
@@ -149,7 +149,7 @@ type stateCount struct {
 	what string
 }
 
-// Counts lists how many files are in which state.
+// Counts lists the number of files in each state.
 func Counts(c *transfer.Counts) string {
 	text := counts([]stateCount{{c.Done, "done"}, {c.Skipped, "existed already"}, {c.Leased, "moving"}, {c.Queued, "waiting"},
 		{c.NoSource, "without a source"}, {c.Failed, "failed"}, {c.Cancelled, "cancelled"}})
@@ -198,14 +198,14 @@ func Items(w io.Writer, items []transfer.Item) error {
 	return t.Flush()
 }
 
-// A Shortlist keeps the files of a stream that are listed: the first ones or, of more than
-// MaxRows, the first of those that did not arrive.
+// A Shortlist keeps the files of a stream that will be listed: the first files or, if there are
+// more than MaxRows, the first files that did not arrive.
 type Shortlist struct {
 	first, missing []transfer.Item
 	files, lost    int
 }
 
-// Add takes the next file.
+// Add adds the next file.
 func (l *Shortlist) Add(i transfer.Item) error {
 	if l.files++; l.files <= MaxRows {
 		l.first = append(l.first, i)
@@ -218,7 +218,7 @@ func (l *Shortlist) Add(i transfer.Item) error {
 	return nil
 }
 
-// Print prints the files, and the command that lists the others.
+// Print prints the files, and the command that lists the other files.
 func (l *Shortlist) Print(w io.Writer, request int64) error {
 	shown, of := l.first, l.files
 	if l.files > MaxRows {
@@ -276,7 +276,7 @@ func Explanation(w io.Writer, e transfer.Explanation) error {
 	return err
 }
 
-// Backtest prints how well predictors would have chosen sources.
+// Backtest prints the quality of predictors of the fastest source.
 func Backtest(w io.Writer, v schedule.Verdict) error {
 	if v.Used == 0 {
 		_, err := fmt.Fprintf(w, "%s: none that moved bytes, so nothing can be predicted yet\n", say.Plural(v.Tries, "recorded attempt"))
@@ -379,7 +379,7 @@ func (s Site) Print(w io.Writer) error {
 	return t.Flush()
 }
 
-// Invalidity returns why a token is not valid any more, "" if it is.
+// Invalidity returns the reason why a token is no longer valid, or "" if it is valid.
 func Invalidity(t *transfer.Token) string {
 	switch {
 	case !t.Revoked.IsZero():
@@ -418,7 +418,7 @@ func Notifications(w io.Writer, all []transfer.Notification) error {
 	return t.FlushOr("no notifications")
 }
 
-// NotifyResults writes what came of a test of notifications.
+// NotifyResults writes the results of a test of notifications.
 func NotifyResults(w io.Writer, all []transfer.NotifyResult) error {
 	t := say.NewTable(w, "TARGET", "KIND", "TOOK", "RESULT")
 	for _, r := range all {
@@ -427,7 +427,8 @@ func NotifyResults(w io.Writer, all []transfer.NotifyResult) error {
 	return t.Flush()
 }
 
-// FindSite asks for a site and the links to and from it. Its error names the sites that there are.
+// FindSite requests a site and the links to and from it. If the site does not exist, the error
+// lists the existing sites.
 func FindSite(ctx context.Context, co *client.Client, name string) (Site, error) {
 	out := Site{Links: []transfer.Link{}}
 	sites, err := co.Sites(ctx)

@@ -29,8 +29,8 @@ const (
 	digestTime    = 10 * time.Minute // for the checksum of a large file
 	uncheckedTime = 5 * time.Second  // for a checksum that the request does not require
 	cleanTime     = 20 * time.Second
-	noticeTime    = 15 * time.Second // for a source that pushes to notice the end of the copy: XRootD sends a marker every 5 s
-	confirmTime   = 10 * time.Minute // for a destination that has all bytes to confirm it: they are not copied again for that
+	noticeTime    = 15 * time.Second // for a source that pushes to detect the end of the copy: XRootD sends a marker every 5 s
+	confirmTime   = 10 * time.Minute // for a destination that has all bytes to confirm it: they are not copied again because of that
 )
 
 var errTimeout = errors.New("the copy took longer than the timeout of its job")
@@ -42,18 +42,18 @@ type thirdCopy struct {
 	tokens      access.JobTokens      // of its job
 	active      *dispatch.ActiveLease // nil: it is not running
 	out         transfer.Outcome
-	late        bool   // the source may push for a while yet, and finish the temporary file
+	late        bool   // the source may continue to push for a while, and finish the temporary file
 	none        string // why the other end of the copy gives no macaroon to the proxy of its job
 	wrote       bool   // it may have a temporary file
 	needsStream bool   // its checksum is not known before its bytes have passed
-	sum         string // of the bytes that passed through the coordinator, as digest.Short has it; "": they did not
+	sum         string // of the bytes that passed through the coordinator, in the format of digest.Short; "": they did not
 }
 
 func (c *Copier) newThird(l transfer.Lease) *thirdCopy {
 	return &thirdCopy{c: c, l: l, out: transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Begin: c.now()}}
 }
 
-// Start starts a third-party copy. run ends when the coordinator does.
+// Start starts a third-party copy. run ends when the coordinator stops.
 func (c *Copier) Start(run context.Context, h dispatch.Copy) {
 	c.copies.Go(func() {
 		ctx := h.Context
@@ -83,7 +83,7 @@ func (c *Copier) Start(run context.Context, h dispatch.Copy) {
 	})
 }
 
-// copyLent is copy with the credentials of the job.
+// copyLent does the same as copy with the credentials of the job.
 func (k *thirdCopy) copyLent(ctx context.Context) {
 	var err error
 	if k.l.Job != "" {
@@ -110,7 +110,8 @@ func (k *thirdCopy) copyLent(ctx context.Context) {
 	k.out.End = k.c.now()
 }
 
-// spent returns why no attempt can succeed any more with the tokens of its job, if a site has refused them, or ("") with those of any site.
+// spent returns the reason why no attempt can succeed any more with the tokens of its job, if a
+// site has refused them. With "", it checks the tokens for all sites.
 func (k *thirdCopy) spent(ctx context.Context, site string, slack time.Duration) error {
 	if site == "" || site == k.l.Dest.Site {
 		if err := k.c.access.Spent(ctx, k.tokens.Dest, slack); err != nil {
@@ -121,7 +122,7 @@ func (k *thirdCopy) spent(ctx context.Context, site string, slack time.Duration)
 		return nil
 	}
 	var failed error
-	for name, one := range k.tokens.Sources { // another source may do
+	for name, one := range k.tokens.Sources { // another source may be possible
 		err := k.c.access.Spent(ctx, one, slack)
 		if err == nil {
 			return nil
@@ -133,7 +134,8 @@ func (k *thirdCopy) spent(ctx context.Context, site string, slack time.Duration)
 	return failed
 }
 
-// renewTokens fills in the tokens of its job as they are now. Those that cannot be renewed stay: the endpoints refuse them.
+// renewTokens fills in the current tokens of its job. Tokens that cannot be renewed stay: the
+// endpoints refuse them.
 func (k *thirdCopy) renewTokens() {
 	if k.tokens.Managed() {
 		_ = k.c.access.Lend(context.Background(), &k.l, k.tokens)
@@ -177,8 +179,8 @@ func (k *thirdCopy) copy(ctx context.Context) {
 	k.out.End = k.c.now()
 }
 
-// source, final and temp return the ends of a copy with fresh credentials: a copy may outlive those
-// with which it began.
+// source, final and temp return the ends of a copy with fresh credentials: a copy may outlive its
+// first credentials.
 func (k *thirdCopy) source() tpc.Target {
 	k.renewTokens()
 	return k.c.endpoints.Target(k.l, k.l.Source, token.Path("read", "/"+k.l.Source.Path))
@@ -196,7 +198,8 @@ func (k *thirdCopy) temp() tpc.Target {
 	return k.c.endpoints.Target(k.l, at, access.WriteScopes(k.l.Dest.Path, k.l.TempPath())...)
 }
 
-// marked returns the ends of a copy with what its job passes on with the bytes.
+// marked returns the ends of a copy with the label and metadata that its job passes on with the
+// bytes.
 func (k *thirdCopy) marked() (source, temp tpc.Target) {
 	source, temp = k.source(), k.temp()
 	source.Header, temp.Header = http.Header{}, http.Header{}
@@ -283,8 +286,9 @@ func (k *thirdCopy) do(ctx context.Context) error {
 	return k.retry(ctx, func() error { return k.verify(ctx, k.final(), want) })
 }
 
-// blame finds out whether the source is corrupt, if it has a checksum. A source that first gave another checksum than it gives now, and
-// now that of the copy, is not: the copy is to be tried again.
+// blame determines whether the source is corrupt, if it has a checksum. If a source first reported
+// another checksum than now, and now reports the checksum of the copy, the source is not corrupt:
+// the copy is tried again.
 func (k *thirdCopy) blame(ctx context.Context, err error, want string) error {
 	var f *classError
 	if !errors.As(err, &f) || f.class != transfer.Checksum || k.out.Adler == "" || want == "" {
@@ -301,7 +305,7 @@ func (k *thirdCopy) blame(ctx context.Context, err error, want string) error {
 	return k.corrupt(info.Adler, want)
 }
 
-// corrupt returns the error of a source with other bytes.
+// corrupt returns the error for a source with wrong bytes.
 func (k *thirdCopy) corrupt(has, want string) error {
 	kind, digits := digest.Split(has)
 	return failf(transfer.SourceBad, "the file at %s is corrupt: its %s is %s instead of %s", k.l.Source.Site, kind.Name, digits, hexOf(want))
@@ -313,8 +317,8 @@ func hexOf(sum string) string {
 	return digits
 }
 
-// retry calls f until it succeeds or fails for good: credentials may be renewed meanwhile, and servers
-// come back.
+// retry calls f until it succeeds or fails permanently: credentials may be renewed meanwhile, and
+// servers may recover.
 func (k *thirdCopy) retry(ctx context.Context, f func() error) error {
 	until := k.c.now().Add(confirmTime)
 	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
@@ -338,7 +342,7 @@ func (k *thirdCopy) retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// checksum asks for the checksum of the file, which should be want.
+// checksum requests the checksum of the file, which should be want.
 func (k *thirdCopy) checksum(ctx context.Context, t tpc.Target, want string) (tpc.Info, error) {
 	if k.l.Strict {
 		return k.c.tpc.Stat(ctx, t)
@@ -347,13 +351,14 @@ func (k *thirdCopy) checksum(ctx context.Context, t tpc.Target, want string) (tp
 	switch {
 	case k.l.Unchecked:
 		w.Patience = uncheckedTime
-	case k.c.streams() && (want == "" || k.l.Job != "") || k.streamsFile(): // its bytes can be summed up here
+	case k.c.streams() && (want == "" || k.l.Job != "") || k.streamsFile(): // its checksum can be computed here
 		w.Brief = uncheckedTime
 	}
 	return k.c.tpc.Checksum(ctx, t, w)
 }
 
-// exists reports whether the destination has the file already. Another file there is only replaced if its job says so.
+// exists reports whether the destination has the file already. Another file there is replaced only
+// if its job allows it.
 func (k *thirdCopy) exists(ctx context.Context, want string) (bool, error) {
 	info, err := k.checksum(ctx, k.final(), want)
 	switch {
@@ -374,7 +379,7 @@ func (k *thirdCopy) exists(ctx context.Context, want string) (bool, error) {
 	return false, failf(transfer.Occupied, "%s has another file of this name (%s): it is not replaced", k.l.Dest.Site, describe(info))
 }
 
-// check verifies that the destination has what the catalog says.
+// check verifies that the file at the destination matches the catalog.
 func (k *thirdCopy) check(ctx context.Context) error {
 	info, err := k.checksum(ctx, k.source(), k.l.Adler)
 	switch {
@@ -429,8 +434,8 @@ func describe(info tpc.Info) string {
 	return fmt.Sprintf("%d bytes, %s", info.Size, digest.Words(info.Adler))
 }
 
-// checkSource returns the checksum that the file must have. It asks the source for it if the catalog
-// does not have it, or if the destination may not have a checksum.
+// checkSource returns the checksum that the file must have. It requests it from the source if the
+// catalog does not have it, or if the destination may not have a checksum.
 func (k *thirdCopy) checkSource(ctx context.Context) (string, error) {
 	var info tpc.Info
 	var err error
@@ -464,7 +469,8 @@ func (k *thirdCopy) checkSource(ctx context.Context) (string, error) {
 	return cmp.Or(k.l.Adler, info.Adler), nil
 }
 
-// transport has the bytes copied under the temporary name: by the endpoints or, if they cannot, through the coordinator.
+// transport has the bytes copied to the temporary name: by the endpoints or, if they cannot,
+// through the coordinator.
 func (k *thirdCopy) transport(ctx context.Context) error {
 	k.stage(transfer.Moving)
 	if k.streamsFile() {
@@ -482,13 +488,13 @@ func (k *thirdCopy) transport(ctx context.Context) error {
 	return k.stream(ctx)
 }
 
-// unreached reports whether the server that was to copy could not be reached.
+// unreached reports whether the server that makes the copy could not be reached.
 func unreached(err error) bool {
 	var e *tpc.Error
 	return errors.As(err, &e) && e.Kind == tpc.Unreachable && !e.Begun
 }
 
-// tell notes how many bytes have moved.
+// tell records the number of bytes that have moved.
 func (k *thirdCopy) tell(moved int64) {
 	k.out.Moved = max(k.out.Moved, moved)
 	k.c.leases.Advance(k.active, transfer.Moving, moved)
@@ -534,8 +540,9 @@ func (k *thirdCopy) drive(ctx context.Context) error {
 	return at(about, fmt.Errorf("copy from %s to %s: %w", k.l.Source.Site, k.l.Dest.Site, err))
 }
 
-// pushes returns an error if the source is a server that copies to itself only, wherever it is asked to: nginx compares the names of
-// hosts without their ports, and Apache may compare nothing.
+// pushes returns an error if the source is a server that copies to itself only, regardless of the
+// destination: nginx compares the names of hosts without their ports, and Apache may compare
+// nothing.
 func (k *thirdCopy) pushes(ctx context.Context, source tpc.Target) error {
 	server := k.c.sites.Endpoint(k.l.Source.Site).Server
 	if server == "" { // it was not probed yet
@@ -570,7 +577,7 @@ func (k *thirdCopy) delegated(ctx context.Context, e transfer.End, t tpc.Target,
 
 func (k *thirdCopy) stage(s transfer.Stage) { k.c.leases.SetStage(k.active, s) }
 
-// verify compares size and checksum of what is at the destination.
+// verify compares the size and the checksum of the file at the destination.
 func (k *thirdCopy) verify(ctx context.Context, t tpc.Target, want string) error {
 	info, err := k.checksum(ctx, t, want)
 	switch {
@@ -601,8 +608,8 @@ func (k *thirdCopy) verify(ctx context.Context, t tpc.Target, want string) error
 	return nil
 }
 
-// rename gives the file its name. If the answer was lost the file's existence decides, or that of the temporary file: what is there is
-// verified afterwards.
+// rename gives the file its name. If the response was lost, the result depends on the existence of
+// the file, or of the temporary file. The file is verified afterwards.
 func (k *thirdCopy) rename(ctx context.Context) error {
 	move := k.c.tpc.Move
 	if k.l.Replace {
@@ -618,7 +625,7 @@ func (k *thirdCopy) rename(ctx context.Context) error {
 			return nil // an earlier request was executed
 		}
 		return failf(transfer.Occupied, "%s has got another file of this name: it is not replaced", k.l.Dest.Site)
-	case errors.As(err, &e) && e.Begun && k.l.Replace: // the name may be that of the file that was to be replaced
+	case errors.As(err, &e) && e.Begun && k.l.Replace: // the name may belong to the file that will be replaced
 		if _, statErr := k.c.tpc.Stat(ctx, k.temp()); tpc.KindOf(statErr) == tpc.Missing {
 			return nil
 		}
@@ -654,7 +661,7 @@ func classOf(err error) (transfer.ErrorClass, time.Duration) {
 		if errors.Is(e.Err, syscall.ECONNREFUSED) || errors.Is(e.Err, syscall.EHOSTUNREACH) || errors.Is(e.Err, syscall.ENETUNREACH) {
 			return transfer.Unreachable, 0
 		}
-		if errors.As(e.Err, new(*net.DNSError)) && !tpc.UnknownHost(e.Err) { // its name may be known again soon
+		if errors.As(e.Err, new(*net.DNSError)) && !tpc.UnknownHost(e.Err) { // its name may be resolved again soon
 			return transfer.Unreachable, 0
 		}
 		return transfer.Denied, 0 // a certificate, or a name

@@ -16,11 +16,11 @@ import (
 
 const (
 	orphansAtOnce = 16               // that are looked for at once at a site
-	orphanRetry   = 10 * time.Second // after a destination did not answer
+	orphanRetry   = 10 * time.Second // after a destination did not respond
 )
 
-// orphans are leases whose movers have gone. Their files may have arrived: the destination is asked
-// before they are transferred again.
+// orphans are leases whose movers have gone. Their files may have arrived: the destination is
+// checked before they are transferred again.
 type orphans struct {
 	mu   sync.Mutex
 	list []*dispatch.ActiveLease
@@ -50,7 +50,7 @@ func (c *Copier) AddMissing(list []queue.ExpiredLease) { c.AddOrphans(c.leases.M
 func (c *Copier) VerifyOrphans(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	rooms := map[string]chan struct{}{} // by destination: one that does not answer delays its own only
+	rooms := map[string]chan struct{}{} // by destination: a silent destination delays its own files only
 	for {
 		more := c.lost.more.Next()
 		c.lost.mu.Lock()
@@ -89,16 +89,16 @@ func (c *Copier) VerifyOrphans(ctx context.Context) {
 	}
 }
 
-// retryOrphan looks for an orphan again after a pause. An endpoint that has just started may not know
-// yet whose tokens are valid.
+// retryOrphan repeats the search for an orphan after a pause. An endpoint that has just started may
+// not have the keys of valid tokens yet.
 func (c *Copier) retryOrphan(ctx context.Context, l *dispatch.ActiveLease) {
 	if wait, current := c.leases.RetryOrphan(l); current && ctx.Err() == nil {
 		time.AfterFunc(wait, func() { c.AddOrphans([]*dispatch.ActiveLease{l}) })
 	}
 }
 
-// verifyOrphan asks the destination of a lease for its file. known is false if it does not answer: the
-// lease remains until the queue expires it.
+// verifyOrphan checks whether the destination of a lease has its file. known is false if the
+// destination does not respond: the lease remains until the queue expires it.
 func (c *Copier) verifyOrphan(ctx context.Context, l *dispatch.ActiveLease) (o transfer.Outcome, known bool) {
 	o, address, current := c.leases.Lost(l)
 	if !current {

@@ -25,8 +25,7 @@ import (
 	"weir/transfer/remote"
 )
 
-// A destination that does not answer is asked again after a while, each time a
-// longer one, up to a bound; not for a lease that is over.
+// A destination that does not respond is tried again after a pause, which grows up to a bound; not if the lease has ended.
 func TestAskLater(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	synctest.Test(t, func(t *testing.T) {
@@ -86,8 +85,8 @@ func newCopier(t *testing.T, sites ...catalog.Site) *Copier {
 		Health: works, Log: log, Now: time.Now, Streamed: 1})
 }
 
-// A file that was to be replaced, at an endpoint without checksums, is not taken for the new one of the same size when the answer to the
-// renaming is lost, nor when the coordinator was killed.
+// A file that was to be replaced, at an endpoint without checksums, does not count as the new file
+// of the same size if the response to the renaming is lost, or if the coordinator was killed.
 func TestOldFilesAreNotTakenForNewOnes(t *testing.T) {
 	tier.Slow(t, "waits for a checksum")
 	t.Parallel()

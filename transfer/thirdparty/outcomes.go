@@ -23,8 +23,8 @@ type waitingOutcome struct {
 	written chan error
 }
 
-// applyOutcome is applyOutcomes for a third-party copy. Copies that end at the same time share a transaction: one for each would cost
-// three times as much.
+// applyOutcome writes the outcome of a third-party copy with applyOutcomes. Copies that end at the
+// same time share a transaction: a transaction for each copy would cost three times as much.
 func (c *Copier) applyOutcome(ctx context.Context, o transfer.Outcome) error {
 	b := &c.outcomes
 	mine := waitingOutcome{o, make(chan error, 1)}
@@ -39,7 +39,7 @@ func (c *Copier) applyOutcome(ctx context.Context, o transfer.Outcome) error {
 	return <-mine.written
 }
 
-// writeOutcomes writes what waits until nothing does.
+// writeOutcomes writes waiting outcomes until the list is empty.
 func (c *Copier) writeOutcomes(ctx context.Context) {
 	b := &c.outcomes
 	for {

@@ -22,7 +22,7 @@ const (
 
 var errStalled = tpc.Stall()
 
-// streamsFile reports whether the bytes of the file pass through here.
+// streamsFile reports whether the bytes of the file pass through the coordinator.
 func (k *thirdCopy) streamsFile() bool {
 	if !k.c.streams() || k.needsStream {
 		return k.c.streams()
@@ -30,7 +30,8 @@ func (k *thirdCopy) streamsFile() bool {
 	return k.c.leases.MustStream(&k.l)
 }
 
-// stream copies the bytes of the file under its temporary name, and sums them up. Copies beyond the limit wait.
+// stream copies the bytes of the file to its temporary name, and computes their checksum. Copies
+// beyond the limit wait.
 func (k *thirdCopy) stream(ctx context.Context) error {
 	select {
 	case k.c.streamed <- struct{}{}:
@@ -62,7 +63,8 @@ func (k *thirdCopy) stream(ctx context.Context) error {
 	return nil
 }
 
-// compare compares the checksum of the bytes that passed with the one that the file must have, and returns it.
+// compare compares the checksum of the bytes that passed with the required checksum of the file,
+// and returns it.
 func (k *thirdCopy) compare(want string) (string, error) {
 	if k.sum == "" || want == "" || want == k.sum {
 		return max(want, k.sum), nil
@@ -71,7 +73,8 @@ func (k *thirdCopy) compare(want string) (string, error) {
 	return want, failf(transfer.Checksum, "what came from %s has %s instead of %s", k.l.Source.Site, digest.Words(k.sum), hexOf(want))
 }
 
-// readBack returns the checksum of a file at an endpoint that has none: its bytes are read. Readings beyond the limit of copies wait.
+// readBack computes the checksum of a file at an endpoint without checksums by reading its bytes.
+// Readings beyond the limit of copies wait.
 func (k *thirdCopy) readBack(ctx context.Context, t tpc.Target) (string, error) {
 	select {
 	case k.c.streamed <- struct{}{}:
@@ -89,7 +92,8 @@ func (k *thirdCopy) readBack(ctx context.Context, t tpc.Target) (string, error) 
 	return sum, err
 }
 
-// A byteStream sums up the bytes of a file of size bytes while they pass. It holds none of them.
+// A byteStream computes the checksum of a file of size bytes while the bytes pass. It does not
+// store them.
 type byteStream struct {
 	ctx     context.Context // of all requests; it ends if no byte moves for too long
 	stop    context.CancelCauseFunc
@@ -99,7 +103,7 @@ type byteStream struct {
 	moved   func(int64)
 
 	mu   sync.Mutex
-	pass *pass // the current one
+	pass *pass // the current pass
 	news time.Time
 }
 
@@ -112,8 +116,8 @@ type pass struct {
 	err error // of the source
 }
 
-// newStream returns a byteStream, whose checksum is of the algorithm of want. moved is called now and then with the bytes that have passed.
-// The caller calls end.
+// newStream returns a byteStream, which uses the checksum algorithm of want. moved is called now
+// and then with the number of bytes that have passed. The caller calls end.
 func newStream(ctx context.Context, size int64, want string, moved func(int64)) *byteStream {
 	kind, _ := digest.Split(want)
 	s := &byteStream{size: size, kind: kind.Name, moved: moved}
@@ -135,8 +139,8 @@ func (s *byteStream) open(source func() (io.ReadCloser, error)) (io.ReadCloser, 
 	return s.pass, nil
 }
 
-// end ends the stream after a copy that ended with err. It returns the checksum of the bytes, the error of their source, and why the
-// copy failed.
+// end ends the stream after a copy that ended with err. It returns the checksum of the bytes, the
+// error of their source, and the reason why the copy failed.
 func (s *byteStream) end(err error) (sum string, source, copying error) {
 	if errors.Is(context.Cause(s.ctx), errStalled) {
 		err = errStalled

@@ -21,16 +21,17 @@ import (
 	"weir/transfer/queue"
 )
 
-// Limits of what tape systems are asked.
+// Limits of requests to tape systems.
 const (
-	tapeRound   = 20_000           // files that are looked at in a round
+	tapeRound   = 20_000           // files that are processed in a round
 	tapeMost    = 1000             // files of one request
-	tapeKept    = 10 * time.Minute // how long the URL of an API is kept
+	tapeKept    = 10 * time.Minute // time for which the URL of an API is kept
 	longestPoll = 5 * time.Minute
-	tapeGiveUp  = 24 * time.Hour // after which releases and cancellations are not tried any more
+	tapeGiveUp  = 24 * time.Hour // after which releases and cancellations are no longer tried
 )
 
-// TapeAll polls tape systems until ctx ends, each site by itself: a silent one delays its own files only.
+// TapeAll polls tape systems until ctx ends, each site independently: a silent site delays its own
+// files only.
 func (c *Copier) TapeAll(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -67,7 +68,7 @@ func (c *Copier) TapeAll(ctx context.Context) {
 	}
 }
 
-// askSite asks the tape system of a site for files.
+// askSite sends the requests for files to the tape system of a site.
 func (c *Copier) askSite(ctx context.Context, k *keptAPI, files []queue.TapeFile) {
 	for _, some := range c.tapeBulks(ctx, files) {
 		if ctx.Err() != nil {
@@ -77,28 +78,28 @@ func (c *Copier) askSite(ctx context.Context, k *keptAPI, files []queue.TapeFile
 		if news == nil {
 			return
 		}
-		c.health.Database(c.queue.TapeReport(context.WithoutCancel(ctx), news)) // also of an answer that came while ctx ended
+		c.health.Database(c.queue.TapeReport(context.WithoutCancel(ctx), news)) // also for a response that came while ctx ended
 		c.wake()
 	}
 }
 
-// A keptAPI is where the tape system of a site was found, until it is looked for again.
+// A keptAPI is the API of a site's tape system, which is discovered again after until.
 type keptAPI struct {
 	api   tape.API
 	until time.Time
 }
 
-// A tapeBulk is files of which a tape system is asked at once.
+// A tapeBulk is a group of files of one request to a tape system.
 type tapeBulk struct {
 	kind          queue.TapeKind
 	step          queue.TapeStep
 	site, request string
 	end           transfer.End // has the credentials
-	failed        error        // there are none
+	failed        error        // there are no credentials
 	files         []queue.TapeFile
 }
 
-// tapeBulks groups files by what is asked.
+// tapeBulks groups files by the request that they need.
 func (c *Copier) tapeBulks(ctx context.Context, due []queue.TapeFile) (bulks []*tapeBulk) {
 	for _, f := range due {
 		end, err := c.tapeEnd(ctx, f)
@@ -117,7 +118,8 @@ func (c *Copier) tapeBulks(ctx context.Context, due []queue.TapeFile) (bulks []*
 	return bulks
 }
 
-// mostOfBulk is how many files are asked for at once: the progress of a request is asked for as a whole.
+// mostOfBulk returns the maximum number of files of one request: the progress of a request is
+// polled as a whole.
 func mostOfBulk(s queue.TapeStep) int {
 	if s == queue.TapePoll {
 		return tapeRound
@@ -125,11 +127,11 @@ func mostOfBulk(s queue.TapeStep) int {
 	return tapeMost
 }
 
-// tapeEnd returns the end of a copy whose tape system is asked, with the credentials of the job.
+// tapeEnd returns the end of a copy that has the tape system, with the credentials of the job.
 func (c *Copier) tapeEnd(ctx context.Context, f queue.TapeFile) (transfer.End, error) {
 	l := transfer.Lease{Source: transfer.End{Site: f.Site}, Dest: transfer.End{Site: f.Site}}
 	tokens, _, err := c.access.TokensOf(ctx, f.Item)
-	if f.Kind == queue.Archive { // the other one may have expired
+	if f.Kind == queue.Archive { // the other token may have expired
 		tokens.Sources = nil
 	} else {
 		tokens.Dest = access.JobToken{}
@@ -159,7 +161,7 @@ func (c *Copier) tapeAPI(ctx context.Context, k *keptAPI, site string, end trans
 	return api, nil
 }
 
-// tapePath returns the path of a file for the tape system: that of its URL.
+// tapePath returns the path of a file for the tape system, which is the path of its URL.
 func (c *Copier) tapePath(f queue.TapeFile) string {
 	site, _ := c.sites.Get(f.Site)
 	u, err := url.Parse(dispatch.FileURL(site.URL, f.Path))
@@ -169,7 +171,8 @@ func (c *Copier) tapePath(f queue.TapeFile) string {
 	return tape.Clean(u.Path)
 }
 
-// askTape asks a tape system once. It returns what becomes of the files, nil if ctx ended before the answer.
+// askTape sends one request to a tape system. It returns the new states of the files, or nil if ctx
+// ended before the response.
 func (c *Copier) askTape(ctx context.Context, k *keptAPI, b *tapeBulk) []queue.TapeNews {
 	if b.failed != nil {
 		return c.tapeFailed(ctx, b, b.failed)
@@ -205,7 +208,8 @@ func (c *Copier) askTape(ctx context.Context, k *keptAPI, b *tapeBulk) []queue.T
 	return c.tapeNews(b, paths, said)
 }
 
-// tapeNews says what becomes of files that were asked for; said is what the tape system said of a path.
+// tapeNews returns the new states of files after a request; said returns the tape system's response
+// for a path.
 func (c *Copier) tapeNews(b *tapeBulk, paths []string, said func(string) (there bool, failed string)) []queue.TapeNews {
 	now, news := c.now(), make([]queue.TapeNews, len(b.files))
 	for i, f := range b.files {
@@ -228,7 +232,7 @@ func (c *Copier) tapeNews(b *tapeBulk, paths []string, said func(string) (there 
 	return news
 }
 
-// stageFiles returns the files of a request to stage.
+// stageFiles returns the files of a staging request.
 func (c *Copier) stageFiles(api tape.API, b *tapeBulk, paths []string) []tape.File {
 	files := make([]tape.File, len(paths))
 	for i, f := range b.files {
@@ -243,7 +247,7 @@ func (c *Copier) stageFiles(api tape.API, b *tapeBulk, paths []string) []tape.Fi
 	return files
 }
 
-// placesOf asks for the places of any number of files.
+// placesOf requests the places of any number of files.
 func placesOf(ctx context.Context, api tape.API, paths []string) (map[string]tape.Place, error) {
 	all := map[string]tape.Place{}
 	for some := range slices.Chunk(paths, tapeMost) {
@@ -258,12 +262,13 @@ func placesOf(ctx context.Context, api tape.API, paths []string) (map[string]tap
 	return all, nil
 }
 
-// pollPause is how long to wait for the next question about a file that waits for so long: tape takes minutes to hours.
+// pollPause returns the time to the next poll of a file that has waited for since: tape takes
+// minutes to hours.
 func pollPause(since time.Duration) time.Duration {
 	return min(max(since/10, time.Second), longestPoll)
 }
 
-// tapeScope is how FTS's reasons begin.
+// tapeScope returns the beginning of FTS's reasons.
 func tapeScope(k queue.TapeKind) string {
 	if k == queue.Archive {
 		return "ARCHIVING"
@@ -271,7 +276,7 @@ func tapeScope(k queue.TapeKind) string {
 	return "STAGING"
 }
 
-// tapeTimeout fails a file whose time is over; why is what went wrong last.
+// tapeTimeout fails a file whose time is over; why is the last error.
 func (c *Copier) tapeTimeout(n *queue.TapeNews, why string) {
 	if n.There || n.Failed != "" || c.now().Before(n.Until) {
 		return
@@ -289,8 +294,8 @@ func (c *Copier) tapeTimeout(n *queue.TapeNews, why string) {
 	}
 }
 
-// tapeFailed says what becomes of files after a question that failed. It is asked again, unless that is useless. A question that failed
-// because ctx has ended says nothing.
+// tapeFailed returns the new states of files after a request that failed. The request is repeated,
+// unless that is useless. If a request failed because ctx has ended, the states do not change.
 func (c *Copier) tapeFailed(ctx context.Context, b *tapeBulk, err error) []queue.TapeNews {
 	if ctx.Err() != nil {
 		return nil

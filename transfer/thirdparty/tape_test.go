@@ -11,7 +11,8 @@ import (
 	"weir/transfer/queue"
 )
 
-// What a file has on disk is to be released: a tape system that does not answer is asked for a day, however long the file took.
+// A copy on disk that has to be released is not forgotten: releases at a silent tape system are
+// tried for a day, regardless of the time that the file took.
 func TestReleaseIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	h := New(Config{Access: &access.Control{}, Log: slog.New(slog.DiscardHandler), Now: time.Now})

@@ -16,14 +16,14 @@ import (
 	"weir/transfer"
 )
 
-// A File is a file to make: its bytes follow from its name.
+// A File is a file to create: its bytes follow from its name.
 type File struct {
 	Name string // such as /store/run1/f1
 	Size int64
 	Like string // name of a file of this size with the same bytes; "": it has its own
 }
 
-// Files names n files of one size in a dataset: DATASET/file-0001 and so on.
+// Files returns n files of one size in a dataset, with the names DATASET/file-0001 and so on.
 func Files(dataset string, n int, size int64) []File {
 	var all []File
 	for i := range n {
@@ -32,7 +32,7 @@ func Files(dataset string, n int, size int64) []File {
 	return all
 }
 
-// Fill makes files at a site.
+// Fill creates files at a site.
 func (t *Trial) Fill(site string, files []File) error {
 	for _, f := range files {
 		if _, err := f.write(filepath.Join(t.Root(site), filepath.FromSlash(f.Name))); err != nil {
@@ -42,7 +42,7 @@ func (t *Trial) Fill(site string, files []File) error {
 	return nil
 }
 
-// write makes the file and returns its checksum.
+// write creates the file and returns its checksum.
 func (f File) write(path string) (sum string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func (f File) write(path string) (sum string, err error) {
 	return adler.Text(digest.Sum32()), nil
 }
 
-// seed is FNV-1a of the name (Fowler, Noll, Vo: draft-eastlake-fnv).
+// seed returns the FNV-1a hash of the name (Fowler, Noll, Vo: draft-eastlake-fnv).
 func (f File) seed() uint64 {
 	sum, name := uint64(14695981039346656037), cmp.Or(f.Like, f.Name)
 	for i := range len(name) {
@@ -74,7 +74,7 @@ func (f File) seed() uint64 {
 	return sum
 }
 
-// Right is an error unless a site has the file as Fill makes it.
+// Right returns an error unless a site has the file in the form in which Fill creates it.
 func (t *Trial) Right(site string, f File) error {
 	from, err := os.Open(filepath.Join(t.Root(site), filepath.FromSlash(f.Name)))
 	if err != nil {
@@ -90,7 +90,7 @@ func (t *Trial) Right(site string, f File) error {
 		}
 		at += int64(n)
 		if err != nil {
-			break // its end, or the size tells
+			break // the end of the file, or the comparison of the size reports the error
 		}
 	}
 	if at != f.Size {
@@ -99,11 +99,11 @@ func (t *Trial) Right(site string, f File) error {
 	return nil
 }
 
-// lookEvery is how often the coordinator is asked how far something is.
+// lookEvery is the interval between polls of the coordinator.
 const lookEvery = 50 * time.Millisecond
 
-// Add makes what a site has in the folder of that name a dataset, and waits until
-// its checksums are known.
+// Add makes a dataset of the files in a site's folder of that name, and waits until its checksums
+// are known.
 func (t *Trial) Add(ctx context.Context, dataset, site string) error {
 	c, err := t.Client()
 	if err != nil {
@@ -117,7 +117,7 @@ func (t *Trial) Add(ctx context.Context, dataset, site string) error {
 	return err
 }
 
-// Submit asks for a dataset, approves it and returns the number of the request.
+// Submit requests a dataset, approves it and returns the number of the request.
 func (t *Trial) Submit(ctx context.Context, s transfer.Submission) (int64, error) {
 	c, err := t.Client()
 	if err != nil {
@@ -128,8 +128,8 @@ func (t *Trial) Submit(ctx context.Context, s transfer.Submission) (int64, error
 	return r.ID, err
 }
 
-// Wait waits until a request has ended, also over a coordinator that is away, and
-// returns its manifest.
+// Wait waits until a request has ended, even if the coordinator is down for a time, and returns its
+// manifest.
 func (t *Trial) Wait(ctx context.Context, id int64) (transfer.Manifest, error) {
 	c, err := t.Client()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	plays "weir/scenarios/transfer"
 )
 
-// ReadScenarios returns the scenarios of the given names and files, all of weir's own if
-// there are none.
+// ReadScenarios returns the scenarios of the given names and files, or all of weir's own if args is
+// empty.
 func ReadScenarios(args []string) (all []*Scenario, err error) {
 	if len(args) == 0 {
 		args = plays.Names()
@@ -41,8 +41,8 @@ func ReadScenarios(args []string) (all []*Scenario, err error) {
 	return all, nil
 }
 
-// ParseFolders reads folders, each DIR or SITE=DIR. They must exist: otherwise the space
-// of another disk would be used.
+// ParseFolders parses folders, each DIR or SITE=DIR. They must exist: otherwise the space of
+// another disk would be used.
 func ParseFolders(given []string, scenarios []*Scenario) (Folders, error) {
 	d := Folders{Default: os.TempDir(), Site: map[string]string{}}
 	var sites []string
@@ -72,8 +72,8 @@ func ParseFolders(given []string, scenarios []*Scenario) (Folders, error) {
 	return d, nil
 }
 
-// Choose returns the cases for which there is room, and descriptions of the others. It
-// returns an error if some have no room and are not to be left out.
+// Choose returns the cases for which there is room, and descriptions of the other cases. It returns
+// an error if some cases have no room and leaveOut is false.
 func (d Folders) Choose(all []*Scenario, seed, leaveOut bool, disk Disk) (fit map[*Scenario][]*Case, left []string, err error) {
 	fit, short := d.Fit(all, seed, disk)
 	for _, s := range short {
@@ -97,7 +97,8 @@ func (d Folders) Choose(all []*Scenario, seed, leaveOut bool, disk Disk) (fit ma
 	return nil, nil, errors.New(text)
 }
 
-// possible returns the scenarios that can be played on this machine, and descriptions of the others.
+// possible returns the scenarios that can be played on this machine, and descriptions of the other
+// scenarios.
 func possible(ctx context.Context, all []*Scenario) (possible []*Scenario, left []string) {
 	for _, s := range all {
 		if err := CheckLinks(ctx, s.Named()); err != nil {
@@ -109,9 +110,9 @@ func possible(ctx context.Context, all []*Scenario) (possible []*Scenario, left 
 	return possible, left
 }
 
-// All plays scenarios one after the other as p says, in folders below dirs, and removes these. It leaves out what this machine cannot
-// play and, if leaveOut is set, cases for whose files there is no room; left describes them. Of each it makes the run directory
-// p.Out/NAME.
+// All plays scenarios one after another with the options of p, in folders below dirs, and removes
+// these. It leaves out scenarios that this machine cannot play and, if leaveOut is set, cases whose
+// files do not fit; left describes them. For each scenario it creates the run directory p.Out/NAME.
 func (p Play) All(ctx context.Context, all []*Scenario, dirs Folders, leaveOut bool, disk Disk) (rows []Row, left []string, err error) {
 	all, impossible := possible(ctx, all)
 	if len(all) == 0 {
@@ -156,7 +157,8 @@ func (p *Play) in(ctx context.Context, dirs Folders) (results []Result, err erro
 	return p.Run(ctx)
 }
 
-// WriteRows writes one table of all cases, one of what their processes used, and below them what is not as expected.
+// WriteRows writes a table of all cases, a table of the resource usage of their processes, and then
+// the deviations from the expectations.
 func WriteRows(w io.Writer, rows []Row, left []string) error {
 	t := say.NewTable(w, "SCENARIO", "CASE", "FILES", "EXPECTED", "OUTCOME", "TOOK", "SPEED", "PEAK", "SPREAD", "")
 	good := 0
@@ -190,12 +192,13 @@ func WriteRows(w io.Writer, rows []Row, left []string) error {
 	return err
 }
 
-// cell is a usage in a table.
+// cell returns the cells of a usage in a table.
 func (u Usage) cell() []any {
 	return []any{unit.Percent(u.CPU), unit.Bytes(float64(u.Memory)), unit.Seconds(u.Seconds)}
 }
 
-// writeUsage writes what the coordinator, the sources and the destinations of each case used.
+// writeUsage writes the resource usage of the coordinator, the sources and the destinations of each
+// case.
 func writeUsage(w io.Writer, rows []Row) error {
 	t := say.NewTable(w, "SCENARIO", "CASE", "PROCESS", "CPU MAX", "MEMORY MAX", "CPU TIME", "SENT")
 	for _, r := range rows {
@@ -218,7 +221,7 @@ func writeUsage(w io.Writer, rows []Row) error {
 	return t.Flush()
 }
 
-// writeAdded writes what came of each request that was added to others.
+// writeAdded writes the results of each request that was added to others.
 func writeAdded(w io.Writer, rows []Row) error {
 	for _, r := range rows {
 		if len(r.Added) == 0 {

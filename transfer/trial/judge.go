@@ -14,8 +14,8 @@ import (
 	"weir/transfer/record"
 )
 
-// collect finds out the outcome of the files: by the manifests, and by reading each
-// one again where it should be.
+// collect determines the outcome of the files, from the manifests and by reading each file again at
+// its destination.
 func (s *scene) collect(ctx context.Context, r *Result) error {
 	c, err := s.t.Client()
 	if err != nil {
@@ -59,7 +59,8 @@ func (s *scene) collect(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// there checks that a file is as it should be at its destination if it has arrived, and not there otherwise.
+// there checks that a file is complete at its destination if it has arrived, and does not exist
+// there otherwise.
 func (s *scene) there(r *transfer.Request, i *transfer.Item, f File) error {
 	if i.State == transfer.Done || i.State == transfer.Skipped {
 		return s.t.Right(r.To, f)
@@ -76,8 +77,8 @@ func (r *Result) problem(format string, a ...any) {
 	}
 }
 
-// locked is a line of the coordinator's log about a database that was locked or
-// busy, "" if there is none.
+// locked returns a line of the coordinator's log about a database that was locked or busy, or "" if
+// the log has no such line.
 func (t *Trial) locked() string {
 	log, err := os.ReadFile(filepath.Join(t.dir, "coordinator.log"))
 	if err != nil {
@@ -92,7 +93,7 @@ func (t *Trial) locked() string {
 	return ""
 }
 
-// judge compares with what is expected.
+// judge compares the result with the expectations.
 func (s *scene) judge(r *Result) {
 	e := &s.c.Expect
 	if n := r.Status[e.Status]; n != r.Requests {
@@ -119,7 +120,7 @@ func (s *scene) judge(r *Result) {
 	}
 }
 
-// statusText says how the requests ended.
+// statusText describes the final statuses of the requests.
 func (r *Result) statusText() string {
 	var parts []string
 	for _, st := range slices.Sorted(maps.Keys(r.Status)) {
@@ -132,7 +133,7 @@ func (r *Result) statusText() string {
 	return strings.Join(parts, ", ")
 }
 
-// Text says what came out, in the words of Expect.Text.
+// Text describes the result, in the format of Expect.Text.
 func (r *Result) Text() string {
 	parts := []string{r.statusText(), fmt.Sprintf("%d arrived", r.Arrived)}
 	if len(r.Named) > 0 {
@@ -146,7 +147,7 @@ func (r *Result) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-// A Row is the result of a case as tables and programs show it.
+// A Row is the result of a case in the format of tables and JSON.
 type Row struct {
 	Scenario string            `json:"scenario"`
 	Test     string            `json:"seed_test,omitempty"`
@@ -162,7 +163,7 @@ type Row struct {
 	Seconds  float64           `json:"duration_seconds"`
 	Rate     float64           `json:"throughput_bytes_per_second"`
 	Peak     float64           `json:"peak_bytes_per_second"` // within a second
-	Spread   float64           `json:"spread_seconds"`        // from the first file's arrival to the last one's
+	Spread   float64           `json:"spread_seconds"`        // from the arrival of the first file to the arrival of the last file
 	Hosts    map[string]Usage  `json:"hosts"`                 // main (the coordinator) and the sites
 	Sources  []record.Source   `json:"sources"`
 	Added    []Added           `json:"added,omitempty"` // requests that were added one by one
@@ -172,7 +173,7 @@ type Row struct {
 	to []string
 }
 
-// Rows are the results of a Play.
+// Rows returns the results of a Play as rows.
 func (p *Play) Rows(results []Result) (rows []Row) {
 	for i := range results {
 		r := &results[i]

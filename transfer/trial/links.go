@@ -9,8 +9,9 @@ import (
 	"weir/link/emulator"
 )
 
-// CheckLinks returns an error with emulator.ErrImpossible if this process cannot emulate the links: they need namespaces, as root
-// has. An isolated process would not do, since connections are made in both directions.
+// CheckLinks returns an error with emulator.ErrImpossible if this process cannot emulate the links:
+// they need namespaces, as root has. An isolated process is not sufficient, because connections are
+// made in both directions.
 func CheckLinks(ctx context.Context, links []link.Named) error {
 	if len(links) == 0 {
 		return nil
@@ -19,8 +20,8 @@ func CheckLinks(ctx context.Context, links []link.Named) error {
 	return err
 }
 
-// openLinks makes the links. Sites with one are in namespaces of their own; the coordinator and all other sites are at the
-// links' other end.
+// openLinks creates the links. Sites with a link are in namespaces of their own; the coordinator
+// and all other sites are at the other end of the links.
 func (t *Trial) openLinks(ctx context.Context) (err error) {
 	if len(t.o.Links) == 0 {
 		return nil
@@ -33,7 +34,7 @@ func (t *Trial) openLinks(ctx context.Context) (err error) {
 	return err
 }
 
-// at returns the far end of a site's link, nil if it has none.
+// at returns the far end of a site's link, or nil if it has no link.
 func (t *Trial) at(site string) *emulator.Site {
 	if t.network == nil || site == "" {
 		return nil
@@ -41,11 +42,12 @@ func (t *Trial) at(site string) *emulator.Site {
 	return t.network.Site(site)
 }
 
-// sitePort is where agents behind a link listen. Each is alone in its namespace.
+// sitePort is the port of agents behind a link. Each of them is alone in its namespace.
 const sitePort = "8443"
 
-// listen returns where a site listens, "" is the coordinator: where the others reach it, over links if it has one. The
-// address stays its own until the trial is closed, so that a process that is started again is found again.
+// listen returns the address on which a site, or the coordinator (""), listens. The other processes
+// reach it there, over a link if it has one. The address stays reserved until the trial is closed,
+// so that a restarted process has the same address.
 func (t *Trial) listen(site string) (string, error) {
 	host := "127.0.0.1"
 	if at := t.at(site); at != nil {

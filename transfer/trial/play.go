@@ -21,52 +21,53 @@ import (
 	"weir/transfer/record"
 )
 
-// A Play plays a scenario.
+// A Play describes how a scenario is played.
 type Play struct {
 	Scenario *Scenario
-	Seed     bool              // with files as large as the seed's
+	Seed     bool              // with files of the seed's size
 	Options  Options           // Sites are the scenario's
-	Roots    map[string]string // existing folders of sites; those of others are made in Options.Dir
-	Cases    []*Case           // of the scenario, that are played; nil: all of them
-	Prefix   string            // of the datasets' names: a database may have others; "": /store
-	Out      string            // the run directory that is made; "": none
+	Roots    map[string]string // existing folders of sites; other folders are created in Options.Dir
+	Cases    []*Case           // the cases of the scenario that are played; nil: all of them
+	Prefix   string            // of the datasets' names: a database may have other datasets; "": /store
+	Out      string            // the run directory that is created; "": no run directory
 	Weir     string            // version of the program, for it
 	Command  []string
-	Progress func(string) // called with progress; nil: none
+	Progress func(string) // called with progress; nil: not called
 }
 
-// A Result is what a case came to.
+// A Result is the result of a case.
 type Result struct {
 	Case     *Case
 	Size     int64 // of each file
 	Requests int
-	Status   map[transfer.Status]int // of how many requests
+	Status   map[transfer.Status]int // the number of requests with each status
 	Arrived  int
 	Named    map[string]string // files that have not arrived, with their reasons
 	From     map[string]int    // files that came from a site
 	Seconds  float64           // from the first submission to the last end
 	Ends     []float64         // when each file had arrived, in seconds since then, in order
-	Problems []string          // what is not as expected; empty: all is
+	Problems []string          // deviations from the expectations; empty: as expected
 	Usage    map[string]Usage  // of the coordinator (Main) and the sites
 	Peak     float64           // largest throughput within a second, in bytes per second
-	Sources  []record.Source   // what came from each site, and how long that took
+	Sources  []record.Source   // totals of the files from each site
 	Added    []Added           // of requests that were added one by one
 
 	requests []int64
 }
 
-// An Added is what came of a request that was added to others, until the next one was added or all had ended.
+// An Added is the result of a request that was added to others, until the next request was added or
+// all had ended.
 type Added struct {
 	Requests int              `json:"requests"` // that were submitted by then
-	Open     int              `json:"open"`     // of these, those that had not ended
+	Open     int              `json:"open"`     // the number of these requests that had not ended
 	Usage    map[string]Usage `json:"hosts"`
 	Rate     float64          `json:"throughput_bytes_per_second"`
 
 	from, to time.Time
 }
 
-// Run plays the scenario in a trial of its own. Its error is about what hindered
-// that; what is not as expected is in the results.
+// Run plays the scenario in a trial of its own. Its error describes why the scenario could not be
+// played; deviations from the expectations are in the results.
 func (p *Play) Run(ctx context.Context) (results []Result, err error) {
 	o := p.Options
 	o.Sites, o.Links = nil, p.Scenario.Named()
@@ -122,7 +123,7 @@ func (p *Play) note(format string, a ...any) {
 	}
 }
 
-// record makes the run directory.
+// record creates the run directory.
 func (p *Play) record(ctx context.Context, t *Trial, steps []record.Step) error {
 	c, err := t.Client()
 	if err != nil {
@@ -131,7 +132,8 @@ func (p *Play) record(ctx context.Context, t *Trial, steps []record.Step) error 
 	return record.Write(ctx, c, p.Out, record.Run{Name: "transfer-" + p.Scenario.Name, Weir: p.Weir, Command: p.Command, Steps: steps})
 }
 
-// measure completes the results by the history of the copies, once the agents have told all of their hosts.
+// measure completes the results with the history of the copies, once the agents have reported all
+// samples of their hosts.
 func (p *Play) measure(ctx context.Context, t *Trial, results []Result) error {
 	c, err := t.Client()
 	if err != nil {
@@ -179,7 +181,7 @@ type scene struct {
 	added   []Added
 }
 
-// step is the case as the run directory has it.
+// step returns the step of the case in the run directory.
 func (s *scene) step() record.Step {
 	at := 0
 	if n := len(s.wanted); n > 1 {
@@ -215,8 +217,8 @@ func (s *scene) play(ctx context.Context) (Result, error) {
 	return r, nil
 }
 
-// want makes the list of files, and that of the requests: those of a case for each of its destinations, or spread over
-// them.
+// want creates the list of files, and the list of requests: the requests of a case are made for
+// each of its destinations, or spread over them.
 func (s *scene) want() {
 	s.files = Files(s.dataset, s.c.Files, s.c.Bytes(s.Seed))
 	for i := range s.files {
@@ -225,7 +227,7 @@ func (s *scene) want() {
 		}
 	}
 	for i := range s.c.Requests {
-		var names []string // none: all of the dataset
+		var names []string // empty: all files of the dataset
 		for k := i; k < len(s.files) && s.c.Requests > 1; k += s.c.Requests {
 			names = append(names, s.files[k].Name)
 		}
@@ -237,8 +239,8 @@ func (s *scene) want() {
 	}
 }
 
-// prepare makes the files, has the catalog know them, and takes away those that are
-// to be missing.
+// prepare creates the files, adds them to the catalog, and removes the files that are meant to be
+// missing.
 func (s *scene) prepare(ctx context.Context) error {
 	for _, name := range s.Scenario.Sites {
 		if !s.t.Site(name).Running() {
@@ -278,15 +280,15 @@ func (s *scene) prepare(ctx context.Context) error {
 	return s.calm(ctx)
 }
 
-// settle has a file on its disk, if what is played is recorded: else the disk is busy
-// with it while copies, and the coordinator's commits, wait for it.
+// settle flushes a file to its disk, if a run directory is recorded: otherwise the disk would be
+// busy with it while copies, and the coordinator's commits, wait for it.
 func (s *scene) settle(path string) error {
 	if s.Out == "" {
 		return nil
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // one that is to be missing
+		return nil // a file that is meant to be missing
 	}
 	if err != nil {
 		return err
@@ -294,11 +296,11 @@ func (s *scene) settle(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// A made is a file that is there already.
+// A made is a file that exists already.
 type made struct{ path, sum string }
 
-// register makes files at a site and adds them to the catalog. those are there
-// already, by name: on the same disk they are linked, which takes no space; no process
+// register creates files at a site and adds them to the catalog. The argument those contains
+// existing files, by name: on the same disk they are linked, which takes no space; no process
 // writes into them.
 func (t *Trial) register(ctx context.Context, dataset, site string, files []File, those map[string]made) error {
 	c, err := t.Client()
@@ -328,7 +330,7 @@ func (t *Trial) register(ctx context.Context, dataset, site string, files []File
 	return nil
 }
 
-// hardLink gives a file another name, in a folder that is made.
+// hardLink gives a file another name, in a folder that it creates.
 func hardLink(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
 		return err
@@ -336,8 +338,8 @@ func hardLink(from, to string) error {
 	return os.Link(from, to)
 }
 
-// calm waits until a second of the wall clock begins, with which the agents' samples
-// do: so none has anything of two cases.
+// calm waits until a second of the wall clock begins, the boundary of the agents' samples, so that
+// no sample covers two cases.
 func (s *scene) calm(ctx context.Context) error {
 	if s.Out == "" {
 		return nil
@@ -349,11 +351,11 @@ func (s *scene) calm(ctx context.Context) error {
 	return nil
 }
 
-// renamed is what the names of folders of renamed files end in.
+// renamed is the suffix of the names of folders of renamed files.
 const renamed = ".renamed"
 
-// clear removes the case's files, so that a scenario needs the space of its largest
-// case only. They are the trial's own, made by prepare and by the copies.
+// clear removes the case's files, so that a scenario needs the space of its largest case only. The
+// files are the trial's own, made by prepare and by the copies.
 func (s *scene) clear() {
 	for _, site := range s.Scenario.Sites {
 		for _, name := range []string{s.dataset, s.dataset + renamed} {
@@ -362,8 +364,8 @@ func (s *scene) clear() {
 	}
 }
 
-// move submits the requests, as many at once as may be open, and waits for the end of
-// all of them. Meanwhile it does to sites what the case wants.
+// move submits the requests, as many at once as may be open, and waits for the end of all of them.
+// Meanwhile it makes the changes of the case to sites.
 func (s *scene) move(ctx context.Context) error {
 	s.begin = time.Now()
 	all := len(s.wanted)
@@ -397,7 +399,8 @@ func (s *scene) move(ctx context.Context) error {
 	return nil
 }
 
-// add returns 1 if a request is to be added now, when so many are submitted and have ended, and 0 otherwise.
+// add returns 1 if a request must be added now, after next requests were submitted and ended
+// requests have ended, and 0 otherwise.
 func (s *scene) add(next, ended int) int {
 	if next == len(s.wanted) || time.Since(s.begin) < time.Duration(next)*time.Duration(s.c.Every) {
 		return 0
@@ -407,7 +410,7 @@ func (s *scene) add(next, ended int) int {
 	return 1
 }
 
-// endAdded ends what is measured of the request that was added last.
+// endAdded ends the measurement of the request that was added last.
 func (s *scene) endAdded() {
 	if n := len(s.added); n > 0 {
 		a := &s.added[n-1]
@@ -416,11 +419,11 @@ func (s *scene) endAdded() {
 	}
 }
 
-// lookOften is how often it is asked how far a case is, by one question for all of
-// its requests: more would slow down what is measured.
+// lookOften is the interval between polls of the progress of a case, by one API call for all of its
+// requests: more frequent polls would slow down the measured transfers.
 const lookOften = 5 * time.Millisecond
 
-// submit submits n requests at the same moment, the first one being number from.
+// submit submits n requests at the same moment, beginning with number from.
 func (s *scene) submit(ctx context.Context, from, n int) error {
 	errs := make([]error, n)
 	var running sync.WaitGroup
@@ -433,7 +436,8 @@ func (s *scene) submit(ctx context.Context, from, n int) error {
 	return errors.Join(errs...)
 }
 
-// progress is how many requests have ended, and how many files have arrived.
+// progress returns the number of requests that have ended, and the number of files that have
+// arrived.
 func (s *scene) progress(ctx context.Context) (ended, arrived int, err error) {
 	c, err := s.t.Client()
 	if err != nil {
@@ -452,7 +456,7 @@ func (s *scene) progress(ctx context.Context) (ended, arrived int, err error) {
 	return ended, arrived, nil
 }
 
-// changes does what is due when so many files have arrived.
+// changes makes the changes that are due after so many files have arrived.
 func (s *scene) changes(ctx context.Context, arrived int) error {
 	for len(s.pending) > 0 && s.pending[0].After <= arrived {
 		e := s.pending[0]

@@ -14,28 +14,27 @@ import (
 	"time"
 )
 
-// patience is how long a process may take to say where it is, and to end.
+// patience is the time limit for a process to report its address, and to end.
 const patience = time.Minute
 
-// A Process is a coordinator or an agent, as a process of its own. It ends when
-// this process does, however that ends. Its methods are for one goroutine at a
-// time.
+// A Process is a coordinator or an agent in its own process. It ends when this process ends, in any
+// way. Its methods must not be called by several goroutines at once.
 type Process struct {
 	name    string
 	program []string
 	args    []string
 	env     []string
 	log     io.Writer
-	begin   func(*exec.Cmd) error // starts it where it is to be; nil: here
+	begin   func(*exec.Cmd) error // starts it in its namespace; nil: in the namespace of this process
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	in    io.Closer
 	ended chan struct{} // closed when cmd has
-	err   error         // how
+	err   error         // its result
 }
 
-// Pid returns the process's number, 0 if it does not run.
+// Pid returns the process's number, or 0 if it does not run.
 func (p *Process) Pid() int {
 	if !p.Running() {
 		return 0
@@ -60,8 +59,7 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Start starts the process, again if it has ended, and waits until it says
-// where it is.
+// Start starts the process, again if it has ended, and waits until it reports its address.
 func (p *Process) Start(ctx context.Context) error {
 	if p.Running() {
 		return fmt.Errorf("%s runs already", p.name)
@@ -120,7 +118,8 @@ func (p *Process) Start(ctx context.Context) error {
 // Kill ends the process as kill -9 does, and waits until it is gone.
 func (p *Process) Kill() error { return p.end(os.Kill) }
 
-// Stop has the process end as a service manager does, by SIGTERM, and waits for it. It fails if the exit code is not 0.
+// Stop ends the process as a service manager does, by SIGTERM, and waits for its end. It fails if
+// the exit code is not 0.
 func (p *Process) Stop() error {
 	if !p.Running() {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"weir/internal/unit"
 )
 
-// FolderPrefix is how the names of a trial's own folders begin.
+// FolderPrefix is the prefix of the names of a trial's own folders.
 const FolderPrefix = "weir-trial-"
 
-// Folders are existing folders below which sites get theirs.
+// Folders are existing folders below which sites get their folders.
 type Folders struct {
 	Default string            // of all sites that are not in Site
 	Site    map[string]string // of sites by name
@@ -29,8 +29,8 @@ func (d Folders) of(site string) string {
 	return d.Default
 }
 
-// Make makes the folders of a Play: one for everything, and one for each site that has
-// a folder of its own. The caller calls remove.
+// Make creates the folders of a Play: one for all sites together, and one for each site that has a
+// folder of its own. The caller calls remove.
 func (d Folders) Make(p *Play) (remove func() error, err error) {
 	var made []string
 	remove = func() error {
@@ -60,8 +60,8 @@ func (d Folders) Make(p *Play) (remove func() error, err error) {
 	return remove, nil
 }
 
-// Leftovers returns up to ten folders that trials have made there and not removed:
-// they run, or were killed.
+// Leftovers returns up to ten folders that trials have created there and not removed: the trials
+// run, or were killed.
 func (d Folders) Leftovers() (all []string) {
 	for _, dir := range append(slices.Collect(maps.Values(d.Site)), d.Default) {
 		there, _ := filepath.Glob(filepath.Join(dir, FolderPrefix+"*")) // fails only for a malformed pattern
@@ -72,8 +72,8 @@ func (d Folders) Leftovers() (all []string) {
 	return all[:min(len(all), 10)]
 }
 
-// A Disk returns the file system that a folder is on, and how many bytes are free
-// there; negative if that is not known.
+// A Disk returns the file system of a folder, and the number of free bytes there; negative if that
+// is not known.
 type Disk func(folder string) (filesystem string, free int64)
 
 // A Shortage is a case for whose files a file system has too little room.
@@ -83,14 +83,14 @@ type Shortage struct {
 	Need, Free     int64 // bytes
 }
 
-// String says what is needed and what there is.
+// String describes the needed and the free space.
 func (s Shortage) String() string {
 	return fmt.Sprintf("%s, %s: needs %s in %s, which has %s free", s.Scenario, s.Case, unit.Bytes(float64(s.Need)), s.Folder,
 		unit.Bytes(float64(s.Free)))
 }
 
-// Fit returns the cases of each scenario for whose files there is room, and what is
-// missing for the others. File systems that do not tell what is free have room.
+// Fit returns the cases of each scenario whose files fit, and the shortages of the other cases.
+// File systems that do not report their free space count as having room.
 func (d Folders) Fit(all []*Scenario, seed bool, disk Disk) (fit map[*Scenario][]*Case, short []Shortage) {
 	fit = map[*Scenario][]*Case{}
 	for _, s := range all {
@@ -116,8 +116,8 @@ func (d Folders) shortage(s *Scenario, c *Case, seed bool, disk Disk) (Shortage,
 	return needs[i], true
 }
 
-// needs returns what a case needs on each file system, named by the first of its
-// folders, and what is free there.
+// needs returns the space that a case needs on each file system, named by the first of its folders,
+// and the free space there.
 func (d Folders) needs(s *Scenario, c *Case, seed bool, disk Disk) (all []Shortage) {
 	sites, place := map[string][]string{}, map[string]int{}
 	for _, site := range s.Sites {

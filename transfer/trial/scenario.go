@@ -17,26 +17,27 @@ import (
 	"weir/transfer"
 )
 
-// A Scenario is what is tried on sites of this machine, case by case, and what is
-// expected of it. docs/transfer-demo.md describes its YAML.
+// A Scenario is a series of cases that are played on sites of this machine, with the expected
+// results. docs/transfer-demo.md describes its YAML.
 type Scenario struct {
 	Name   string   `yaml:"name"`
-	Test   string   `yaml:"test"`    // of the seed, as in "1 and 2"
+	Test   string   `yaml:"test"`    // of the seed, such as "1 and 2"
 	About  string   `yaml:"about"`   // a sentence
 	Sites  []string `yaml:"sites"`   // that are started
-	AtOnce int      `yaml:"at_once"` // copies that a link may have at once, and a site; 0: the scheduler decides
+	AtOnce int      `yaml:"at_once"` // concurrent copies of a link, and of a site; 0: the scheduler decides
 	Cases  []Case   `yaml:"cases"`
 
 	// Links are emulated links of sites, by their names. A site without one is at the other end of all links, as
 	// the coordinator is. No file is copied between two sites with links.
 	Links map[string]link.Spec `yaml:"link"`
 
-	// Probe is the share of files that are copied from another source than the one predicted to be fastest; 0 is the
-	// coordinator's default. With two sources 50% is a choice by chance.
+	// Probe is the share of files that are copied from another source than the source that is
+	// predicted to be fastest; 0 is the coordinator's default. With two sources, 50% is a random
+	// choice.
 	Probe unit.Fraction `yaml:"probe"`
 
-	// Patience is for how long files wait for sites that are all down, before they
-	// fail; 0 is a day.
+	// Patience is the time for which files wait for sites that are all down, before they fail; 0 is
+	// a day.
 	Patience unit.Duration `yaml:"patience"`
 }
 
@@ -45,21 +46,21 @@ type Case struct {
 	Name     string          `yaml:"name"`
 	Files    int             `yaml:"files"`
 	Size     Size            `yaml:"size"` // of each file
-	At       map[string]Span `yaml:"at"`   // which files a site has, numbered from 1
+	At       map[string]Span `yaml:"at"`   // the files that a site has, numbered from 1
 	Missing  []int           `yaml:"missing"`
 	To       Names           `yaml:"to"`     // one site, or several: each request goes to each of them
 	Spread   bool            `yaml:"spread"` // each request goes to one of the sites in To, in turn
 	Same     bool            `yaml:"same_content"`
 	Mode     transfer.Mode   `yaml:"mode"`
-	Requests int             `yaml:"requests"` // to which the files are dealt; 0 is one
-	Open     int             `yaml:"open"`     // requests that are open at once; 0: all of them
+	Requests int             `yaml:"requests"` // among which the files are distributed; 0 is one
+	Open     int             `yaml:"open"`     // maximum of open requests; 0: all of them
 	Every    unit.Duration   `yaml:"every"`    // requests are added one by one, in this time; 0: together
 	Tries    int             `yaml:"tries"`    // of a file
 	Events   []Change        `yaml:"events"`
 	Expect   Expect          `yaml:"expect"`
 }
 
-// A Change is something that happens to a site in the middle of a case.
+// A Change is a change of a site during a case.
 type Change struct {
 	After int    `yaml:"after"` // files have arrived
 	Off   string `yaml:"off"`   // the site that is switched off, as by a power cut
@@ -68,7 +69,7 @@ type Change struct {
 	Rename string `yaml:"rename"` // the site whose files all get other names
 }
 
-// Expect is what must come out. A range is one number or two, as in 3-9.
+// Expect has the expected results. A range is one number or two, as in 3-9.
 type Expect struct {
 	Status  transfer.Status `yaml:"status"` // of each request
 	Arrived Span            `yaml:"arrived"`
@@ -77,8 +78,8 @@ type Expect struct {
 	From    map[string]Span `yaml:"from"`   // files that came from a site
 }
 
-// A Size is what files have in a small trial, for minutes and laptops, and in one as
-// large as the seed's. In YAML it is {small: 1MB, seed: 1GB}, or one size for both.
+// A Size is the size of files in a small trial, for minutes and laptops, and in a trial as large as
+// the seed's. In YAML it is {small: 1MB, seed: 1GB}, or one size for both trials.
 type Size struct{ Small, Seed unit.Size }
 
 // UnmarshalYAML reads a size.
@@ -112,8 +113,7 @@ func (n *Names) UnmarshalYAML(read func(any) error) error {
 	return read((*[]string)(n))
 }
 
-// A Span is a range of whole numbers, both ends included. In YAML it is 3, 1-7 or,
-// of files, all.
+// A Span is a range of whole numbers, both ends included. In YAML it is 3, 1-7 or, for files, all.
 type Span struct {
 	First, Last int
 	All, Given  bool
@@ -145,7 +145,7 @@ func (s *Span) UnmarshalYAML(read func(any) error) error {
 // has reports whether n is in the span.
 func (s Span) has(n int) bool { return s.All || s.First <= n && n <= s.Last }
 
-// String writes a span as it is read.
+// String formats a span in the format that it is parsed from.
 func (s Span) String() string {
 	switch {
 	case s.All:
@@ -164,8 +164,8 @@ const (
 	mostSites    = 20
 )
 
-// Parse reads a scenario. It is strict: unknown keys and what cannot be tried are
-// errors that say where.
+// Parse parses a scenario. It is strict: unknown keys and impossible values are errors that contain
+// their position.
 func Parse(text []byte) (*Scenario, error) {
 	s := &Scenario{}
 	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(s); err != nil && !errors.Is(err, io.EOF) {
@@ -232,7 +232,7 @@ func (c *Case) check(sites []string) error {
 	return c.places(sites)
 }
 
-// places checks that files, sites and events are those of the scenario.
+// places checks that files, sites and events belong to the scenario.
 func (c *Case) places(sites []string) error {
 	known := func(name string) error {
 		if !slices.Contains(sites, name) {
@@ -271,10 +271,10 @@ func (c *Case) places(sites []string) error {
 	return nil
 }
 
-// site is the site of a change; of several, their names together.
+// site returns the site of a change; if it has several, their names together.
 func (e *Change) site() string { return e.Off + e.On + e.Rename }
 
-// copies is how many files arrive if all do.
+// copies returns the number of files that arrive if no file fails.
 func (c *Case) copies() int {
 	if c.Spread {
 		return c.Files
@@ -282,7 +282,7 @@ func (c *Case) copies() int {
 	return c.Files * len(c.To)
 }
 
-// Named returns the links as the emulator takes them.
+// Named returns the links in the format of the emulator.
 func (s *Scenario) Named() (all []link.Named) {
 	for _, name := range slices.Sorted(maps.Keys(s.Links)) {
 		all = append(all, link.Named{Name: name, Spec: s.Links[name]})
@@ -318,7 +318,7 @@ func (s *Scenario) checkLinks() error {
 	return nil
 }
 
-// Bytes is the size of each file, in a trial as large as the seed's or in a small one.
+// Bytes returns the size of each file, in a trial as large as the seed's or in a small trial.
 func (c *Case) Bytes(seed bool) int64 {
 	if seed {
 		return int64(c.Size.Seed)
@@ -326,8 +326,8 @@ func (c *Case) Bytes(seed bool) int64 {
 	return int64(c.Size.Small)
 }
 
-// Need is how many bytes of files some sites that share a disk hold at most while the
-// case is played: what several of them have at its beginning is there once.
+// Need returns the maximum number of bytes of files on some sites that share a disk while the case
+// is played. A file that several of these sites have at the beginning counts once.
 func (c *Case) Need(sites []string, seed bool) int64 {
 	var files int64
 	for i := range c.Files {
@@ -349,7 +349,7 @@ func (c *Case) has(site string, file int) bool {
 	return ok && at.has(file)
 }
 
-// Text says what is expected.
+// Text describes the expectations.
 func (e *Expect) Text() string {
 	parts := []string{string(e.Status), e.Arrived.String() + " arrive"}
 	if e.Named.Given {

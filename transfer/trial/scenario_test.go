@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Whatever is wrong is named.
+// Each mistake in a scenario is reported.
 func TestParseMistakes(t *testing.T) {
 	const head = "name: x\nsites: [A, B]\ncases:\n  - "
 	for text, want := range map[string]string{
@@ -78,7 +78,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The scenario that the manual shows can be read as it stands there.
+// The scenario in the manual can be parsed unchanged.
 func TestParseManual(t *testing.T) {
 	page := require.File(t, "../../docs/transfer-demo.md")
 	_, rest, _ := strings.Cut(string(page), "```yaml\nname: mine")
@@ -94,7 +94,7 @@ func TestParseManual(t *testing.T) {
 	}
 }
 
-// What sites of one disk need is added up; a file that two of them have is counted once.
+// The needs of sites of one disk are added up; a file that two of them have is counted once.
 func TestNeedsOfSites(t *testing.T) {
 	dirs := Folders{Default: t.TempDir()}
 	disk := func(string) (string, int64) { return "8:1", 1 }

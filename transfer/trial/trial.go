@@ -1,7 +1,6 @@
-// Package trial starts a coordinator and some sites on this machine, each as a
-// process of its own: for demonstrations, scenarios, campaigns of faults and
-// benchmarks. All of them are ended, and what they have on disk is removed, when
-// the trial is closed; they end as well, when this process is killed.
+// Package trial starts a coordinator and some sites on this machine, each in its own process: for
+// demonstrations, scenarios, campaigns of faults and benchmarks. Closing the trial ends all of them
+// and removes their files; they also end if this process is killed.
 package trial
 
 import (
@@ -23,17 +22,16 @@ import (
 	"weir/transfer/client"
 )
 
-// Options say what is started. The zero value is three sites A, B and C, with
-// SQLite.
+// Options describe the processes of a trial. The zero value is three sites A, B and C, with SQLite.
 type Options struct {
-	Program     []string     // weir, and what comes before its own arguments; nil is this program
-	Dir         string       // an existing folder for everything; "": a temporary one, which Close removes
+	Program     []string     // weir, and the arguments before its own arguments; nil is this program
+	Dir         string       // an existing folder for everything; "": a temporary folder, which Close removes
 	Sites       []Site       // nil: A, B and C
-	DB          string       // as weir coordinator --db takes it; "": SQLite in Dir
+	DB          string       // the value of weir coordinator --db; "": SQLite in Dir
 	Coordinator []string     // more arguments of weir coordinator
 	Agent       []string     // more arguments of each weir agent
 	Env         []string     // more variables of the processes
-	Log         io.Writer    // what the processes say on standard error, from several goroutines; nil: a file of each, in Dir
+	Log         io.Writer    // standard error of the processes, from several goroutines; nil: a file of each, in Dir
 	Links       []link.Named // emulated links of the sites of these names to the coordinator and all other sites; see Links
 	Idle        bool         // nothing is started: the caller starts the processes
 }
@@ -51,7 +49,7 @@ type Site struct {
 type Trial struct {
 	o           Options
 	dir         string
-	made        bool // the folder is ours
+	made        bool // the trial has created the folder
 	logs        []io.Closer
 	ports       []*ports.Port
 	coordinator *Process
@@ -63,8 +61,8 @@ type Trial struct {
 	client *client.Client
 }
 
-// Start starts what o says and waits until the coordinator knows each site. The
-// caller closes the Trial.
+// Start starts the processes of o and waits until each site has registered with the coordinator.
+// The caller closes the Trial.
 func Start(ctx context.Context, o Options) (*Trial, error) {
 	t := &Trial{o: o, dir: o.Dir, sites: map[string]*Process{}, roots: map[string]string{}}
 	if len(t.o.Sites) == 0 {
@@ -93,7 +91,7 @@ func (t *Trial) start(ctx context.Context) (err error) {
 	if err := t.openLinks(ctx); err != nil {
 		return err
 	}
-	var secret []string // on a command line everybody could see the password
+	var secret []string // on a command line all users could see the password
 	if t.o.DB != "" {
 		secret = append(secret, "WEIR_DB="+t.o.DB)
 	}
@@ -123,7 +121,7 @@ func (t *Trial) start(ctx context.Context) (err error) {
 	return t.Ready(ctx)
 }
 
-// addSite makes the folder of a site, and its process.
+// addSite creates the folder of a site, and its process.
 func (t *Trial) addSite(s Site) (err error) {
 	root := s.Root
 	if root == "" {
@@ -156,13 +154,14 @@ func (t *Trial) process(name string, args, env []string) (*Process, error) {
 	return &Process{name: name, program: t.o.Program, args: args, env: slices.Concat(t.Env(), t.o.Env, env), log: log}, nil
 }
 
-// Env is the environment in which weir finds this coordinator.
+// Env returns the environment in which weir finds this coordinator.
 func (t *Trial) Env() []string {
 	mine := func(v string) bool { return strings.HasPrefix(v, "WEIR_") }
 	return append(slices.DeleteFunc(os.Environ(), mine), "WEIR_CONFIG="+t.ConfigFile())
 }
 
-// ConfigFile returns the file in which the coordinator says where it is, as [client.Read] takes it.
+// ConfigFile returns the file in which the coordinator writes its address, in the format of
+// [client.Read].
 func (t *Trial) ConfigFile() string { return filepath.Join(t.dir, "coordinator.json") }
 
 func (t *Trial) coordinatorArgs(at string) []string {
@@ -184,7 +183,7 @@ func (t *Trial) agentArgs(s Site) ([]string, error) {
 	return append(append(args, t.o.Agent...), s.Args...), nil
 }
 
-// Ready waits until the coordinator answers and knows all sites that run.
+// Ready waits until the coordinator responds and all running sites have registered.
 func (t *Trial) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -222,7 +221,7 @@ func (t *Trial) up(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Client asks the coordinator, with all rights. Close ends it. It may be called by
+// Client returns a client of the coordinator with all rights. Close ends it. It may be called by
 // several goroutines at once.
 func (t *Trial) Client() (*client.Client, error) {
 	t.mu.Lock()
@@ -241,13 +240,13 @@ func (t *Trial) Client() (*client.Client, error) {
 // Coordinator returns the coordinator's process.
 func (t *Trial) Coordinator() *Process { return t.coordinator }
 
-// Site returns the process of a site's agent, nil if there is no such site.
+// Site returns the process of a site's agent, or nil if there is no such site.
 func (t *Trial) Site(name string) *Process { return t.sites[name] }
 
 // Root returns the folder of a site.
 func (t *Trial) Root(name string) string { return t.roots[name] }
 
-// Dir returns the folder that has everything.
+// Dir returns the folder that contains everything.
 func (t *Trial) Dir() string { return t.dir }
 
 // Close ends all processes and removes the folder, if the trial has made it.

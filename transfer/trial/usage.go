@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	usageEvery  = 100 * time.Millisecond // processes are looked at
-	usageLooks  = 5                      // over which the largest CPU usage is told: a tick is 10 ms
+	usageEvery  = 100 * time.Millisecond // between observations of processes
+	usageLooks  = 5                      // over which the largest CPU usage is computed: a tick is 10 ms
 	usageWindow = 450 * time.Millisecond // that these span at least
 )
 
 // Main is the name of the coordinator among the hosts of a case.
 const Main = "main"
 
-// A Usage is what a process of a trial used while a case was played. It is zero where /proc is missing.
+// A Usage is the resource usage of a process of a trial during a case. It is zero if /proc is
+// missing.
 type Usage struct {
 	CPU     float64 `json:"cpu_max"`            // largest usage within half a second, in cores
 	Memory  int64   `json:"resident_bytes_max"` // largest resident memory
@@ -25,7 +26,7 @@ type Usage struct {
 	Share   float64 `json:"resident_ratio_max"` // Memory, of this machine's
 }
 
-// A look is what a process had used at a moment.
+// A look is the cumulative resource usage of a process at a moment.
 type look struct {
 	at   time.Time
 	pid  int
@@ -33,7 +34,7 @@ type look struct {
 	size int64
 }
 
-// A watcher looks at the processes of a trial.
+// A watcher observes the processes of a trial.
 type watcher struct {
 	t    *Trial
 	end  chan struct{}
@@ -42,7 +43,7 @@ type watcher struct {
 	seen map[string][]look
 }
 
-// watch looks at all processes until stop is called.
+// watch observes all processes until stop is called.
 func (t *Trial) watch() *watcher {
 	w := &watcher{t: t, end: make(chan struct{}), seen: map[string][]look{}}
 	w.look()
@@ -67,7 +68,7 @@ func (w *watcher) stop() {
 	w.look()
 }
 
-// look looks at all processes now, and returns when that was.
+// look records the usage of all processes now, and returns the time.
 func (w *watcher) look() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,10 +89,10 @@ func (w *watcher) look() time.Time {
 	return now
 }
 
-// all returns what each process used.
+// all returns the usage of each process.
 func (w *watcher) all() map[string]Usage { return w.between(time.Time{}, time.Now()) }
 
-// between returns what each process used between two looks.
+// between returns the usage of each process between two looks.
 func (w *watcher) between(from, to time.Time) map[string]Usage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +110,7 @@ func (w *watcher) between(from, to time.Time) map[string]Usage {
 
 // usageOf adds up looks. A process that was started again began with no CPU time.
 func usageOf(seen []look) (u Usage) {
-	begin := 0 // of the process that is looked at
+	begin := 0 // of the observed process
 	for i, l := range seen {
 		u.Memory = max(u.Memory, l.size)
 		if i == 0 {

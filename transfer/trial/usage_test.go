@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// CPU time is added up over a restart, whose process begins with none; the largest usage is that of half a second.
+// CPU time is added up over a restart, whose process begins at 0; the largest usage is the usage
+// within half a second.
 func TestUsageOfLooks(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(0, 0)
@@ -28,7 +29,8 @@ func TestUsageOfLooks(t *testing.T) {
 	}
 }
 
-// What is read of this process is what Go knows of it.
+// The usage of this process is plausible: it has more than 1 MiB of memory, no more than this machine,
+// and its CPU time grows.
 func TestProcessUsage(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
