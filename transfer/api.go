@@ -138,7 +138,7 @@ type LimitCause string
 
 // The causes. Only the last four are causes of changes.
 const (
-	LimitStart    LimitCause = "start"    // nothing is known of the link yet
+	LimitStart    LimitCause = "start"    // the link has no measurements yet
 	LimitFixed    LimitCause = "fixed"    // the configuration sets it
 	LimitFailures LimitCause = "failures" // too many of the last attempts failed
 	LimitTrial    LimitCause = "trial"    // another limit is tried
@@ -194,7 +194,7 @@ type Filter struct {
 	Dataset string `json:"dataset,omitempty"`
 	By      string `json:"by,omitempty"`
 	Before  int64  `json:"before,omitempty"` // only lower ids: the next page of a list, which begins with the newest
-	Limit   int    `json:"limit,omitempty"`  // of the answer; 0 is 100, at most 1000
+	Limit   int    `json:"limit,omitempty"`  // of the response; 0 is 100, at most 1000
 }
 
 // An Event is a change that is reported to followers of events. Ids grow; old events are removed.
@@ -238,7 +238,7 @@ type NewSite struct {
 type NewFiles struct {
 	Dataset string    `json:"dataset"`
 	Site    string    `json:"site"`
-	By      string    `json:"verified_by,omitempty"` // who has just computed the checksums there; "": they are not verified
+	By      string    `json:"verified_by,omitempty"` // the agent or user that has just computed the checksums there; "": they are not verified
 	Files   []NewFile `json:"files"`                 // at most MaxNewFiles
 }
 

@@ -12,11 +12,11 @@ import (
 // The agents' requests to the coordinator, below its URL. All are POST with JSON and the site's
 // token. Status 410 means that the agent is not registered with the coordinator; it then registers.
 const (
-	RegisterPath   = "/api/v1/agent/register"   // Register, answered by Registration
-	DeregisterPath = "/api/v1/agent/deregister" // Deregister, answered by {}
-	WorkPath       = "/api/v1/agent/work"       // PollRequest, answered by Work: a long poll
-	ReportPath     = "/api/v1/agent/report"     // Report, answered by Ack
-	ClockPath      = "/api/v1/agent/clock"      // {}, answered by Clock
+	RegisterPath   = "/api/v1/agent/register"   // Register; the response is a Registration
+	DeregisterPath = "/api/v1/agent/deregister" // Deregister; the response is {}
+	WorkPath       = "/api/v1/agent/work"       // PollRequest; the response is a Work: a long poll
+	ReportPath     = "/api/v1/agent/report"     // Report; the response is an Ack
+	ClockPath      = "/api/v1/agent/clock"      // {}; the response is a Clock
 )
 
 // Hidden is the folder of temporary files below the root of a site.

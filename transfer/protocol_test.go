@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Databases and agents of older versions have samples whose keys of the endpoint began with door.
+// Databases and agents of older versions have samples in which the keys of the endpoint began with
+// door.
 func TestSampleOfAnOlderVersion(t *testing.T) {
 	for _, text := range []string{
 		`{"cores":2,"door_received_bytes":7,"door_sent_bytes":9}`,

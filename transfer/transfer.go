@@ -64,7 +64,7 @@ const (
 	Occupied         ErrorClass = "occupied"   // the destination has another file of this name, which is never replaced
 	RequestCancelled ErrorClass = "cancelled"
 	HopFailed        ErrorClass = "hop"        // the file before it in its job failed, so it was not tried
-	MoverStopped     ErrorClass = "left"       // the mover was shut down; retried at once, resumes
+	MoverStopped     ErrorClass = "left"       // the mover was shut down; the file is retried at once and resumes
 	Unverified       ErrorClass = "unverified" // the endpoint has no checksum, and the request requires one
 )
 

@@ -23,10 +23,10 @@ const (
 	longMargin   = 5 * time.Minute  // before the end of a token, in which it is not used if it can be renewed
 	refusedPause = 10 * time.Minute // after an issuer has refused to renew a token
 	triedPause   = 30 * time.Second // after an issuer could not be reached, at most
-	exchangedNow = 100              // tokens that are looked for at once
+	exchangedNow = 100              // tokens that are read at once
 	jobBearers   = 24 * time.Hour   // after the end of a job, in which its tokens are kept: it may be tried again
 	mostBearers  = 10_000           // in memory, when they are pruned
-	removedRows  = 1000             // at once
+	removedRows  = 1000             // rows that are removed at once
 )
 
 // bearers are the managed tokens of jobs, which the coordinator renews.

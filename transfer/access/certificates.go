@@ -57,7 +57,7 @@ func (c *Control) RequestCertificates(secure *tls.Config) error {
 		c.certificates.voms = gridcert.NewVOMS(c.conf.VOMSDir, authorities.Pool)
 	}
 	secure.ClientCAs = authorities.Pool(c.now())
-	secure.ClientAuth = tls.RequestClientCert // verified for each request, so that the answer has the reason
+	secure.ClientAuth = tls.RequestClientCert // verified for each request, so that the response contains the reason
 	return nil
 }
 

@@ -23,7 +23,7 @@ import (
 const (
 	requestLife  = time.Hour      // in which a certificate request can be completed; all of a user's clients share one
 	proxyKept    = 24 * time.Hour // after its end, in which files wait for another proxy
-	proxyPause   = time.Minute    // between looks for another proxy
+	proxyPause   = time.Minute    // between two searches for another proxy
 	mostProxy    = 64 << 10       // bytes of a chain that is delegated
 	leastKeyBits = 2048           // of proxies
 	mostKeyBits  = 4096

@@ -99,7 +99,8 @@ func (c *Control) NewToken(ctx context.Context, in *transfer.NewToken, by string
 	return answer, err
 }
 
-// CheckToken refuses tokens without a subject or roles, or with an impossible lifetime.
+// CheckToken returns an error for tokens without a subject or roles, or with an impossible
+// lifetime.
 func CheckToken(in *transfer.NewToken) error {
 	switch {
 	case in.Subject == "" || len(in.Subject) > 200:
@@ -151,8 +152,8 @@ func (c *Control) Revoke(ctx context.Context, id, by string) (t transfer.Token, 
 // Revoked reports whether a token was revoked.
 func (c *Control) Revoked(id string) bool { return c.revoked.has(id) }
 
-// openAdmin writes the token of the administrator to the state folder, a new one if the former is not
-// valid any more.
+// openAdmin writes the token of the administrator to the state folder. It issues a new token if the
+// former token is no longer valid.
 func (c *Control) openAdmin(ctx context.Context) error {
 	const by = "the coordinator, at its start"
 	file := filepath.Join(c.conf.State, AdminFile)

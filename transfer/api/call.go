@@ -69,7 +69,7 @@ func (q *Call) Integer(name string, absent, least, most int64) int64 {
 	return n
 }
 
-// PageRows is the default number of rows of an answer.
+// PageRows is the default number of rows of a response.
 const PageRows = 1000
 
 const mostRows = 10000

@@ -13,9 +13,9 @@ type Operation struct {
 	Role    string // that callers need; "": no role, or the handler checks it
 	About   Doc
 	In, Out reflect.Type // JSON; nil: no body
-	Media   string       // of the answer; "" is JSON
+	Media   string       // of the response; "" is JSON
 	Public  bool         // without authentication
-	Many    bool         // the answer is one out, or a list
+	Many    bool         // the response is one Out, or a list
 }
 
 // A Doc describes a route.

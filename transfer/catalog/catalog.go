@@ -9,7 +9,7 @@ type Site struct {
 	Name    string    `json:"name"`
 	Kind    SiteKind  `json:"kind"`
 	URL     string    `json:"url,omitempty"` // of its endpoint; "" if other sites cannot connect to it
-	Max     int       `json:"max,omitempty"` // copies at once; 0 is no limit but the links'
+	Max     int       `json:"max,omitempty"` // concurrent copies; 0: only the links are limited
 	Free    int64     `json:"free_bytes"`    // -1: not known
 	Seen    time.Time `json:"seen,omitzero"` // when the coordinator last had contact with it
 	Up      bool      `json:"up"`            // it can be reached now
@@ -46,7 +46,7 @@ type Replica struct {
 	Bad      string    `json:"bad,omitempty"` // why it is no longer a source
 }
 
-// An Entry is a file as a site has it.
+// An Entry is a file at a site.
 type Entry struct {
 	File
 	Path     string    `json:"path,omitempty"`    // below the site's root, with slashes; "" is the name without its first slash

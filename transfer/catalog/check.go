@@ -201,7 +201,7 @@ func CheckEntry(e Entry) (Entry, error) {
 }
 
 // Contradicts compares two files of the same name, as Check returns them. It returns the first
-// difference that excludes that they are the same file, or "".
+// difference that proves that they are not the same file, or "".
 func Contradicts(known, said File) string {
 	if known.Size != said.Size {
 		return fmt.Sprintf("its size is said to be %d bytes, %d are known", said.Size, known.Size)

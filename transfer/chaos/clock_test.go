@@ -13,7 +13,7 @@ import (
 )
 
 // stepper is added to package time of the program under test: at any moment, its wall clock is off
-// by the number of seconds in the file WEIR_TEST_CLOCK, as if somebody had set the machine's clock.
+// by the number of seconds in the file WEIR_TEST_CLOCK, as if the machine's clock had been set.
 // The monotonic clock continues, as it does in that case. A namespace does not have a wall clock of
 // its own, and a static program cannot load a library for this.
 const stepper = `package time

@@ -10,10 +10,10 @@ import (
 	"weir/transfer"
 )
 
-// Events calls f for each event after the given number (0: from now on; -1: from
-// the oldest that is known), until f or the connection fails or ctx ends. To go
-// on after that, call it with the number of the last event. f is called for a heartbeat,
-// an event without a number, every few seconds. GET /api/v1/events?after= (SSE)
+// Events calls f for each event after the given number (0: from now on; -1: from the oldest event
+// that is stored), until f or the connection fails or ctx ends. To continue after that, call it
+// with the number of the last event. f is called for a heartbeat, an event without a number, every
+// few seconds. GET /api/v1/events?after= (SSE)
 func (c *Client) Events(ctx context.Context, after int64, f func(transfer.Event) error) error {
 	r, err := c.ask.Stream(ctx, "/api/v1/events?after="+strconv.FormatInt(after, 10))
 	if err != nil {

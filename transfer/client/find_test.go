@@ -68,7 +68,7 @@ func TestWhereTokensMayGo(t *testing.T) {
 func TestBusyCoordinatorStays(t *testing.T) {
 	tier.Slow(t, "it waits for three seconds")
 	t.Parallel()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel accepts, and nothing answers
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel accepts, and no process responds
 	require.NoError(t, err)
 	conf := Config{URLs: []string{"https://" + l.Addr().String()}, Pin: strings.Repeat("0", 64), Token: "x"}
 	if !answers(t.Context(), conf) {

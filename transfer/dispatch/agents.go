@@ -49,7 +49,7 @@ func (f *Agents) RunsElsewhere(in *transfer.Register) bool {
 }
 
 // CheckReplaced returns an error if another agent has replaced an agent: two agents of one site
-// would replace each other for ever. When the other agent has gone, the agent may register again.
+// would replace each other for ever. When the other agent has left, the agent may register again.
 func (f *Agents) CheckReplaced(in *transfer.Register) error {
 	r := f.r
 	r.mu.Lock()

@@ -68,9 +68,10 @@ func (f *Sites) Target(l *transfer.Lease, e transfer.End) (_ transfer.End, guard
 	return e, guard, ours
 }
 
-// guardLocked limits where the coordinator connects to reach the endpoint of an Agent, by where that agent
-// connects from: an agent in the public internet cannot have it contact a private network, or itself.
-// An endpoint from the URLs of a job has the limit of Config.JobArea. nil is no limit: an administrator has added the site.
+// guardLocked limits the addresses to which the coordinator connects for the endpoint of an Agent,
+// by the area from which that agent connects: an agent in the public internet cannot have it
+// contact a private network, or itself. An endpoint from the URLs of a job has the limit of
+// Config.JobArea. nil is no limit: an administrator has added the site.
 func (r *registry) guardLocked(site string) *tpc.Guard {
 	switch r.sites[site].Kind {
 	case catalog.HTTPSite:
@@ -99,7 +100,7 @@ type Endpoint struct {
 	Asked     time.Time // for a macaroon
 }
 
-// delegatesLocked reports whether others can be given credentials for a site.
+// delegatesLocked reports whether other hosts can be given credentials for a site.
 func (r *registry) delegatesLocked(site catalog.Site) bool {
 	if site.Kind != catalog.HTTPSite {
 		return true // the coordinator issues them, or jobs have them
@@ -108,13 +109,14 @@ func (r *registry) delegatesLocked(site catalog.Site) bool {
 	return d.Token == "" || d.Lend || r.endpoints[site.Name].Macaroons
 }
 
-// KeepsToken returns the reason why others cannot read or write at a site.
+// KeepsToken returns the reason why other hosts cannot read or write at a site.
 func KeepsToken(site string) string {
 	return fmt.Sprintf("the token of site %s is not given to others, and the site issues no macaroons (site add --lend-token "+
 		"gives it to them)", site)
 }
 
-// Delegation returns a site with its credentials, and whether others can be given credentials for it.
+// Delegation returns a site with its credentials, and reports whether other hosts can be given
+// credentials for it.
 func (f *Sites) Delegation(name string) (site catalog.Site, d Secrets, delegates bool) {
 	r := f.r
 	r.mu.Lock()
@@ -123,7 +125,7 @@ func (f *Sites) Delegation(name string) (site catalog.Site, d Secrets, delegates
 	return site, r.secrets[name], r.delegatesLocked(site)
 }
 
-// Endpoint returns the abilities of a site without an Agent, as far as they are known.
+// Endpoint returns the known abilities of a site without an Agent.
 func (f *Sites) Endpoint(site string) Endpoint {
 	r := f.r
 	r.mu.Lock()

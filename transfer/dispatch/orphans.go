@@ -9,7 +9,7 @@ import (
 	"weir/transfer/queue"
 )
 
-const orphanRetry = 10 * time.Second // after a destination did not answer
+const orphanRetry = 10 * time.Second // after a destination did not respond
 
 // Orphans returns the third-party copies of a former coordinator.
 func (f *Leases) Orphans() (list []*ActiveLease) {
@@ -63,7 +63,7 @@ func (f *Leases) RetryOrphan(l *ActiveLease) (wait time.Duration, current bool) 
 	return l.retry, true
 }
 
-// Lost returns the outcome of a lease whose mover has gone, and the URL of its destination. current is false if the lease has
+// Lost returns the outcome of a lease whose mover has left, and the URL of its destination. current is false if the lease has
 // ended.
 func (f *Leases) Lost(l *ActiveLease) (o transfer.Outcome, address string, current bool) {
 	r := f.r

@@ -135,7 +135,7 @@ func (x *Reasons) noSourceLocked(replicas []catalog.Replica) (key, text string) 
 			why = "has a bad copy: " + r.Bad
 		case !s.Up:
 			why = "is " + down(s)
-		default: // it came back after the queue had looked
+		default: // it came back after the queue had checked it
 			if to := x.r.sites[x.Request.To]; !to.Up {
 				return x.destinationDown(to)
 			}

@@ -1,6 +1,7 @@
-// Package dispatch has the state of a coordinator in memory and decides by it: which agents are registered and which leases they have,
-// the source and the mover of each file, which sites refuse requests, and why a file waits. All of it can be rebuilt from
-// the database and from the agents' registrations. The package has no database, no network and no goroutines.
+// Package dispatch has the state of a coordinator in memory and makes decisions with it: the
+// registered agents and their leases, the source and the mover of each file, the sites that refuse
+// requests, and the reasons why files wait. All of it can be rebuilt from the database and from the
+// agents' registrations. The package has no database, no network and no goroutines.
 package dispatch
 
 import (
@@ -29,7 +30,7 @@ type Config struct {
 	Wake     func() // called when files may be dispatched; it does not call this package
 	Counters *metrics.Counters
 	Streams  bool          // the coordinator may copy the bytes itself
-	Lease    time.Duration // how long a mover may be silent
+	Lease    time.Duration // time for which a mover may be silent
 	JobArea  tpc.Area      // of the endpoints in the URLs of jobs
 }
 
@@ -62,7 +63,7 @@ func New(c Config) State {
 	return State{&Agents{r}, &Leases{r}, &Sites{r}}
 }
 
-// LoadLinks takes the state of links from the database.
+// LoadLinks loads the state of links from the database.
 func (f *Leases) LoadLinks(links []schedule.Kept) {
 	r := f.r
 	r.mu.Lock()
@@ -70,7 +71,7 @@ func (f *Leases) LoadLinks(links []schedule.Kept) {
 	r.net.Load(links, r.now())
 }
 
-// Load takes open scans and leases from the database.
+// Load loads open scans and leases from the database.
 func (f *Leases) Load(scans []*Scan, leases []transfer.Lease) {
 	r := f.r
 	r.mu.Lock()

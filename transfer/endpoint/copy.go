@@ -197,7 +197,7 @@ var errIdle = errors.New("no byte moved for too long")
 // report makes a copy and writes performance markers, and the result at the end, in the format that
 // package tpc reads. It returns the error of the copy.
 func (j *job) report(r *serve.Request) error {
-	ctx, cancel := context.WithCancelCause(r.Context()) // ends when the client is gone
+	ctx, cancel := context.WithCancelCause(r.Context()) // ends when the client disconnects
 	defer cancel(nil)
 	watch := time.AfterFunc(j.stall, func() { cancel(errIdle) })
 	defer watch.Stop()
@@ -225,7 +225,7 @@ func (j *job) report(r *serve.Request) error {
 		select {
 		case <-tick.C:
 			if err := mark(); err != nil {
-				cancel(err) // the client is gone
+				cancel(err) // the client has disconnected
 			}
 			continue
 		case err := <-ended:

@@ -115,9 +115,8 @@ func certificate(t testing.TB, dir, name, subject, ca string, more ...string) {
 	requests.MustRun(t, "openssl", append(args, more...)...)
 }
 
-// Certificates of the configured authority admit the clients that the Config names. Certificates of
-// another authority, or no certificate, do not admit a client, but do not prevent that a token is
-// accepted.
+// Certificates of the configured authority admit the clients that the Config names. Without a
+// certificate, or with a certificate of another authority, a client is admitted only by a token.
 func TestCertificatesOfClients(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir, "ca", "/CN=CA", "")

@@ -202,8 +202,8 @@ type OptimizerAnswer struct {
 	Time       string  `json:"datetime"`
 	Source     string  `json:"source_se"`
 	Dest       string  `json:"dest_se"`
-	Active     int     `json:"active"`        // copies at once that the link may have
-	Now        int     `json:"actual_active"` // that it has now
+	Active     int     `json:"active"`        // limit of concurrent copies of the link
+	Now        int     `json:"actual_active"` // its present number
 	Diff       int     `json:"diff"`          // change of Active
 	Throughput float64 `json:"throughput"`
 	EMA        float64 `json:"ema"`

@@ -31,7 +31,7 @@ type Params struct {
 	Pin       time.Duration   // copy_pin_lifetime; 0: the tape system decides
 	Archive   time.Duration   // archive_timeout; 0: files end when they have arrived
 	Hops      bool            // multihop: each file comes from the destination of the previous file
-	OnHop     bool            // overwrite_hop: only copies on the way are replaced
+	OnHop     bool            // overwrite_hop: only intermediate copies are replaced
 	Report    bool            // dst_file_report: an existing file at the destination is described in file_metadata
 	SciTag    int             // scitag, of files without one; 0: no tag
 	Archiving json.RawMessage // archive_metadata, of files without any; nil: no metadata

@@ -25,7 +25,7 @@ const (
 	Failed        = "FAILED"
 	Canceled      = "CANCELED"
 	Staging       = "STAGING"   // the source is being brought online
-	Archiving     = "ARCHIVING" // the file has arrived, and is to be on tape
+	Archiving     = "ARCHIVING" // the file has arrived, and is being written to tape
 	Deleting      = "DELETE"    // of a deletion job, or of a file that will be removed
 	NotUsed       = "NOT_USED"  // of a source of a file that comes from another source
 )
@@ -142,7 +142,7 @@ func State(j *queue.JobState) string {
 		deletes = deletes && p.Terms.Delete
 	}
 	for _, p := range j.Parts {
-		if p.Terms.Delete && !deletes { // of a copy on the way
+		if p.Terms.Delete && !deletes { // of an intermediate copy
 			ended = ended && p.Status.Ended()
 			continue
 		}

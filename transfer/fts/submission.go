@@ -168,7 +168,7 @@ func (s *Submission) several() bool {
 	return slices.ContainsFunc(s.Files, func(f File) bool { return len(f.Sources) > 1 })
 }
 
-// Keeps reports whether the copies on the way of a multihop job stay: Rucio registers them as
+// Keeps reports whether the intermediate copies of a multihop job stay: Rucio registers them as
 // replicas, and removes them itself.
 func (s *Submission) Keeps() bool {
 	var m struct {

@@ -1,5 +1,5 @@
-// Package health records which parts of a service do not work, repeats work until the database is available again, and reports whether
-// it is.
+// Package health records which parts of a service do not work, repeats work until the database is
+// available again, and reports whether it is available.
 package health
 
 import (
@@ -14,7 +14,7 @@ import (
 
 const (
 	longestRetry = 10 * time.Second
-	betweenParts = 50 * time.Millisecond // of work that others wait for
+	betweenParts = 50 * time.Millisecond // of work for which other writers wait
 )
 
 // Health records which parts of a service do not work. It logs the beginning and the end of each failure.
@@ -69,8 +69,8 @@ func (h *Health) UntilDone(ctx context.Context, f func(context.Context) error) {
 	}
 }
 
-// Repeatedly calls f, which does a bounded part, with pauses for other writers, until there is nothing more to do. Then it
-// waits.
+// Repeatedly calls f, which does a bounded part of the work, with pauses for other writers, until
+// no work is left. Then it waits.
 func (h *Health) Repeatedly(ctx context.Context, every time.Duration, f func(context.Context) (more bool, err error)) {
 	for more := true; more && ctx.Err() == nil; {
 		begin := time.Now()

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// A Liveness checks a service at most once a second and with one question at a time, for any number
-// of callers. Callers cannot interrupt the question.
+// A Liveness checks a service at most once a second and with one request at a time, for any number
+// of callers. Callers cannot interrupt the request.
 type Liveness struct {
 	ask  func(context.Context) error
-	turn chan struct{} // holds one token, whose owner may ask
-	at   time.Time     // of the last answer
+	turn chan struct{} // holds one token, whose owner may send a request
+	at   time.Time     // of the last result
 	said error
 }
 

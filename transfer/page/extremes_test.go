@@ -11,11 +11,11 @@ import (
 	"weir/transfer/catalog"
 )
 
-// long are names as long as they may be, without a place to break them.
+// long returns names of the maximum length, without a place to break them.
 const longName = 255
 
-// extreme is a coordinator with so many requests, whose names are as long as they may
-// be if long is true.
+// extreme returns a coordinator with so many requests, whose names have the maximum length if long
+// is true.
 func extreme(p *pretender, requests int, long bool) {
 	busy(p)
 	name := func(s string) string {
@@ -56,8 +56,8 @@ func extreme(p *pretender, requests int, long bool) {
 	}
 }
 
-// With nothing, with one request, with a thousand, and with names and reasons as long
-// as they may be, each view fits and stays readable, on phones as well.
+// With no request, with one request, with a thousand, and with names and reasons of the maximum
+// length, each view fits and stays readable, on phones as well.
 func TestExtremes(t *testing.T) {
 	t.Parallel()
 	bundled(t)

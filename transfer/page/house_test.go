@@ -35,7 +35,7 @@ func open(t *testing.T) *house {
 	return h
 }
 
-// begin starts the coordinator, at the same place as often as one likes.
+// begin starts the coordinator, at the same address each time.
 func (h *house) begin(at string) {
 	h.t.Helper()
 	c, err := coordinator.Open(h.t.Context(), coordinator.Config{State: h.state, Listen: at})
@@ -73,7 +73,7 @@ func (h *house) client(token string) *client.Client {
 	return c
 }
 
-// as makes a token for somebody.
+// as creates a token for a user.
 func (h *house) as(name string, roles ...string) string {
 	h.t.Helper()
 	raw, err := h.admin.Token(h.t.Context(), transfer.NewToken{Subject: name, Roles: roles, Life: time.Hour})
@@ -83,7 +83,7 @@ func (h *house) as(name string, roles ...string) string {
 	return raw
 }
 
-// agent runs that of a site until the function that it returns is called.
+// agent runs the agent of a site until the function that it returns is called.
 func (h *house) agent(site string) (end func()) {
 	h.t.Helper()
 	root := h.roots[site]
@@ -131,7 +131,7 @@ func (h *house) fill(site, dataset string, from, to int) {
 	scan := transfer.NewScan{Dataset: dataset, Site: site, Path: dataset[1:]}
 	state, err := h.admin.Scan(h.t.Context(), scan)
 	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); state, err = h.admin.Scan(h.t.Context(), scan) {
-		<-time.After(20 * time.Millisecond) // the site's agent has not signed in yet
+		<-time.After(20 * time.Millisecond) // the site's agent has not registered yet
 	}
 	for end := time.Now().Add(time.Minute); err == nil && !state.Done; state, err = h.admin.ScanState(h.t.Context(), state.ID) {
 		if time.Now().After(end) {

@@ -15,7 +15,7 @@ import (
 
 const gb = 1 << 30
 
-// busy is a day at a data center.
+// busy adds the requests of a day at a data center.
 func busy(p *pretender) {
 	now := time.Now()
 	p.sites = []catalog.Site{
@@ -85,7 +85,7 @@ func busy(p *pretender) {
 	}
 }
 
-// Every view looks as it should, on walls and phones, in the light and the dark.
+// Every view is complete and readable, on wall displays and phones, in light and dark mode.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	bundled(t)
@@ -129,7 +129,8 @@ func look(t *testing.T, name string, width int, dark bool) {
 	}
 	p.Press("#new")
 	p.Wait(`document.querySelector("dialog[open]")`)
-	// At once: a name that is typed slowly, as on a busy machine, is looked up before it is whole, and is not found.
+	// In one call: otherwise, on a busy machine, a name that is typed slowly would be requested
+	// before it is complete, and not be found.
 	p.Eval(`{ const e = document.activeElement; e.value = "/store/data/Run2026B/Muon/RAW"; e.dispatchEvent(new Event("input", {bubbles: true})) }`, nil)
 	p.Wait(`document.querySelector("dialog .boxes input")`)
 	p.Picture(name + "-form")
@@ -144,7 +145,7 @@ func look(t *testing.T, name string, width int, dark bool) {
 	p.Silent()
 }
 
-// bundled skips a test of the page's scripts where weir was built without.
+// bundled skips a test of the page's scripts if weir was built without them.
 func bundled(t *testing.T) {
 	t.Helper()
 	if _, ok := web.Bundle("transfer.js"); !ok {

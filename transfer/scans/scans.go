@@ -26,7 +26,7 @@ import (
 
 const (
 	mostProblems = 100  // of a scan that are kept
-	mostScans    = 1000 // that are not done, at once
+	mostScans    = 1000 // that are not done
 )
 
 // A Store keeps scans in the database of a coordinator. It is safe for concurrent use.
@@ -175,8 +175,8 @@ func (s *Store) register(ctx context.Context, scan *dispatch.Scan, files []trans
 	return nil
 }
 
-// entry returns a scanned file for the catalog. Its name is that of the dataset and its path in the
-// scanned folder, whose subfolders are blocks.
+// entry returns a scanned file for the catalog. Its name consists of the name of the dataset and
+// its path in the scanned folder, whose subfolders are blocks.
 func entry(s *dispatch.Scan, f transfer.ScannedFile) (e catalog.Entry, err error) {
 	name, block := s.Dataset+"/"+f.Path, path.Dir(f.Path)
 	if block == "." {

@@ -12,11 +12,11 @@ import (
 	"weir/transfer/queue"
 )
 
-// MoveDB copies the database of a coordinator into another one, of either kind, in one transaction as
-// db.Copy does. from "" is the database in the state folder. The source is not changed. MoveDB refuses
-// databases that a coordinator uses, a source that does not belong to a coordinator, and a destination
-// that is not empty. The keys and tokens in the state folder stay valid. tell, if it is not nil, is
-// called before each table.
+// MoveDB copies the database of a coordinator into another database, of either kind, in one
+// transaction as db.Copy does. from "" is the database in the state folder. The source is not
+// changed. MoveDB refuses databases that a coordinator uses, a source that does not belong to a
+// coordinator, and a destination that is not empty. The keys and tokens in the state folder stay
+// valid. tell, if it is not nil, is called before each table.
 func MoveDB(ctx context.Context, state, from, to string, tell func(table string)) (all []db.Copied, err error) {
 	from = address(state, from)
 	if path, isFile := fileOf(from); isFile {
@@ -50,7 +50,7 @@ func MoveDB(ctx context.Context, state, from, to string, tell func(table string)
 	return db.Copy(ctx, src.DB, dst.DB, tell)
 }
 
-// fileOf returns the file of a database address, unless that is a server's.
+// fileOf returns the file of a database address, unless it is the address of a server.
 func fileOf(address string) (path string, isFile bool) {
 	if scheme, rest, ok := strings.Cut(address, ":"); ok && (scheme == "sqlite" || strings.HasPrefix(rest, "//")) {
 		return rest, scheme == "sqlite"

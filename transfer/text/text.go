@@ -205,7 +205,7 @@ type Shortlist struct {
 	files, lost    int
 }
 
-// Add adds the next file.
+// Add adds the next file of the stream.
 func (l *Shortlist) Add(i transfer.Item) error {
 	if l.files++; l.files <= MaxRows {
 		l.first = append(l.first, i)

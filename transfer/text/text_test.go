@@ -9,8 +9,8 @@ import (
 	"weir/transfer"
 )
 
-// However many files there are, a screenful is kept and printed, with the way to
-// see the others.
+// A screenful of files is kept and printed, regardless of their number, with the command that lists
+// the other files.
 func TestShortlistIsShort(t *testing.T) {
 	t.Parallel()
 	var l Shortlist

@@ -1,5 +1,6 @@
-// Package thirdparty has sites without agents copy files from each other, or copies the bytes itself if they cannot. It removes the
-// temporary files that copies have left, has tape systems stage files, and looks for the files of leases whose movers have gone.
+// Package thirdparty has sites without agents copy files from each other, or copies the bytes
+// itself if they cannot. It removes the temporary files that copies have left, has tape systems
+// stage files, and searches for the files of leases whose movers have left.
 package thirdparty
 
 import (
@@ -31,7 +32,7 @@ type Config struct {
 	Health    *health.Health
 	Log       *slog.Logger
 	Now       func() time.Time
-	Lease     time.Duration                                           // how long a mover may be silent
+	Lease     time.Duration                                           // time for which a mover may be silent
 	Streamed  int                                                     // concurrent copies whose bytes pass through the coordinator
 	Apply     func(ctx context.Context, all []transfer.Outcome) error // writes outcomes to the queue
 	Wake      func()                                                  // called when files may be dispatched

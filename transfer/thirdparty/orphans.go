@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	orphansAtOnce = 16               // that are looked for at once at a site
+	orphansAtOnce = 16               // that are searched for concurrently at a site
 	orphanRetry   = 10 * time.Second // after a destination did not respond
 )
 
-// orphans are leases whose movers have gone. Their files may have arrived: the destination is
+// orphans are leases whose movers have left. Their files may have arrived: the destination is
 // checked before they are transferred again.
 type orphans struct {
 	mu   sync.Mutex
@@ -27,7 +27,7 @@ type orphans struct {
 	more pause.Signal
 }
 
-// AddOrphans looks for the files of leases whose movers have gone.
+// AddOrphans starts the search for the files of leases whose movers have left.
 func (c *Copier) AddOrphans(list []*dispatch.ActiveLease) {
 	if len(list) == 0 {
 		return
@@ -46,7 +46,7 @@ func (c *Copier) FindOrphans() {
 // AddMissing adds the leases that the queue misses.
 func (c *Copier) AddMissing(list []queue.ExpiredLease) { c.AddOrphans(c.leases.Missing(list)) }
 
-// VerifyOrphans looks for the files of orphans until ctx ends.
+// VerifyOrphans searches for the files of orphans until ctx ends.
 func (c *Copier) VerifyOrphans(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -105,7 +105,7 @@ func (c *Copier) verifyOrphan(ctx context.Context, l *dispatch.ActiveLease) (o t
 		return o, false
 	}
 	if address == "" || l.Mode == transfer.Delete || l.Size < 0 || l.Adler == "" && !l.Unchecked {
-		return o, true // the next attempt looks for it
+		return o, true // the next attempt checks for it
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

@@ -19,12 +19,12 @@ import (
 const (
 	sweepEvery   = 10 * time.Second
 	sweepAgain   = 2 * time.Minute // a writer that was cut off may continue for a while
-	longestSweep = time.Hour       // between two tries at a site that does not answer
+	longestSweep = time.Hour       // between two tries at a site that does not respond
 	sweepLife    = 7 * 24 * time.Hour
 	sweepBatch   = 100
 )
 
-// A leftover is a temporary file that is to be removed.
+// A leftover is a temporary file that will be removed.
 type leftover struct {
 	dispatch.Temporary
 	tries int
@@ -44,8 +44,9 @@ func (c *Copier) RecordTemporaries(ctx context.Context, leases []transfer.Lease)
 	return c.db.Many(ctx, query, db.Each(all, func(t dispatch.Temporary) []any { return []any{t.Site, t.Path, t.Item, t.Epoch, now, due} }))
 }
 
-// ForgetTemporaries forgets the temporary files of transfers whose movers (the agent of a site, or "" for the coordinator) report that
-// they renamed or never wrote them, or that never began. A file that existed before proves nothing.
+// ForgetTemporaries removes the records of temporary files of transfers whose movers (the agent of
+// a site, or "" for the coordinator) report that they renamed or never wrote them, or that never
+// began. A file that existed before proves nothing.
 func (c *Copier) ForgetTemporaries(ctx context.Context, mover string, all []transfer.Outcome) {
 	done := c.leases.WithoutTemporary(mover, all)
 	if len(done) == 0 {
@@ -56,14 +57,15 @@ func (c *Copier) ForgetTemporaries(ctx context.Context, mover string, all []tran
 	c.health.Database(err) // after a failure they do not exist
 }
 
-// SweepSoon makes all temporary files due within minutes: a clock that was set, or the clock of a
-// former process, may have deferred them by hours.
+// SweepSoon makes all temporary files due within minutes: a clock that was changed, or the clock of
+// a former process, may have deferred them by hours.
 func (c *Copier) SweepSoon(ctx context.Context) error {
 	soon := c.now().Add(sweepAgain)
 	return c.db.Exec(ctx, "UPDATE leftover SET due = ? WHERE due > ?", soon, soon)
 }
 
-// SweepAll removes temporary files until ctx ends, at all sites concurrently: a silent one delays its own only.
+// SweepAll removes temporary files until ctx ends, at all sites concurrently: a silent site delays
+// its own files only.
 func (c *Copier) SweepAll(ctx context.Context) {
 	c.health.Database(c.SweepSoon(ctx))
 	var sweeps sync.WaitGroup
@@ -85,7 +87,8 @@ func (c *Copier) SweepAll(ctx context.Context) {
 	}
 }
 
-// SweepSite removes the temporary files of a site that are due. If the site does not answer, all of them wait.
+// SweepSite removes the temporary files of a site that are due. If the site does not respond, all
+// of them wait.
 func (c *Copier) SweepSite(ctx context.Context, name string) error {
 	site, known := c.sites.Get(name)
 	refused := c.sites.Blocked(name)
@@ -134,10 +137,11 @@ func (c *Copier) SweepSite(ctx context.Context, name string) error {
 	})
 }
 
-// retrySweep returns the time to the next try at a temporary file after so many that failed.
+// retrySweep returns the time to the next try at a temporary file after so many failed tries.
 func retrySweep(tries int) time.Duration { return min(sweepEvery<<min(tries, 10), longestSweep) }
 
-// sweepOne removes a temporary file. It is forgotten when it was absent twice, some time apart. failure is set if it could not be removed.
+// sweepOne removes a temporary file. Its record is removed when the file was absent twice, some
+// time apart. failure is set if it could not be removed.
 func (c *Copier) sweepOne(ctx context.Context, t leftover) (failure, err error) {
 	lease := transfer.Lease{Item: t.Item, Epoch: t.Epoch}
 	running := c.leases.Runs(lease.ID())

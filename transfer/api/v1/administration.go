@@ -25,11 +25,11 @@ func (h *Handlers) revoke(q *api.Call, _ *struct{}) (transfer.Token, error) {
 		return t, err
 	}
 	h.State.Agents.Wake()
-	h.Events.Broadcast() // and followers of events theirs
+	h.Events.Broadcast() // followers of events check their tokens as well
 	return t, nil
 }
 
-// listNotifications answers with notifications, the latest first.
+// listNotifications returns notifications, the latest first.
 func (h *Handlers) listNotifications(q *api.Call, _ *struct{}) ([]transfer.Notification, error) {
 	all, err := h.Notifications.List(q.Context())
 	return api.OrEmpty(all), err
@@ -40,8 +40,8 @@ func (h *Handlers) testNotify(q *api.Call, in *transfer.NotifyTest) ([]transfer.
 	return h.Notifications.Test(q.Context(), in.Target, q.Name, h.URL)
 }
 
-// history answers with past attempts and the load of their sources when they began. after and next
-// are times in nanoseconds since 1970.
+// history returns past attempts and the load of their sources when they began. after and next are
+// times in nanoseconds since 1970.
 func (h *Handlers) history(q *api.Call, _ *struct{}) (answer transfer.History, err error) {
 	n := q.Rows()
 	list, err := h.Queue.Read.Since(q.Context(), time.Unix(0, q.After()), n)
@@ -55,12 +55,12 @@ func (h *Handlers) history(q *api.Call, _ *struct{}) (answer transfer.History, e
 	return answer, err
 }
 
-// listSamples answers with the samples of a site's host after a time, in nanoseconds since 1970.
+// listSamples returns the samples of a site's host after a time, in nanoseconds since 1970.
 func (h *Handlers) listSamples(q *api.Call, _ *struct{}) ([]transfer.Sample, error) {
 	return h.Samples.List(q.Context(), q.Param("site"), q.After(), q.Rows())
 }
 
-// listLimitChanges answers with changes of limits, the oldest first.
+// listLimitChanges returns changes of limits, the oldest first.
 func (h *Handlers) listLimitChanges(q *api.Call, _ *struct{}) ([]transfer.LimitChange, error) {
 	source, dest, after, n := q.Param("source"), q.Param("dest"), q.After(), q.Rows()
 	list := []transfer.LimitChange{}

@@ -12,7 +12,7 @@ import (
 	"weir/transfer/catalog/store"
 )
 
-// datasets lists datasets by name: those after a name, or from a name on.
+// datasets lists datasets by name: datasets after a name, or from a name on.
 func (h *Handlers) datasets(q *api.Call, _ *struct{}) ([]catalog.Dataset, error) {
 	from, after, rows := q.Param("from"), q.Param("after"), q.Rows()
 	list, err := h.Catalog.Datasets(q.Context(), max(from, after), rows)
@@ -43,7 +43,7 @@ func (h *Handlers) files(q *api.Call, _ *struct{}) ([]transfer.FileReplicas, err
 	return all, err
 }
 
-// addFiles adds files that a site has to a dataset. Agents add files through scans only.
+// addFiles adds files of a site to a dataset. Agents add files through scans only.
 func (h *Handlers) addFiles(q *api.Call, in *transfer.NewFiles) (none catalog.Dataset, err error) {
 	if len(in.Files) == 0 || len(in.Files) > transfer.MaxNewFiles {
 		return none, wire.Refuse(http.StatusBadRequest, "expected 1 to %d files at a time, not %d", transfer.MaxNewFiles, len(in.Files))

@@ -33,7 +33,7 @@ func (h *Handlers) decisionHandler(what string, decide requests.Decision) func(*
 	}
 }
 
-// list answers with requests.
+// list returns requests.
 func (h *Handlers) list(q *api.Call, _ *struct{}) ([]transfer.Request, error) {
 	f := transfer.Filter{
 		Status: transfer.Status(q.Param("status")), Open: q.Param("open") == "true", To: q.Param("to"), Dataset: q.Param("dataset"),
@@ -48,7 +48,7 @@ func (h *Handlers) show(q *api.Call, _ *struct{}) (transfer.Request, error) {
 	return h.Queue.Read.Get(q.Context(), q.Number)
 }
 
-// items answers with files of a request and the progress of their transfers.
+// items returns files of a request and the progress of their transfers.
 func (h *Handlers) items(q *api.Call, _ *struct{}) (items []transfer.Item, err error) {
 	var states []transfer.State
 	for _, s := range q.URL.Query()["state"] { // it may be repeated
@@ -106,8 +106,8 @@ func (h *Handlers) links(*api.Call, *struct{}) ([]transfer.Link, error) {
 	return api.OrEmpty(h.State.Leases.Links()), nil
 }
 
-// manifest streams a transfer.Manifest: a request may have a million files. A connection whose answer
-// cannot be completed is reset.
+// manifest streams a transfer.Manifest: a request may have a million files. A connection whose
+// response cannot be completed is reset.
 func (h *Handlers) manifest(q *api.Call, w http.ResponseWriter) error {
 	r, err := h.Queue.Read.Get(q.Context(), q.Number)
 	if err != nil {
@@ -117,12 +117,12 @@ func (h *Handlers) manifest(q *api.Call, w http.ResponseWriter) error {
 	out, to := bufio.NewWriterSize(w, 64<<10), http.NewResponseController(w)
 	complete := func(err error) {
 		if err != nil {
-			panic(http.ErrAbortHandler) // clients must not take a part for the whole
+			panic(http.ErrAbortHandler) // clients must not mistake a part for the whole manifest
 		}
 	}
 	head, err := json.Marshal(r)
 	complete(err)
-	_, _ = fmt.Fprintf(out, "{\"request\":%s,\n\"items\":[\n", head) // out keeps the error
+	_, _ = fmt.Fprintf(out, "{\"request\":%s,\n\"items\":[\n", head) // out stores the error
 	sum, n := transfer.NewManifestHash(), 0
 	for one, err := range h.Queue.Read.All(q.Context(), q.Number) {
 		complete(err)

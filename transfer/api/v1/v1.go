@@ -51,7 +51,7 @@ type Config struct {
 	Now     func() time.Time
 	Wake    func()        // dispatches files
 	WakeAll func()        // wakes the loops that a change of a request concerns
-	Events  *pause.Signal // there are new events, or a follower has to leave
+	Events  *pause.Signal // there are new events, or a follower must disconnect
 
 	// Apply writes outcomes, reported by the agent of a site or ("") by the coordinator.
 	Apply func(ctx context.Context, from string, all []transfer.Outcome) error

@@ -1,5 +1,5 @@
-// Package rest serves FTS3's REST API: jobs, delegation of proxies, bans, limits and other settings. weir/transfer/fts has
-// the words of the API.
+// Package rest serves FTS3's REST API: jobs, delegation of proxies, bans, limits and other
+// settings. weir/transfer/fts has the formats of the API.
 package rest
 
 import (
@@ -18,7 +18,7 @@ import (
 // A Config configures an API.
 type Config struct {
 	Approve  int64              // bytes of jobs that need no approval; negative: no job does
-	Shares   map[string]float64 // weights of activities, unless an administrator has set others
+	Shares   map[string]float64 // weights of activities, unless an administrator has set other weights
 	Version  string
 	State    dispatch.State
 	Changes  *dispatch.LimitChanges
@@ -34,7 +34,8 @@ type Config struct {
 	WakeAll  func() // called when requests have changed
 }
 
-// A Configuration keeps the bans, limits and other settings that administrators make. It can be used concurrently.
+// A Configuration stores the bans, limits and other settings that administrators make. It can be
+// used concurrently.
 type Configuration struct {
 	shares   map[string]float64
 	sites    *dispatch.Sites

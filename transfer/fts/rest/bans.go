@@ -270,7 +270,7 @@ func (c *Configuration) listBans(kind string) func(*api.Call) (int, any, error) 
 // cancelJob cancels a job.
 func (c *Configuration) cancelJob(ctx context.Context, j *queue.JobState, by, why string) error {
 	for _, p := range j.Parts {
-		if p.Status.Ended() || p.Stop != "" || p.Terms.Delete && fts.Multihop(j) { // the copies on the way are removed
+		if p.Status.Ended() || p.Stop != "" || p.Terms.Delete && fts.Multihop(j) { // the intermediate copies are removed
 			continue
 		}
 		if _, err := c.requests.Cancel(ctx, p.ID, by, why); err != nil && !errors.Is(err, queue.ErrRefused) {

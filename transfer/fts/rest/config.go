@@ -168,7 +168,7 @@ func (c *Configuration) setGlobal(q *api.Call) (int, any, error) {
 	return c.getGlobal(q)
 }
 
-// sharesVO is the virtual organization that the weights of activities are listed for.
+// sharesVO is the virtual organization under which the weights of activities are listed.
 func (c *Configuration) sharesVO() string { return c.access.VOsOf(access.Caller{})[0] }
 
 func (c *Configuration) getShares(*api.Call) (int, any, error) {

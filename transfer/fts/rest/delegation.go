@@ -24,7 +24,7 @@ func ownProxy(q *api.Call) (id access.ProxyID, err error) {
 	return access.ProxyIDOf(q.Caller), q.Need(access.MaySubmit)
 }
 
-// tokenDelegation is the reported validity of the delegation of users with tokens, who need not
+// tokenDelegation is the reported validity of the delegation of users with tokens, who do not need to
 // delegate a proxy.
 const tokenDelegation = 30 * 24 * time.Hour
 

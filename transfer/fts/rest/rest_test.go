@@ -8,7 +8,7 @@ import (
 	"weir/transfer/fts"
 )
 
-// Sizes whose sum is no number any more are not small.
+// Sizes whose sum exceeds the range of integers do not count as small.
 func TestApprovalOfEndlessJobs(t *testing.T) {
 	t.Parallel()
 	c := &API{approve: 1 << 40}
