@@ -105,8 +105,7 @@ func (c *Control) inspectBearer(ctx context.Context, raw string) (id string, add
 		expires: said.Expires, life: life}, nil
 }
 
-// Keep records the tokens of a job that is going to be submitted, with which its files have been
-// read.
+// Keep records the tokens that Read has returned for the files of a job, before the job is submitted.
 func (n *TokenReader) Keep(ctx context.Context, job string) error {
 	return n.c.keepBearers(ctx, job, n.bearers)
 }
