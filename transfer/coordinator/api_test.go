@@ -19,6 +19,7 @@ import (
 	"weir/transfer"
 	"weir/transfer/access"
 	"weir/transfer/client"
+	"weir/transfer/transfertest"
 )
 
 // Everybody may do what his roles allow, and nothing else.
@@ -42,7 +43,7 @@ func TestRoles(t *testing.T) {
 			return err
 		},
 		"token": func(c *client.Client) error {
-			_, err := c.Token(ctx, transfer.NewToken{Subject: "me", Roles: []string{"weir.admin"}})
+			_, err := c.Token(ctx, transfer.NewToken{Subject: "me", Roles: []string{"weir.Client"}})
 			return err
 		},
 		"agent": func(c *client.Client) error { _, err := c.Register(ctx, transfer.Register{Site: "A"}); return err },
@@ -58,7 +59,7 @@ func TestRoles(t *testing.T) {
 		"weir.approve":   "read approve cancel",
 		"weir.agent:A":   "agent",
 		"weir.agent:AB":  "",
-		"weir.admin":     "read submit approve at once cancel site token agent files",
+		"weir.Client":    "read submit approve at once cancel site token agent files",
 		"weir.nonsense":  "",
 		"storage.read:/": "",
 	}
@@ -68,7 +69,7 @@ func TestRoles(t *testing.T) {
 			raw, err = "", nil
 		}
 		require.NoError(t, err)
-		c := h.client(raw)
+		c := h.Login(raw)
 		for name, ask := range questions {
 			status := wire.Status(ask(c))
 			refused := status == http.StatusForbidden || status == http.StatusUnauthorized
@@ -77,7 +78,7 @@ func TestRoles(t *testing.T) {
 			}
 		}
 	}
-	err := questions["approve"](h.as("bob", "weir.submit"))
+	err := questions["approve"](h.As("bob", "weir.submit"))
 	if wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "weir.approve") || !strings.Contains(err.Error(), "bob") {
 		t.Errorf("%v", err)
 	}
@@ -88,7 +89,7 @@ func TestDecisions(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	h.pair(2)
-	ann, bob, boss := h.as("ann", "weir.submit"), h.as("bob", "weir.submit"), h.as("boss", "weir.approve")
+	ann, bob, boss := h.As("ann", "weir.submit"), h.As("bob", "weir.submit"), h.As("boss", "weir.approve")
 	sub := transfer.Submission{Dataset: "/store/run1", To: "B", Key: "once"}
 	q, err := ann.Submit(t.Context(), sub)
 	if err != nil || q.Status != transfer.Awaiting || q.By != "ann" {
@@ -184,7 +185,7 @@ func TestHostileQuestions(t *testing.T) {
 			t.Errorf("%s %s %.80s: %d %s", c.method, c.path, c.body, res.StatusCode, text)
 		}
 	}
-	if _, err := h.admin.Sites(t.Context()); err != nil {
+	if _, err := h.Client.Sites(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -194,11 +195,11 @@ func TestSecretsAreSealed(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{State: t.TempDir()})
 	const secret = "a-secret-of-somebody"
-	s, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: "https://127.0.0.1:1/x", Token: secret})
+	s, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: "https://127.0.0.1:1/x", Token: secret})
 	if err != nil || strings.Contains(fmt.Sprint(s), secret) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	h.end()
+	h.End()
 	for _, file := range []string{access.SecretsFile, access.IssuerFile, access.AdminFile, pageFile, "identity.pem"} {
 		if info, err := os.Stat(filepath.Join(h.conf.State, file)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", file, info.Mode(), err)
@@ -211,7 +212,7 @@ func TestSecretsAreSealed(t *testing.T) {
 			t.Errorf("%s holds the secret (%v)", name, err)
 		}
 	}
-	h.begin()
+	h.Begin()
 	if d := h.sites.Secrets("X"); d.Token != secret {
 		t.Errorf("after a restart: %q", d.Token)
 	}
@@ -232,9 +233,9 @@ func TestStartingAgain(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	h.conf.State = h.Coordinator.conf.State
-	h.end()
-	h.begin()
-	if _, err := h.client(raw).Sites(t.Context()); err != nil {
+	h.End()
+	h.Begin()
+	if _, err := h.Login(raw).Sites(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := Open(t.Context(), Config{State: t.TempDir(), Plain: true, Listen: "0.0.0.0:0"}); err == nil ||
@@ -254,7 +255,7 @@ func TestEvents(t *testing.T) {
 	var seen []transfer.Event
 	done := make(chan error, 1)
 	go func() {
-		done <- h.admin.Events(ctx, -1, func(e transfer.Event) error {
+		done <- h.Client.Events(ctx, -1, func(e transfer.Event) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if e.ID > 0 {
@@ -264,8 +265,8 @@ func TestEvents(t *testing.T) {
 		})
 	}()
 	for h.alive(q.ID) {
-		for _, l := range b.work().Leases {
-			if _, err := b.report(did(l)); err != nil {
+		for _, l := range b.Work().Leases {
+			if _, err := b.Report(transfertest.Verified(l)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -279,7 +280,7 @@ func TestEvents(t *testing.T) {
 	all := seen
 	mu.Unlock()
 	stop := errors.New("enough")
-	err := h.admin.Events(t.Context(), all[0].ID, func(e transfer.Event) error {
+	err := h.Client.Events(t.Context(), all[0].ID, func(e transfer.Event) error {
 		if e.ID == 0 {
 			return nil
 		}
@@ -297,11 +298,11 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func (h *house) alive(id int64) bool {
-	h.t.Helper()
-	q, err := h.admin.Request(h.t.Context(), id)
+func (h *service) alive(id int64) bool {
+	h.T.Helper()
+	q, err := h.Client.Request(h.T.Context(), id)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	return !q.Status.Ended()
 }
@@ -311,7 +312,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Plain: true})
 	_, b, _ := h.pair(2)
-	b.some()
+	b.WaitWork()
 	raw, _ := h.Admin()
 	for path, want := range map[string]string{
 		"/healthz": "ok", "/metrics": `weir_transfer_site_up{site="A",kind="agent"} 1`, "/.well-known/jwks.json": `"keys"`, "/": "<html",

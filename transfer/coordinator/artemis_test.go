@@ -63,7 +63,7 @@ func TestArtemis(t *testing.T) {
 
 // brokerJob transfers files, and returns their job when it has ended.
 func (p *ftsPair) brokerJob(folder string) string {
-	p.t.Helper()
+	p.T.Helper()
 	var files []string
 	for i := range brokerFiles {
 		name := fmt.Sprintf("%s/f%d", folder, i)
@@ -73,34 +73,34 @@ func (p *ftsPair) brokerJob(folder string) string {
 	u := p.ftsUser("rucio", access.MaySubmit)
 	id := u.submit(`{"files":[` + strings.Join(files, ",") + `]}`)
 	if j := u.ended(id); j.State != "FINISHED" {
-		p.t.Errorf("%+v", j)
+		p.T.Errorf("%+v", j)
 	}
 	return id
 }
 
 // artemisMessages reads all messages about a job: three states of each file in their order, and one end.
 func (p *ftsPair) artemisMessages(job string, states, ends *labtest.Subscriber) {
-	p.t.Helper()
+	p.T.Helper()
 	all := map[int64][]string{}
 	for range 3 * brokerFiles {
-		m := read(p.t, states.Next())
+		m := read(p.T, states.Next())
 		if all[m.File] = append(all[m.File], m.State); m.Job != job {
-			p.t.Fatalf("a message of another job: %+v", m)
+			p.T.Fatalf("a message of another job: %+v", m)
 		}
 	}
 	ended := map[int64]bool{}
 	for range brokerFiles {
-		m := read(p.t, ends.Next())
+		m := read(p.T, ends.Next())
 		if ended[m.File] = true; m.Job != job || m.Outcome != "Ok" {
-			p.t.Fatalf("%+v", m)
+			p.T.Fatalf("%+v", m)
 		}
 	}
 	if len(all) != brokerFiles || len(ended) != brokerFiles {
-		p.t.Errorf("states of %d files, ends of %d", len(all), len(ended))
+		p.T.Errorf("states of %d files, ends of %d", len(all), len(ended))
 	}
 	for file, got := range all {
 		if !slices.Equal(got, []string{"SUBMITTED", "ACTIVE", "FINISHED"}) {
-			p.t.Errorf("file %d: %v", file, got)
+			p.T.Errorf("file %d: %v", file, got)
 		}
 	}
 }
@@ -139,22 +139,22 @@ func TestArtemisRefuses(t *testing.T) {
 // refusedEnds transfers files whose ends a broker refuses, and reads all of these from a queue once that is repaired. A subscription makes
 // room in it.
 func (p *ftsPair) refusedEnds(b *lab.Broker, from string, repair func()) {
-	p.t.Helper()
+	p.T.Helper()
 	job := p.brokerJob("a")
-	until(p.t, "the broker refuses a message", func() bool {
+	until(p.T, "the broker refuses a message", func() bool {
 		s := p.scrape()
 		return s.sum("trouble", "what", "broker") == 1 && s.sum("messages_waiting") > 0
 	})
 	repair()
-	ends := labtest.Subscribe(p.t, b, from)
+	ends := labtest.Subscribe(p.T, b, from)
 	ended := map[int64]bool{}
 	for len(ended) < brokerFiles { // some perhaps twice
-		m := read(p.t, ends.Next())
+		m := read(p.T, ends.Next())
 		if ended[m.File] = true; m.Job != job || m.Outcome != "Ok" {
-			p.t.Fatalf("%+v", m)
+			p.T.Fatalf("%+v", m)
 		}
 	}
-	until(p.t, "the broker has all messages", func() bool {
+	until(p.T, "the broker has all messages", func() bool {
 		s := p.scrape()
 		return s.sum("messages_waiting") == 0 && s.sum("trouble", "what", "broker") == 0
 	})

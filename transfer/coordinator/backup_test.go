@@ -21,6 +21,7 @@ import (
 	"weir/lab/dbtest"
 	"weir/transfer"
 	"weir/transfer/state"
+	"weir/transfer/transfertest"
 )
 
 const passphrase = "a passphrase of a test"
@@ -33,17 +34,17 @@ func TestDisaster(t *testing.T) {
 	each(t, func(t *testing.T, conf Config) {
 		conf.State, conf.Lease = t.TempDir(), 5*time.Second
 		h, kill := spawned(t, &conf)
-		a, b := h.place("A", true), h.place("B", true)
+		a, b := h.Agent("A", transfertest.Endpoint()), h.Agent("B", transfertest.Endpoint())
 		const files = 300
-		a.write("/store/run1", files, 20_000)
-		a.write("/store/run2", 5, 20_000)
+		a.Write("/store/run1", files, 20_000)
+		a.Write("/store/run2", 5, 20_000)
 		for _, dataset := range []string{"/store/run1", "/store/run2"} {
-			h.scan(dataset, "A")
+			h.Scan(dataset, "A", dataset)
 		}
-		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
+		q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
 		require.NoError(t, err)
 		until(t, "files move", func() bool {
-			q, err = h.admin.Request(t.Context(), q.ID)
+			q, err = h.Client.Request(t.Context(), q.ID)
 			return err == nil && q.Count.Done > 10
 		})
 		var saved bytes.Buffer
@@ -52,15 +53,15 @@ func TestDisaster(t *testing.T) {
 		if err != nil || len(about.Rows) < 10 {
 			t.Fatalf("%+v, %v", about, err)
 		}
-		lost, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
+		lost, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
 		require.NoError(t, err)
 		until(t, "the request after the backup ends", func() bool {
-			r, err := h.admin.Request(t.Context(), lost.ID)
+			r, err := h.Client.Request(t.Context(), lost.ID)
 			return err == nil && r.Status == transfer.Completed
 		})
 		times := map[string]time.Time{}
 		for _, name := range names("/store/run2", 5) {
-			times[name] = b.changed(name)
+			times[name] = writtenAt(t, b, name)
 		}
 		kill()
 
@@ -74,26 +75,26 @@ func TestDisaster(t *testing.T) {
 		conf.State, conf.DB = restored.State, restored.DB
 		spawn(t, conf)
 		until(t, "the request ends", func() bool {
-			q = insist(t, func() (transfer.Request, error) { return h.admin.Request(t.Context(), q.ID) })
+			q = insist(t, func() (transfer.Request, error) { return h.Client.Request(t.Context(), q.ID) })
 			return q.Status.Ended()
 		})
 		if q.Status != transfer.Completed || q.Count.Done+q.Count.Skipped != files {
 			t.Errorf("%+v", q)
-			h.tell(q.ID)
+			h.Log(q.ID)
 		}
-		again, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
+		again, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
 		if err != nil || again.ID <= lost.ID+1000 {
 			t.Fatalf("a new request has the number %d, the lost one had %d; %v", again.ID, lost.ID, err)
 		}
 		until(t, "the lost request ends again", func() bool {
-			again, err = h.admin.Request(t.Context(), again.ID)
+			again, err = h.Client.Request(t.Context(), again.ID)
 			return err == nil && again.Status.Ended()
 		})
 		if again.Count.Skipped+again.Count.Done != 5 || again.Count.Failed > 0 {
 			t.Errorf("%+v", again.Count)
 		}
 		for name, was := range times {
-			if now := b.changed(name); !now.Equal(was) {
+			if now := writtenAt(t, b, name); !now.Equal(was) {
 				t.Errorf("%s was replaced", name)
 			}
 		}
@@ -103,13 +104,11 @@ func TestDisaster(t *testing.T) {
 	})
 }
 
-// changed returns when a file was written.
-func (p *place) changed(name string) time.Time {
-	p.t.Helper()
-	info, err := os.Stat(filepath.Join(p.root, name))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+// writtenAt returns the time at which a file of a site was written.
+func writtenAt(t *testing.T, a *transfertest.Agent, name string) time.Time {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(a.Root, name))
+	require.NoError(t, err)
 	return info.ModTime()
 }
 

@@ -18,12 +18,12 @@ func TestOneCoordinatorPerDatabase(t *testing.T) {
 		!strings.Contains(err.Error(), "by the weir coordinator of ") {
 		t.Errorf("a second one: %v, %v", c, err)
 	}
-	if _, err := first.admin.Sites(t.Context()); err != nil {
+	if _, err := first.Client.Sites(t.Context()); err != nil {
 		t.Error(err)
 	}
-	first.end()
+	first.End()
 	second := start(t, conf)
-	if _, err := second.admin.Sites(t.Context()); err != nil {
+	if _, err := second.Client.Sites(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/tier"
 	"weir/transfer"
+	"weir/transfer/transfertest"
 )
 
 // A wall is a clock whose time of day somebody sets while its monotonic part goes on,
@@ -70,46 +71,46 @@ func TestTheClockIsSet(t *testing.T) {
 	a, b, q := h.pair(2)
 	leases := map[int64]transfer.Lease{}
 	for len(leases) < 2 {
-		for _, l := range b.some() {
+		for _, l := range b.WaitWork() {
 			leases[l.Item] = l
 		}
 	}
 	for n, off := range []int64{2 * 3600, -3 * 3600, 0} {
 		w.off.Store(off)
 		until(t, "it is noticed", func() bool {
-			a.register("https://127.0.0.1:1/")
+			a.Register("https://127.0.0.1:1/")
 			return said.count(setText) == n+1
 		})
-		if ack, err := b.report(); err != nil || len(ack.Lost) > 0 || len(ack.Cancel) > 0 {
+		if ack, err := b.Report(); err != nil || len(ack.Lost) > 0 || len(ack.Cancel) > 0 {
 			t.Errorf("clock %d s off: %+v, %v", off, ack, err)
 		}
 	}
-	sites, err := h.admin.Sites(t.Context())
+	sites, err := h.Client.Sites(t.Context())
 	if err != nil || len(sites) != 2 || !sites[0].Up || !sites[1].Up {
 		t.Errorf("%+v, %v", sites, err)
 	}
 	var all []transfer.Outcome
 	for _, l := range leases {
-		out := did(l)
+		out := transfertest.Verified(l)
 		out.Fault, out.Verified, out.Reason = transfer.Transient, false, "the test says so"
 		all = append(all, out)
 	}
-	if _, err := b.report(all...); err != nil {
+	if _, err := b.Report(all...); err != nil {
 		t.Fatal(err)
 	}
 	w.off.Store(-5 * 3600)
 	again := 0
 	until(t, "they are tried again", func() bool {
-		work := b.work().Leases
+		work := b.Work().Leases
 		again += len(work)
 		for _, l := range work {
-			if _, err := b.report(did(l)); err != nil {
+			if _, err := b.Report(transfertest.Verified(l)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return again == 2
 	})
-	if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 4 {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 4 {
 		t.Errorf("%+v", q)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"weir/serve/servetest"
 	"weir/transfer"
 	realagent "weir/transfer/agent"
+	"weir/transfer/transfertest"
 )
 
 // A pushing XRootD brings a file to a site's door that copies with nobody itself, and
@@ -31,34 +32,34 @@ func TestThirdPartiesPush(t *testing.T) {
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 	h.addSite("X", x.URLs["http"])
 	h.addSite("Y", y.URLs["http"])
-	a, b := h.place("A", true), h.passive("B")
-	h.up("B")
+	a, b := h.Agent("A", transfertest.Endpoint()), h.Agent("B", transfertest.PassiveEndpoint())
+	h.WaitUp("B")
 	all := h.stock("/run1", "X", x, 3, 3_000_000)
-	a.write("/run2", 3, 3_000_000)
-	a.put("run2/empty", nil)
-	h.scan("/run2", "A")
+	a.Write("/run2", 3, 3_000_000)
+	a.Put("run2/empty", nil)
+	h.Scan("/run2", "A", "/run2")
 	for dataset, to := range map[string]string{"/run1": "B", "/run2": "Y"} {
-		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Mode: transfer.Third, Tries: 1})
+		q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Mode: transfer.Third, Tries: 1})
 		require.NoError(t, err)
-		if q = h.ended(q.ID); q.Status != transfer.Completed {
+		if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 			t.Errorf("%s: %+v", dataset, q)
-			h.tell(q.ID)
+			h.Log(q.ID)
 		}
-		attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+		attempts, err := h.Client.Attempts(t.Context(), q.ID, 0, 0)
 		if err != nil || len(attempts) < 3 || attempts[0].Mode != transfer.Third || !attempts[0].Verified {
 			t.Errorf("%+v, %v", attempts, err)
 		}
 	}
 	for i := range 3 {
-		if got, err := os.ReadFile(filepath.Join(b.root, fmt.Sprintf("run1/f%d", i))); err != nil || !bytes.Equal(got, all[i]) {
+		if got, err := os.ReadFile(filepath.Join(b.Root, fmt.Sprintf("run1/f%d", i))); err != nil || !bytes.Equal(got, all[i]) {
 			t.Errorf("file %d: %d bytes, %v", i, len(got), err)
 		}
-		same(t, fmt.Sprintf("/run2/f%d", i), a, &place{t: t, root: y.Data})
+		same(t, fmt.Sprintf("/run2/f%d", i), a, &transfertest.Agent{T: t, Root: y.Data})
 	}
 	if info, err := os.Stat(filepath.Join(y.Data, "run2/empty")); err != nil || info.Size() != 0 {
 		t.Errorf("the empty file: %v", err)
 	}
-	for _, dir := range []string{filepath.Join(b.root, "run1"), filepath.Join(y.Data, "run2")} {
+	for _, dir := range []string{filepath.Join(b.Root, "run1"), filepath.Join(y.Data, "run2")} {
 		if left := temporaries(t, dir); len(left) > 0 {
 			t.Errorf("temporaries are left: %v", left)
 		}
@@ -129,8 +130,8 @@ func TestCancelReachesThirdParties(t *testing.T) {
 			h.addSite("S", s.url)
 			var fast *lab.System
 			if tt.agent {
-				fast = &lab.System{Data: h.place("F", true).root}
-				h.up("F")
+				fast = &lab.System{Data: h.Agent("F", transfertest.Endpoint()).Root}
+				h.WaitUp("F")
 			} else {
 				fast = labtest.Start(t, lab.XRootDConfig{Copies: true})
 				h.addSite("F", fast.URLs["http"])
@@ -141,17 +142,17 @@ func TestCancelReachesThirdParties(t *testing.T) {
 			}
 			h.stock("/run1", map[bool]string{false: "S", true: "F"}[tt.push], from, 1, size)
 			before := s.figure(t, bytes)
-			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: to, Mode: transfer.Third})
+			q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: to, Mode: transfer.Third})
 			require.NoError(t, err)
 			moved := func() float64 { return s.figure(t, bytes) - before }
 			until(t, "some of it has moved", func() bool { return moved() > size/16 && len(temporaries(t, filepath.Join(dest, "run1"))) > 0 })
 			cancelled := time.Now()
-			if _, err := h.admin.Cancel(t.Context(), q.ID, ""); err != nil {
+			if _, err := h.Client.Cancel(t.Context(), q.ID, ""); err != nil {
 				t.Fatal(err)
 			}
-			if q = h.ended(q.ID); q.Status != transfer.Cancelled || q.Count.Cancelled != 1 {
+			if q = h.WaitEnd(q.ID); q.Status != transfer.Cancelled || q.Count.Cancelled != 1 {
 				t.Errorf("%+v", q)
-				h.tell(q.ID)
+				h.Log(q.ID)
 			}
 			told := time.Since(cancelled)
 			until(t, "nobody reads or writes at the slow end", func() bool { return s.figure(t, "weir_serve_requests_in_flight") <= 1 })
@@ -182,14 +183,14 @@ func TestCancelOfAPushThatGoesOn(t *testing.T) {
 	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
 	h.addSite("X", x.URLs["http"])
 	h.stock("/run1", "X", x, 1, size)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "S", Mode: transfer.Third})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "S", Mode: transfer.Third})
 	require.NoError(t, err)
 	const bytes = "weir_serve_payload_received_bytes_total"
 	until(t, "some of it has moved", func() bool { return s.figure(t, bytes) > size/4 })
-	if _, err := h.admin.Cancel(t.Context(), q.ID, ""); err != nil {
+	if _, err := h.Client.Cancel(t.Context(), q.ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	if q = h.ended(q.ID); q.Status != transfer.Cancelled {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Cancelled {
 		t.Errorf("%+v", q)
 	}
 	until(t, "nobody writes", func() bool { return s.figure(t, "weir_serve_requests_in_flight") <= 1 })
@@ -204,28 +205,28 @@ func TestCancelOfAPushThatGoesOn(t *testing.T) {
 func TestThirdPartiesKnowPins(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
-	var places []*place
+	var agents []*transfertest.Agent
 	for _, site := range []string{"A", "B"} {
 		dir := t.TempDir()
 		if _, err := wire.Keep(dir); err != nil {
 			t.Fatal(err)
 		}
 		own := filepath.Join(dir, "identity.pem")
-		p := &place{t: t, root: t.TempDir()}
-		h.enterBy(p, site, &realagent.EndpointOptions{Listen: "127.0.0.1:0", CertFile: own, KeyFile: own, Private: true, Peers: []string{"*"}})
-		places = append(places, p)
+		p := &transfertest.Agent{T: t, Root: t.TempDir()}
+		h.StartAgent(p, site, &realagent.EndpointOptions{Listen: "127.0.0.1:0", CertFile: own, KeyFile: own, Private: true, Peers: []string{"*"}})
+		agents = append(agents, p)
 	}
-	places[0].write("/run1", 3, 100_000)
-	h.scan("/run1", "A")
-	h.up("B")
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Mode: transfer.Third, Tries: 1})
+	agents[0].Write("/run1", 3, 100_000)
+	h.Scan("/run1", "A", "/run1")
+	h.WaitUp("B")
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Mode: transfer.Third, Tries: 1})
 	require.NoError(t, err)
-	if q = h.ended(q.ID); q.Status != transfer.Completed {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 		t.Errorf("%+v", q)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
 	for i := range 3 {
-		same(t, fmt.Sprintf("/run1/f%d", i), places[0], places[1])
+		same(t, fmt.Sprintf("/run1/f%d", i), agents[0], agents[1])
 	}
 }
 
@@ -237,19 +238,19 @@ func TestEndOfTheCoordinatorIsNoTry(t *testing.T) {
 	h.addSite("S", s.url)
 	h.addSite("D", d.url)
 	h.stock("/run1", "S", s.System, 1, 8<<20)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "D", Tries: 1})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "D", Tries: 1})
 	require.NoError(t, err)
 	until(t, "it is on its way", func() bool {
-		items, err := h.admin.Items(t.Context(), q.ID, transfer.Leased, 0, 0)
+		items, err := h.Client.Items(t.Context(), q.ID, transfer.Leased, 0, 0)
 		return err == nil && len(items) == 1 && items[0].Moved > 0
 	})
-	h.end()
-	h.begin()
-	if q = h.ended(q.ID); q.Status != transfer.Completed {
+	h.End()
+	h.Begin()
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 		t.Errorf("%+v", q)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
-	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+	attempts, err := h.Client.Attempts(t.Context(), q.ID, 0, 0)
 	if err != nil || len(attempts) != 2 || attempts[0].Fault != transfer.MoverStopped {
 		t.Errorf("%+v, %v", attempts, err)
 	}

@@ -18,7 +18,7 @@ import (
 
 // dashboards fails t unless each expression of the dashboard and of the alert rules names metrics that a coordinator has, and is
 // understood by a Prometheus that scrapes it; panels of what has happened show it.
-func dashboards(t *testing.T, h *house) {
+func dashboards(t *testing.T, h *service) {
 	t.Helper()
 	labtest.Need(t, "promtool")
 	raw, err := h.Admin()

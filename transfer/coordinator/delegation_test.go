@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"bytes"
-	"context"
 	"crypto"
 	"crypto/rsa"
 	"crypto/tls"
@@ -71,76 +70,76 @@ func startProxies(t *testing.T, version string, macaroons bool, more ...func(*Co
 
 // A gridUser asks a coordinator with a certificate or a proxy.
 type gridUser struct {
-	h    *house
+	h    *service
 	cert tls.Certificate
 	http *http.Client
 }
 
-func (h *house) gridUser(cert tls.Certificate) *gridUser {
+func (h *service) gridUser(cert tls.Certificate) *gridUser {
 	conf := wire.Pinned(h.Pin())
 	conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
 	to := &http.Transport{TLSClientConfig: conf}
-	h.t.Cleanup(to.CloseIdleConnections)
+	h.T.Cleanup(to.CloseIdleConnections)
 	return &gridUser{h, cert, &http.Client{Transport: to}}
 }
 
-func (h *house) gridUserOf(certFile, keyFile string) *gridUser {
-	h.t.Helper()
+func (h *service) gridUserOf(certFile, keyFile string) *gridUser {
+	h.T.Helper()
 	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	return h.gridUser(cert)
 }
 
 func (u *gridUser) ask(method, path string, body []byte) (int, []byte) {
-	u.h.t.Helper()
-	req, err := http.NewRequestWithContext(u.h.t.Context(), method, u.h.URL()+rest.Path+path, bytes.NewReader(body))
+	u.h.T.Helper()
+	req, err := http.NewRequestWithContext(u.h.T.Context(), method, u.h.URL()+rest.Path+path, bytes.NewReader(body))
 	if err != nil {
-		u.h.t.Fatal(err)
+		u.h.T.Fatal(err)
 	}
 	res, err := u.http.Do(req)
 	if err != nil {
-		u.h.t.Fatal(err)
+		u.h.T.Fatal(err)
 	}
 	text, err := io.ReadAll(res.Body)
 	if err := errors.Join(err, res.Body.Close()); err != nil {
-		u.h.t.Fatal(err)
+		u.h.T.Fatal(err)
 	}
 	return res.StatusCode, text
 }
 
 func (u *gridUser) whoami() (who ftsWho) {
-	u.h.t.Helper()
+	u.h.T.Helper()
 	status, text := u.ask("GET", "/whoami", nil)
 	if err := json.Unmarshal(text, &who); err != nil || status != http.StatusOK {
-		u.h.t.Fatalf("%d %s: %v", status, text, err)
+		u.h.T.Fatalf("%d %s: %v", status, text, err)
 	}
 	return who
 }
 
 // request returns the key that a proxy has to be signed for.
 func (u *gridUser) request(id string) crypto.PublicKey {
-	u.h.t.Helper()
+	u.h.T.Helper()
 	status, text := u.ask("GET", "/delegation/"+id+"/request", nil)
 	block, _ := pem.Decode(text)
 	if status != http.StatusOK || block == nil || block.Type != "CERTIFICATE REQUEST" {
-		u.h.t.Fatalf("%d %s", status, text)
+		u.h.T.Fatalf("%d %s", status, text)
 	}
 	csr, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil || csr.CheckSignature() != nil {
-		u.h.t.Fatal(err)
+		u.h.T.Fatal(err)
 	}
 	return csr.PublicKey
 }
 
 // chain returns the user's certificates in front of which a proxy is put.
 func (u *gridUser) chain() (all []*x509.Certificate) {
-	u.h.t.Helper()
+	u.h.T.Helper()
 	for _, der := range u.cert.Certificate {
 		c, err := x509.ParseCertificate(der)
 		if err != nil {
-			u.h.t.Fatal(err)
+			u.h.T.Fatal(err)
 		}
 		all = append(all, c)
 	}
@@ -149,34 +148,17 @@ func (u *gridUser) chain() (all []*x509.Certificate) {
 
 // delegate delegates a proxy that change has changed.
 func (u *gridUser) delegate(change func(*x509.Certificate)) (int, []byte) {
-	u.h.t.Helper()
+	u.h.T.Helper()
 	id := u.whoami().Delegation
 	chain, signer := u.chain(), u.cert.PrivateKey.(crypto.Signer)
-	proxy := gridcerttest.SignProxy(u.h.t, chain[0], signer, u.request(id), change)
+	proxy := gridcerttest.SignProxy(u.h.T, chain[0], signer, u.request(id), change)
 	return u.ask("PUT", "/delegation/"+id+"/credential", access.PEM(append([]*x509.Certificate{proxy}, chain...)))
 }
 
 // fts runs a command of FTS's client.
 func (r *proxyRig) fts(cert, key, name string, args ...string) (string, error) {
-	r.t.Helper()
-	return r.ftsCommand(labtest.FTS(r.t), []string{"--cert", cert, "--key", key}, name, args...)
-}
-
-// pauseRun has a coordinator dispatch nothing until resumeRun; it answers.
-func (r *proxyRig) pauseRun() {
-	r.stop()
-	r.done.Wait()
-	r.stop = func() {}
-}
-
-func (r *proxyRig) resumeRun() {
-	ctx, stop := context.WithCancel(context.WithoutCancel(r.t.Context()))
-	r.stop = stop
-	r.done.Go(func() {
-		if err := r.Run(ctx); err != nil {
-			r.t.Error(err)
-		}
-	})
+	r.T.Helper()
+	return r.ftsCommand(labtest.FTS(r.T), []string{"--cert", cert, "--key", key}, name, args...)
 }
 
 // FTS's client delegates proxies with a certificate and with a proxy, and the copies of a job use them: real servers copy with them and
@@ -279,29 +261,29 @@ func testDelegatedProxies(t *testing.T, version string) {
 }
 
 func (u *gridUser) submit(files string) string {
-	u.h.t.Helper()
+	u.h.T.Helper()
 	var out struct {
 		ID string `json:"job_id"`
 	}
 	status, text := u.ask("POST", "/jobs", []byte(`{"files":[`+files+`],"params":{"retry":-1}}`))
 	if err := json.Unmarshal(text, &out); err != nil || status != http.StatusOK {
-		u.h.t.Fatalf("%d %s", status, text)
+		u.h.T.Fatalf("%d %s", status, text)
 	}
 	return out.ID
 }
 
 func (u *gridUser) job(id string) (j ftsJob) {
-	u.h.t.Helper()
+	u.h.T.Helper()
 	status, text := u.ask("GET", "/jobs/"+id+"?files=file_id,file_state,reason", nil)
 	if err := json.Unmarshal(text, &j); err != nil || status != http.StatusOK {
-		u.h.t.Fatalf("%d %s", status, text)
+		u.h.T.Fatalf("%d %s", status, text)
 	}
 	return j
 }
 
 func (u *gridUser) ended(id string) (j ftsJob) {
-	u.h.t.Helper()
-	until(u.h.t, "the job ends", func() bool {
+	u.h.T.Helper()
+	until(u.h.T, "the job ends", func() bool {
 		j = u.job(id)
 		return j.Ended != ""
 	})
@@ -469,10 +451,10 @@ func TestExpiredProxies(t *testing.T) {
 	}
 	data := []byte("waits for its proxy\n")
 	r.put(r.x, "a/f", data)
-	r.pauseRun()
+	r.Pause()
 	id := u.submit(r.pair("a/f", ""))
 	r.ahead.Store(int64(2 * time.Hour))
-	r.resumeRun()
+	r.Resume()
 	until(t, "the file waits", func() bool {
 		j := u.job(id)
 		return j.Ended == "" && strings.Contains(j.Files[0].Reason, "expired at")

@@ -28,7 +28,7 @@ func TestEventsEndWithTheCoordinator(t *testing.T) {
 	if line, err := from.ReadString('\n'); err != nil || res.StatusCode != http.StatusOK {
 		t.Fatalf("%d %q, %v", res.StatusCode, line, err)
 	}
-	h.end()
+	h.End()
 	if rest, err := io.ReadAll(from); err != nil {
 		t.Errorf("broken off: %v, after %q", err, rest)
 	}

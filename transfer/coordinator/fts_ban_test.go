@@ -20,15 +20,15 @@ import (
 )
 
 // explained returns the reasons why the files of the only open request wait.
-func (h *house) explained() string {
-	h.t.Helper()
-	all, err := h.admin.Requests(h.t.Context(), transfer.Filter{Open: true})
+func (h *service) explained() string {
+	h.T.Helper()
+	all, err := h.Client.Requests(h.T.Context(), transfer.Filter{Open: true})
 	if err != nil || len(all) != 1 {
-		h.t.Fatalf("%d open requests, %v", len(all), err)
+		h.T.Fatalf("%d open requests, %v", len(all), err)
 	}
-	e, err := h.admin.Explain(h.t.Context(), all[0].ID, "")
+	e, err := h.Client.Explain(h.T.Context(), all[0].ID, "")
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	text := ""
 	for _, r := range e.Reasons {
@@ -68,8 +68,8 @@ func TestFTSBanWaits(t *testing.T) {
 	}
 	ban("--storage", se, "--status", "wait", "--allow-submit", "--timeout", "3600")
 	id := u.submit(body)
-	p.end()
-	p.begin()
+	p.End()
+	p.Begin()
 	u.http.CloseIdleConnections()
 	var bans []fts.BanAnswer
 	if status := root.ask("GET", "/ban/se", "", &bans); status != http.StatusOK || len(bans) != 1 || bans[0].SE != se ||
@@ -77,7 +77,7 @@ func TestFTSBanWaits(t *testing.T) {
 		t.Errorf("%d %+v", status, bans)
 	}
 	until(t, "the ban is the reason", func() bool { return strings.Contains(p.explained(), se+" is banned by root since") })
-	sites, err := p.admin.Sites(t.Context())
+	sites, err := p.Client.Sites(t.Context())
 	if err != nil || len(sites) != 2 || !strings.Contains(sites[0].Problem, "is banned by root") {
 		t.Errorf("%+v, %v", sites, err)
 	}

@@ -31,8 +31,8 @@ func TestFTSConfigLink(t *testing.T) {
 	if status != http.StatusCreated || link["max_active"] != 2.0 || link["source"] != "*" {
 		t.Errorf("%d %+v", status, link)
 	}
-	p.end()
-	p.begin()
+	p.End()
+	p.Begin()
 	for _, one := range []*ftsUser{u, root} {
 		one.http.CloseIdleConnections()
 	}
@@ -86,15 +86,15 @@ func TestFTSConfigLink(t *testing.T) {
 
 // gone asks for something whose answer is status 204.
 func (u *ftsUser) gone(method, path string) {
-	u.h.t.Helper()
-	req, err := http.NewRequestWithContext(u.h.t.Context(), method, u.h.URL()+rest.Path+path, http.NoBody)
+	u.h.T.Helper()
+	req, err := http.NewRequestWithContext(u.h.T.Context(), method, u.h.URL()+rest.Path+path, http.NoBody)
 	if err != nil {
-		u.h.t.Fatal(err)
+		u.h.T.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+u.raw)
 	res, err := u.http.Do(req)
 	if err != nil || res.StatusCode != http.StatusNoContent || res.Body.Close() != nil {
-		u.h.t.Errorf("%s %s: %v, %v", method, path, res, err)
+		u.h.T.Errorf("%s %s: %v, %v", method, path, res, err)
 	}
 }
 

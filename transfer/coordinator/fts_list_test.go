@@ -16,10 +16,10 @@ import (
 
 // listed returns the states of the jobs of a list, by id.
 func (u *ftsUser) listed(query url.Values) map[string]string {
-	u.h.t.Helper()
+	u.h.T.Helper()
 	var jobs []ftsJob
 	if status := u.ask("GET", "/jobs?"+query.Encode(), "", &jobs); status != http.StatusOK {
-		u.h.t.Fatalf("%s: %d", query.Encode(), status)
+		u.h.T.Fatalf("%s: %d", query.Encode(), status)
 	}
 	all := map[string]string{}
 	for _, j := range jobs {

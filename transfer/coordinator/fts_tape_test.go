@@ -223,10 +223,10 @@ func (s *tapeServer) set(f func()) {
 
 // files returns the states of the files of a job.
 func (u *ftsUser) states(id string) (states []string) {
-	u.h.t.Helper()
+	u.h.T.Helper()
 	var files []ftsFile
 	if status := u.ask("GET", "/jobs/"+id+"/files", "", &files); status != http.StatusOK {
-		u.h.t.Fatalf("%d", status)
+		u.h.T.Fatalf("%d", status)
 	}
 	for _, f := range files {
 		states = append(states, f.State)
@@ -271,8 +271,8 @@ func TestFTSStage(t *testing.T) {
 		return is
 	}
 	until(t, "the tape system is polled", polled)
-	p.end()
-	p.begin()
+	p.End()
+	p.Begin()
 	u.http.CloseIdleConnections()
 	s.set(func() { s.polls = 0 })
 	until(t, "the tape system is polled again", polled)

@@ -31,40 +31,40 @@ import (
 
 // A ftsUser asks a coordinator in the words of FTS.
 type ftsUser struct {
-	h    *house
+	h    *service
 	raw  string
 	http *http.Client
 }
 
-func (h *house) ftsUser(name string, roles ...string) *ftsUser {
-	h.t.Helper()
-	raw, err := h.admin.Token(h.t.Context(), transfer.NewToken{Subject: name, Roles: roles, Life: time.Hour})
+func (h *service) ftsUser(name string, roles ...string) *ftsUser {
+	h.T.Helper()
+	raw, err := h.Client.Token(h.T.Context(), transfer.NewToken{Subject: name, Roles: roles, Life: time.Hour})
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	to := &http.Transport{TLSClientConfig: wire.Pinned(h.Pin())}
-	h.t.Cleanup(to.CloseIdleConnections)
+	h.T.Cleanup(to.CloseIdleConnections)
 	return &ftsUser{h, raw, &http.Client{Transport: to}}
 }
 
 // ask returns the status and decodes the body.
 func (u *ftsUser) ask(method, path, body string, out any) int {
-	u.h.t.Helper()
-	req, err := http.NewRequestWithContext(u.h.t.Context(), method, u.h.URL()+rest.Path+path, strings.NewReader(body))
+	u.h.T.Helper()
+	req, err := http.NewRequestWithContext(u.h.T.Context(), method, u.h.URL()+rest.Path+path, strings.NewReader(body))
 	if err != nil {
-		u.h.t.Fatal(err)
+		u.h.T.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+u.raw)
 	res, err := u.http.Do(req)
 	if err != nil {
-		u.h.t.Fatal(err)
+		u.h.T.Fatal(err)
 	}
 	text, err := io.ReadAll(res.Body)
 	if err := errors.Join(err, res.Body.Close()); err != nil {
-		u.h.t.Fatal(err)
+		u.h.T.Fatal(err)
 	}
 	if err := json.Unmarshal(text, out); err != nil && out != nil {
-		u.h.t.Fatalf("%s %s: %d %s: %v", method, path, res.StatusCode, text, err)
+		u.h.T.Fatalf("%s %s: %d %s: %v", method, path, res.StatusCode, text, err)
 	}
 	return res.StatusCode
 }
@@ -97,26 +97,26 @@ type ftsFile struct {
 }
 
 func (u *ftsUser) submit(body string) string {
-	u.h.t.Helper()
+	u.h.T.Helper()
 	var out struct {
 		ID      string `json:"job_id"`
 		Message string `json:"message"`
 	}
 	if status := u.ask("POST", "/jobs", body, &out); status != http.StatusOK || len(out.ID) != 36 {
-		u.h.t.Fatalf("%d %+v", status, out)
+		u.h.T.Fatalf("%d %+v", status, out)
 	}
 	return out.ID
 }
 
 // ended waits for a job to end.
 func (u *ftsUser) ended(id string) (j ftsJob) {
-	u.h.t.Helper()
-	until(u.h.t, "the job ends", func() bool {
+	u.h.T.Helper()
+	until(u.h.T, "the job ends", func() bool {
 		j = ftsJob{}
 		path := "/jobs/" + id + "?files=file_id,file_index,file_state,dest_surl,finish_time,start_time,staging_start,staging_finished,reason," +
 			"source_surl,file_metadata,filesize"
 		if status := u.ask("GET", path, "", &j); status != http.StatusOK || j.Status != "200 Ok" {
-			u.h.t.Fatalf("%d %+v", status, j)
+			u.h.T.Fatalf("%d %+v", status, j)
 		}
 		return j.Ended != ""
 	})
@@ -125,7 +125,7 @@ func (u *ftsUser) ended(id string) (j ftsJob) {
 
 // A ftsPair are two real servers that copy from each other.
 type ftsPair struct {
-	*house
+	*service
 	x, y *lab.System
 }
 
@@ -142,24 +142,24 @@ func startFTS(t *testing.T, auth string, more ...func(*Config)) *ftsPair {
 
 // fileTokens returns tokens that read at x and write at y, and one of x that is not valid.
 func (p *ftsPair) fileTokens() (read, write, wrong string) {
-	p.t.Helper()
+	p.T.Helper()
 	read, err1 := p.x.Token(time.Hour, "storage.read:/")
 	write, err2 := p.y.Token(time.Hour, "storage.modify:/ storage.read:/")
 	wrong, err3 := p.x.BrokenToken()
 	if err := errors.Join(err1, err2, err3); err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	return read, write, wrong
 }
 
 // put writes a file into the source.
 func (p *ftsPair) put(s *lab.System, name string, data []byte) {
-	p.t.Helper()
+	p.T.Helper()
 	path := filepath.Join(s.Data, name)
 	// the server's user writes there as well
 	dir := filepath.Dir(path)
 	if err := errors.Join(os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777), os.WriteFile(path, data, 0o644)); err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 }
 
@@ -311,9 +311,9 @@ func TestFTSWaitingJob(t *testing.T) {
 		u.ask("GET", "/jobs/"+id+"/files", "", &changed) != http.StatusOK || changed[0].Prio != 5 {
 		t.Errorf("%d %+v", status, j)
 	}
-	h.end()
+	h.End()
 	u.http.CloseIdleConnections() // a DELETE is not repeated by itself
-	h.begin()
+	h.Begin()
 	if status := u.ask("DELETE", "/jobs/"+id, "", &j); status != http.StatusOK || j.State != "CANCELED" {
 		t.Errorf("%d %+v", status, j)
 	}
@@ -401,7 +401,7 @@ func TestFTSTokens(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(p.y.Data, "c/f")); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	p.end()
+	p.End()
 	for _, name := range []string{state.TableFile, state.TableFile + "-wal"} {
 		text, err := os.ReadFile(filepath.Join(p.conf.State, name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -416,13 +416,13 @@ func TestFTSTokens(t *testing.T) {
 }
 
 // ftsCommand runs a command of FTS's client.
-func (h *house) ftsCommand(bin string, identity []string, name string, args ...string) (string, error) {
-	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
+func (h *service) ftsCommand(bin string, identity []string, name string, args ...string) (string, error) {
+	h.T.Helper()
+	ctx, cancel := context.WithTimeout(h.T.Context(), 3*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, filepath.Join(bin, "python3"), slices.Concat([]string{filepath.Join(bin, name), "-s", h.URL() + rest.Path,
 		"--insecure"}, identity, args)...)
-	c.Env = append(os.Environ(), "HOME="+h.t.TempDir(), "PYTHONWARNINGS=ignore")
+	c.Env = append(os.Environ(), "HOME="+h.T.TempDir(), "PYTHONWARNINGS=ignore")
 	out, err := c.CombinedOutput()
 	return string(out), err
 }
@@ -519,7 +519,7 @@ func TestFTSSites(t *testing.T) {
 	h.addSite("mine", "http://[::1]")
 	sites = h.registry.URLs()
 	of("http://[::1]:80/z", "mine", "z")
-	all, err := h.admin.Sites(t.Context())
+	all, err := h.Client.Sites(t.Context())
 	if err != nil || len(all) != 4 {
 		t.Errorf("%+v, %v", all, err)
 	}

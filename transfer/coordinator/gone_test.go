@@ -12,6 +12,7 @@ import (
 	"weir/internal/wire"
 	"weir/transfer"
 	"weir/transfer/notify"
+	"weir/transfer/transfertest"
 )
 
 // Who has lost the database but not the keys is told that the coordinator begins with
@@ -25,13 +26,13 @@ func TestTheDatabaseIsGone(t *testing.T) {
 	if n := said.count(text); n != 0 {
 		t.Errorf("said at the first start: %d", n)
 	}
-	h.end()
+	h.End()
 	for _, name := range []string{"weir.db", "weir.db-wal", "weir.db-shm"} {
 		if err := os.Remove(filepath.Join(h.conf.State, name)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 	}
-	h.begin()
+	h.Begin()
 	if n := said.count(text); n != 1 {
 		t.Errorf("said %d times", n)
 	}
@@ -42,16 +43,16 @@ func TestTheDatabaseIsGone(t *testing.T) {
 func TestExplainADestinationThatIsDown(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
-	a, b := h.robot("A"), h.robot("B")
-	a.register("https://127.0.0.1:1/")
-	b.register("")
-	h.fill("/store/run1", "A", 2, 1000)
-	h.fill("/store/run1", "B", 2, 1000)
-	require.NoError(t, b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session}))
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
+	a, b := h.FakeAgent("A"), h.FakeAgent("B")
+	a.Register("https://127.0.0.1:1/")
+	b.Register("")
+	h.Register("/store/run1", "A", 2, 1000)
+	h.Register("/store/run1", "B", 2, 1000)
+	require.NoError(t, b.Client.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.Session}))
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
 	require.NoError(t, err)
 	until(t, "it is said", func() bool {
-		e, err := h.admin.Explain(t.Context(), q.ID, "")
+		e, err := h.Client.Explain(t.Context(), q.ID, "")
 		return err == nil && len(e.Reasons) == 1 && strings.HasPrefix(e.Reasons[0].Text, "Its destination B is down: its agent was stopped")
 	})
 }
@@ -61,9 +62,9 @@ func TestRefusalsAreSentences(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	_, _, q := h.pair(1)
-	_, err := h.admin.Request(t.Context(), q.ID+1)
-	_, err2 := h.admin.Dataset(t.Context(), "/store/none")
-	_, err3 := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "Q"})
+	_, err := h.Client.Request(t.Context(), q.ID+1)
+	_, err2 := h.Client.Dataset(t.Context(), "/store/none")
+	_, err3 := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "Q"})
 	for want, err := range map[string]error{"there is no request 2": err, `there is no dataset "/store/none"`: err2,
 		`there is no site "Q"`: err3} {
 		if err == nil || err.Error() != want || wire.Status(err) != 404 {
@@ -78,10 +79,10 @@ func TestForgottenRequestsAreNotNotified(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Notify: []notify.Target{{Name: "hook", Command: []string{"true"}, On: []transfer.Status{transfer.Completed}}}})
 	_, b, q := h.pair(1)
-	if _, err := b.report(did(b.some()[0])); err != nil {
+	if _, err := b.Report(transfertest.Verified(b.WaitWork()[0])); err != nil {
 		t.Fatal(err)
 	}
-	h.ended(q.ID)
+	h.WaitEnd(q.ID)
 	require.NoError(t, h.db.Exec(t.Context(), "DELETE FROM request WHERE id = ?", q.ID))
 	require.NoError(t, h.db.Exec(t.Context(), "UPDATE notified SET event = 0"))
 	until(t, "the events have been read", func() bool {

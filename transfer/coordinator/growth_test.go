@@ -21,6 +21,7 @@ import (
 	"weir/transfer/access"
 	"weir/transfer/notify"
 	"weir/transfer/text"
+	"weir/transfer/transfertest"
 )
 
 // A coordinator has moved many files: what users, agents and the coordinator itself ask of the database uses indexes, and old requests are
@@ -36,18 +37,18 @@ func TestGrowth(t *testing.T) {
 		var plans dbtest.Plans
 		conf.Plain, conf.JobArea, conf.Keep, conf.KeepEndpoints = true, tpc.Loopback, 364*24*time.Hour, time.Hour
 		h := start(t, conf)
-		a, b := h.robot("A"), h.robot("B")
-		a.register("https://127.0.0.1:1/")
-		b.register("")
+		a, b := h.FakeAgent("A"), h.FakeAgent("B")
+		a.Register("https://127.0.0.1:1/")
+		b.Register("")
 		p := past{h: h, files: files}
 		p.write()
-		h.end()
+		h.End()
 		h.conf.seen = plans.Add
-		h.begin()
-		a.ask, b.ask = h.as("agent A", access.AgentOf+"A"), h.as("agent B", access.AgentOf+"B")
-		a.session, b.session = "two", "two"
-		a.register("https://127.0.0.1:1/")
-		b.register("")
+		h.Begin()
+		a.Client, b.Client = h.As("agent A", access.AgentOf+"A"), h.As("agent B", access.AgentOf+"B")
+		a.Session, b.Session = "two", "two"
+		a.Register("https://127.0.0.1:1/")
+		b.Register("")
 		p.work(a, b)
 		shown := p.look()
 		t.Logf("%d files of %d requests, %.0f bytes a file: a request is shown within %v (median), %v (p99), %v (longest); memory at most %d MB",
@@ -80,7 +81,7 @@ func TestGrowth(t *testing.T) {
 
 // A past is requests that have ended, in the course of a year.
 type past struct {
-	h               *house
+	h               *service
 	files, requests int
 	first, last     int64 // requests
 }
@@ -94,13 +95,13 @@ const (
 
 // write makes the rows of the requests, as if they had been carried out: two of three are jobs. A file in a hundred has failed.
 func (p *past) write() {
-	p.h.t.Helper()
+	p.h.T.Helper()
 	p.requests = p.files / pastFiles
 	begin := time.Now().Add(-pastYear)
 	const most = 20_000 // in one transaction
 	for done := 0; done < p.requests; done += most {
 		n := min(most, p.requests-done)
-		err := p.h.db.Write(p.h.t.Context(), func(tx *db.Tx) error {
+		err := p.h.db.Write(p.h.T.Context(), func(tx *db.Tx) error {
 			var before int64
 			if err := tx.Row("SELECT COALESCE(MAX(id), 0) FROM request").Scan(&before); err != nil {
 				return err
@@ -155,7 +156,7 @@ func (p *past) write() {
 			return tx.Row("SELECT MAX(id) FROM request").Scan(&p.last)
 		})
 		if err != nil {
-			p.h.t.Fatal(err)
+			p.h.T.Fatal(err)
 		}
 	}
 	for _, age := range []time.Duration{30*24*time.Hour - time.Hour, 30 * time.Hour, time.Hour} { // to be removed, to be thinned, to stay
@@ -166,13 +167,13 @@ func (p *past) write() {
 					at := time.Now().Add(time.Duration(i+k)*time.Second - age)
 					all = append(all, transfer.Sample{Time: at, Seconds: 1, Cores: 2, CPU: 0.25 + 0.5*float64(k%2), OwnCPU: 0.5, MovedBytes: 1e6})
 				}
-				if err := p.h.samples.Keep(p.h.t.Context(), site, all); err != nil {
-					p.h.t.Fatal(err)
+				if err := p.h.samples.Keep(p.h.T.Context(), site, all); err != nil {
+					p.h.T.Fatal(err)
 				}
 			}
 		}
 	}
-	err := p.h.db.Write(p.h.t.Context(), func(tx *db.Tx) error {
+	err := p.h.db.Write(p.h.T.Context(), func(tx *db.Tx) error {
 		// The first ones grow older than they are kept.
 		_, err := tx.Exec("UPDATE sample SET at = at - ? WHERE at < ?", (24 * time.Hour).Nanoseconds(), time.Now().Add(-20*24*time.Hour))
 		if err != nil || tx.Dialect() == db.SQLite {
@@ -182,34 +183,34 @@ func (p *past) write() {
 		return err
 	})
 	if err != nil {
-		p.h.t.Fatal(err)
+		p.h.T.Fatal(err)
 	}
 }
 
 // work has agents and users do what they do while the past is there.
-func (p *past) work(a, b *robot) {
-	h, t := p.h, p.h.t
+func (p *past) work(a, b *transfertest.FakeAgent) {
+	h, t := p.h, p.h.T
 	t.Helper()
-	h.fill("/store/now", "A", 8, 1000)
+	h.Register("/store/now", "A", 8, 1000)
 	for key := range 3 { // one is done, one stays open, one waits for an approval
-		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/now", To: "B", Approve: key < 2, Key: strconv.Itoa(key),
+		q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/now", To: "B", Approve: key < 2, Key: strconv.Itoa(key),
 			Expires: time.Now().Add(time.Hour)})
 		require.NoError(t, err)
 		if key > 0 {
 			continue
 		}
 		until(t, "the request ends", func() bool {
-			for _, l := range b.work().Leases {
-				if _, err := b.report(did(l)); err != nil {
+			for _, l := range b.Work().Leases {
+				if _, err := b.Report(transfertest.Verified(l)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			q, err = h.admin.Request(t.Context(), q.ID)
+			q, err = h.Client.Request(t.Context(), q.ID)
 			return err == nil && q.Status.Ended()
 		})
 	}
-	b.some()
-	if _, err := b.report(); err != nil {
+	b.WaitWork()
+	if _, err := b.Report(); err != nil {
 		t.Fatal(err)
 	}
 	u := h.ftsUser("rucio", access.MaySubmit)
@@ -241,92 +242,92 @@ func (p *past) work(a, b *robot) {
 // job is the id of a job in the middle of the year.
 func (p *past) job() string {
 	id := (p.first + p.last) / 2
-	all, err := db.Select(p.h.t.Context(), p.h.db, db.Value[string],
+	all, err := db.Select(p.h.T.Context(), p.h.db, db.Value[string],
 		"SELECT job FROM request WHERE id >= ? AND id < ? AND job <> '' ORDER BY id LIMIT 1", id, id+10)
 	if err != nil || len(all) == 0 {
-		p.h.t.Fatal(all, err)
+		p.h.T.Fatal(all, err)
 	}
 	return all[0]
 }
 
 // look asks what users ask, and returns how long it took to show requests, the shortest first.
 func (p *past) look() (shown []time.Duration) {
-	h, ctx := p.h, p.h.t.Context()
+	h, ctx := p.h, p.h.T.Context()
 	must := func(what string, err error) {
-		h.t.Helper()
+		h.T.Helper()
 		if err != nil {
-			h.t.Fatalf("%s: %v", what, err)
+			h.T.Fatalf("%s: %v", what, err)
 		}
 	}
 	for i := range int64(200) {
 		id := p.last - (p.last-p.first)*(i*79%200)/205 // the first ones are not kept
 		begin := time.Now()
-		out, err := text.Fetch(ctx, h.admin, id, true, "", text.MaxRows) // as weir transfer show does
+		out, err := text.Fetch(ctx, h.Client, id, true, "", text.MaxRows) // as weir transfer show does
 		must("show", err)
 		shown = append(shown, time.Since(begin))
 		if out.Request.Count.Files != pastFiles || !out.Request.Status.Ended() {
-			h.t.Fatalf("%+v", out)
+			h.T.Fatalf("%+v", out)
 		}
-		_, err = h.admin.Explain(ctx, id, "")
+		_, err = h.Client.Explain(ctx, id, "")
 		must("explain", err)
 	}
 	slices.SortFunc(shown, func(a, b time.Duration) int { return cmp.Compare(a, b) })
 	id := (p.first + p.last) / 2
 	for _, s := range []transfer.State{"", transfer.Done, transfer.FileFailed, transfer.Queued, transfer.Leased, transfer.Skipped} {
-		_, err := h.admin.Items(ctx, id, s, 0, 100)
+		_, err := h.Client.Items(ctx, id, s, 0, 100)
 		must("items", err)
 	}
-	_, err := h.admin.Attempts(ctx, id, 0, 100)
+	_, err := h.Client.Attempts(ctx, id, 0, 100)
 	must("attempts", err)
 	for _, f := range []transfer.Filter{{}, {Before: id}, {Open: true}, {Open: true, By: "user1"}, {By: "user1"}, {To: "B"},
 		{Dataset: "/data/run1"}, {Status: transfer.Failed}, {Status: transfer.Partial, By: "user2", To: "A"}, {By: "administrator", Before: id}} {
-		_, err := h.admin.Requests(ctx, f)
+		_, err := h.Client.Requests(ctx, f)
 		must("list", err)
 	}
-	_, _, err = h.admin.Tries(ctx, time.Now().Add(-pastYear/2).UnixNano(), 100)
+	_, _, err = h.Client.Tries(ctx, time.Now().Add(-pastYear/2).UnixNano(), 100)
 	must("history", err)
-	_, err = h.admin.Samples(ctx, "A", time.Now().Add(-time.Hour), 100)
+	_, err = h.Client.Samples(ctx, "A", time.Now().Add(-time.Hour), 100)
 	must("samples", err)
-	_, err = h.admin.Notifications(ctx)
+	_, err = h.Client.Notifications(ctx)
 	must("notifications", err)
-	metricsOf(h.t, h)
+	metricsOf(h.T, h)
 	return shown
 }
 
 // prune has the coordinator remove what is old, and checks that of the samples.
 func (p *past) prune() {
 	h := p.h
-	h.t.Helper()
+	h.T.Helper()
 	samples := func(from, to time.Duration) int64 {
-		n, err := db.Select(h.t.Context(), h.db, db.Value[int64], "SELECT COUNT(*) FROM sample WHERE site = 'A' AND at > ? AND at < ?",
+		n, err := db.Select(h.T.Context(), h.db, db.Value[int64], "SELECT COUNT(*) FROM sample WHERE site = 'A' AND at > ? AND at < ?",
 			time.Now().Add(-from), time.Now().Add(-to))
 		if err != nil {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
 		return n[0]
 	}
-	until(h.t, "samples are thinned and removed, and requests and notifications are removed", func() bool {
-		requests, err := db.Select(h.t.Context(), h.db, db.Value[int64], "SELECT COUNT(*) FROM request WHERE ended > 0 AND ended < ?",
+	until(h.T, "samples are thinned and removed, and requests and notifications are removed", func() bool {
+		requests, err := db.Select(h.T.Context(), h.db, db.Value[int64], "SELECT COUNT(*) FROM request WHERE ended > 0 AND ended < ?",
 			time.Now().Add(-h.conf.Keep))
 		if err != nil {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
-		notes, err := db.Select(h.t.Context(), h.db, db.Value[int64], "SELECT COUNT(*) FROM notification WHERE made < ?",
+		notes, err := db.Select(h.T.Context(), h.db, db.Value[int64], "SELECT COUNT(*) FROM notification WHERE made < ?",
 			time.Now().Add(-notify.Kept))
 		if err != nil {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
 		return samples(pastYear, 30*24*time.Hour) == 0 && samples(40*time.Hour, 25*time.Hour) <= 51 && requests[0] == 0 && notes[0] == 0
 	})
-	all, err := h.admin.Samples(h.t.Context(), "A", time.Now().Add(-40*time.Hour), 100)
+	all, err := h.Client.Samples(h.T.Context(), "A", time.Now().Add(-40*time.Hour), 100)
 	if err != nil || len(all) != 100 {
-		h.t.Fatal(len(all), err)
+		h.T.Fatal(len(all), err)
 	}
 	if m := all[20]; m.Seconds != 60 || math.Abs(m.CPU-0.5) > 1e-9 || math.Abs(m.OwnCPU-30) > 1e-9 || math.Abs(m.MovedBytes-1e6) > 1e-3 {
-		h.t.Errorf("a minute is %+v", m)
+		h.T.Errorf("a minute is %+v", m)
 	}
 	if n := samples(2*time.Hour, 0); n < 3000 {
-		h.t.Errorf("%d samples of the last 2 hours are left", n)
+		h.T.Errorf("%d samples of the last 2 hours are left", n)
 	}
 }
 
@@ -336,9 +337,9 @@ func (p *past) size() (n int64) {
 	if p.h.db.Dialect() == db.PostgreSQL {
 		query = "SELECT pg_database_size(current_database())"
 	}
-	all, err := db.Select(p.h.t.Context(), p.h.db, db.Value[int64], query)
+	all, err := db.Select(p.h.T.Context(), p.h.db, db.Value[int64], query)
 	if err != nil {
-		p.h.t.Fatal(err)
+		p.h.T.Fatal(err)
 	}
 	return all[0]
 }

@@ -37,7 +37,7 @@ func TestCoordinatorsAreNotSentAnywhere(t *testing.T) {
 		"META": {tpc.Loopback, "http://169.254.169.254", false}, "AWAY": {tpc.Loopback, away.URL, false},
 		"INSIDE": {tpc.Public, "http://10.0.0.1:1", false},
 	} {
-		h.robot(site).register(tt.door)
+		h.FakeAgent(site).Register(tt.door)
 		l := transfer.Lease{Item: 1, Epoch: 1, Size: 1, Dest: transfer.End{Site: site, Path: "f"}}
 		if site == "HERE" && h.sites.Guard(site).Upto != tpc.Loopback {
 			t.Error("it has not come from this machine")
@@ -77,7 +77,7 @@ func TestProbesAreGuarded(t *testing.T) {
 			t.Errorf("%+v", j)
 		}
 	}
-	sites, err := h.admin.Sites(t.Context())
+	sites, err := h.Client.Sites(t.Context())
 	require.NoError(t, err)
 	if len(sites) == 0 {
 		t.Fatal("the job has no sites")
@@ -85,7 +85,7 @@ func TestProbesAreGuarded(t *testing.T) {
 	for _, s := range sites {
 		h.registry.Probe(t.Context(), s.Name)
 	}
-	sites, err = h.admin.Sites(t.Context())
+	sites, err = h.Client.Sites(t.Context())
 	require.NoError(t, err)
 	for _, s := range sites {
 		if s.Up || !strings.Contains(s.Problem, "private network") {

@@ -19,7 +19,7 @@ func TestSamplesOfThisHost(t *testing.T) {
 			var list []transfer.Sample
 			until(t, "two samples of the coordinator", func() bool {
 				var err error
-				if list, err = h.admin.Samples(t.Context(), transfer.CoordinatorHost, begin, 0); err != nil {
+				if list, err = h.Client.Samples(t.Context(), transfer.CoordinatorHost, begin, 0); err != nil {
 					t.Fatal(err)
 				}
 				return len(list) >= 2

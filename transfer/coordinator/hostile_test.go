@@ -20,21 +20,22 @@ import (
 	"weir/transfer"
 	"weir/transfer/access"
 	"weir/transfer/fts/rest"
+	"weir/transfer/transfertest"
 )
 
 // A liar is a robot that uses its good tokens for what they are not for.
 type liar struct {
-	*robot
+	*transfertest.FakeAgent
 	lease transfer.Lease
 }
 
 // does sends a request to the door of the destination, and returns the status.
 func (l *liar) does(method, path string, body io.Reader, header ...string) int {
-	l.t.Helper()
+	l.T.Helper()
 	door := strings.TrimSuffix(l.lease.Dest.URL, "/"+l.lease.Dest.Path)
-	req, err := http.NewRequestWithContext(l.t.Context(), method, door+path, body)
+	req, err := http.NewRequestWithContext(l.T.Context(), method, door+path, body)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+l.lease.Dest.Token)
 	for i := 0; i+1 < len(header); i += 2 {
@@ -80,16 +81,16 @@ func (f *flood) Read(p []byte) (int, error) {
 func TestAgentsCannotFillOthersDisks(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
-	a := &liar{robot: h.robot("A")}
-	a.register("")
-	b := h.place("B", true)
-	h.up("B")
-	h.fill("/store/run1", "A", 1, 1000)
-	b.put("store/other", []byte(strings.Repeat("x", 5000)))
-	if _, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"}); err != nil {
+	a := &liar{FakeAgent: h.FakeAgent("A")}
+	a.Register("")
+	b := h.Agent("B", transfertest.Endpoint())
+	h.WaitUp("B")
+	h.Register("/store/run1", "A", 1, 1000)
+	b.Put("store/other", []byte(strings.Repeat("x", 5000)))
+	if _, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"}); err != nil {
 		t.Fatal(err)
 	}
-	a.lease = a.some()[0]
+	a.lease = a.WaitWork()[0]
 	if a.lease.Mode != transfer.Push || a.lease.Dest.Token == "" {
 		t.Fatalf("%+v", a.lease)
 	}
@@ -129,7 +130,7 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 		}
 	}
 	var all int64
-	err := filepath.Walk(b.root, func(path string, info os.FileInfo, err error) error {
+	err := filepath.Walk(b.Root, func(path string, info os.FileInfo, err error) error {
 		if err == nil && info.Mode().IsRegular() && !strings.Contains(path, stateOfAgent) {
 			all += info.Size()
 		}
@@ -148,10 +149,10 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 	if code := a.does("MOVE", temp, nil, "Destination", a.lease.Dest.URL, "Overwrite", "F"); code != http.StatusCreated {
 		t.Errorf("its name: %d", code)
 	}
-	if info, err := os.Stat(filepath.Join(b.root, a.lease.Dest.Path)); err != nil || info.Size() != 1000 {
+	if info, err := os.Stat(filepath.Join(b.Root, a.lease.Dest.Path)); err != nil || info.Size() != 1000 {
 		t.Errorf("what arrived: %v, %v", info, err)
 	}
-	if text, err := os.ReadFile(filepath.Join(b.root, "store/other")); err != nil || len(text) != 5000 {
+	if text, err := os.ReadFile(filepath.Join(b.Root, "store/other")); err != nil || len(text) != 5000 {
 		t.Errorf("what was there: %d bytes, %v", len(text), err)
 	}
 }
@@ -183,7 +184,7 @@ func TestResetConnections(t *testing.T) {
 	}
 	wait.Wait()
 	for range 16 { // each reader is asked
-		if _, err := h.admin.Requests(t.Context(), transfer.Filter{}); err != nil {
+		if _, err := h.Client.Requests(t.Context(), transfer.Filter{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -46,9 +46,9 @@ func (l *logged) String() string {
 }
 
 // bearing asks a coordinator with a token of an external issuer.
-func (h *house) bearing(raw string) *ftsUser {
+func (h *service) bearing(raw string) *ftsUser {
 	to := &http.Transport{TLSClientConfig: wire.Pinned(h.Pin())}
-	h.t.Cleanup(to.CloseIdleConnections)
+	h.T.Cleanup(to.CloseIdleConnections)
 	return &ftsUser{h, raw, &http.Client{Transport: to}}
 }
 
@@ -128,7 +128,7 @@ func TestExternalIssuers(t *testing.T) {
 	}
 
 	// Without a scope or group that gives a role a user is known, and may do nothing. Roles of weir are not the issuer's to give.
-	for _, scope := range []string{"openid", "weir.admin", "fts:submit-transfers"} {
+	for _, scope := range []string{"openid", "weir.Client", "fts:submit-transfers"} {
 		raw := iam.Token("nobody", scope, nil)
 		var refused struct{ Message string }
 		if status := h.bearing(raw).ask("GET", "/jobs", "", &refused); status != http.StatusForbidden ||
@@ -330,7 +330,7 @@ func renewed(t *testing.T, c labtest.IAMConfig) {
 		}
 	}
 	noTokenIn(t, "the log", out.String(), tokens...)
-	p.end()
+	p.End()
 	for _, name := range []string{state.TableFile, state.TableFile + "-wal"} {
 		text, err := os.ReadFile(filepath.Join(p.conf.State, name))
 		if err != nil && !os.IsNotExist(err) {
@@ -421,12 +421,12 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 		return func() bool { return strings.Count(out.String(), "token of jobs renewed") >= n }
 	}
 	until(t, "the tokens are exchanged", renewed(2))
-	p.end()
+	p.End()
 	iam.Down(true)
 	expired := time.Now().Add(life + time.Second)
 	until(t, "the tokens expire", func() bool { return time.Now().After(expired) })
 	gate.open()
-	p.begin()
+	p.Begin()
 	until(t, "the file waits for the issuer", func() bool { return strings.Contains(out.String(), "token of jobs not renewed") })
 	iam.Down(false)
 	if j := u.ended(id); j.State != "FINISHED" {
@@ -475,8 +475,8 @@ func TestRefreshTokensEnd(t *testing.T) {
 		return func() bool { a := iam.Asked(); return a["refresh_token "+read] >= n && a["refresh_token "+write] >= n }
 	}
 	until(t, "both are refreshed", refreshed(1))
-	p.end()
-	p.begin()
+	p.End()
+	p.Begin()
 	until(t, "both are refreshed again", refreshed(3))
 	gate.open()
 	if j := u.ended(id); j.State != "FINISHED" {

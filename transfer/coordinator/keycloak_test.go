@@ -35,7 +35,7 @@ func startKeycloak(t *testing.T, c lab.KeycloakConfig) *keycloakPair {
 	require.NoError(t, err)
 	conf := lab.XRootDConfig{Copies: true, Auth: "ztn", Issuer: k.URL, Keys: keys, Authority: k.System}
 	p := &ftsPair{x: labtest.Start(t, conf), y: labtest.Start(t, conf)}
-	p.house = start(t, Config{Approve: -1, SiteCA: k.CAFile, JobArea: tpc.Loopback,
+	p.service = start(t, Config{Approve: -1, SiteCA: k.CAFile, JobArea: tpc.Loopback,
 		Log: slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Issuers: []access.Issuer{{URL: k.URL, Audience: []string{"https://fts.example.org"}, VO: "atlas",
 			ClientID: k.Settings[lab.KeycloakClient], ClientSecret: k.Settings[lab.KeycloakSecret]}}})
@@ -48,17 +48,17 @@ func startKeycloak(t *testing.T, c lab.KeycloakConfig) *keycloakPair {
 }
 
 func (p *keycloakPair) token(who, scope string) string {
-	p.t.Helper()
-	raw, err := p.issuer.Token(p.t.Context(), who, scope)
-	require.NoError(p.t, err)
+	p.T.Helper()
+	raw, err := p.issuer.Token(p.T.Context(), who, scope)
+	require.NoError(p.T, err)
 	return raw
 }
 
 // waiting submits a job with new tokens of a user or a client, whose file waits for a gate.
 func (p *keycloakPair) waiting(who, name string) (id string, g *gate) {
-	p.t.Helper()
+	p.T.Helper()
 	p.put(p.x, name, []byte("late"))
-	g = newGate(p.t, strings.TrimPrefix(p.y.URLs["https"], "https://"))
+	g = newGate(p.T, strings.TrimPrefix(p.y.URLs["https"], "https://"))
 	tokens := fmt.Sprintf(`,"filesize":4,"source_tokens":[%q],"destination_tokens":[%q]`, p.token(who, "storage.read:/"),
 		p.token(who, "storage.modify:/ storage.read:/"))
 	return p.bearing(p.token(who, access.FTSScope)).submit(`{"files":[` + strings.ReplaceAll(p.pair(name, tokens), g.to, g.address) +
@@ -88,14 +88,14 @@ func TestKeycloak(t *testing.T) {
 
 	// The API of weir, with the name that is unique.
 	p.addSite("X", "https://127.0.0.1:9/x")
-	p.fill("/run1", "X", 1, 10)
+	p.Register("/run1", "X", 1, 10)
 	p.addSite("Y", "https://127.0.0.1:9/y")
-	ada := p.client(p.token("ada", access.FTSScope))
+	ada := p.Login(p.token("ada", access.FTSScope))
 	q, err := ada.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
 	if err != nil || q.By != who.User+"@"+strings.TrimPrefix(p.issuer.URL, "https://") {
 		t.Errorf("%+v, %v", q, err)
 	}
-	if _, err := p.client(storage).Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"}); err == nil {
+	if _, err := p.Login(storage).Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"}); err == nil {
 		t.Error("a token for storage is accepted")
 	}
 
@@ -120,11 +120,11 @@ func TestKeycloak(t *testing.T) {
 	if p.logs("how=refresh") != 0 {
 		t.Error("a token without a session was refreshed")
 	}
-	p.end()
+	p.End()
 	expire()
 	later.open()
 	latest.open()
-	p.begin()
+	p.Begin()
 	finished(ofRucio)
 	finished(ofUser)
 	if n := p.logs("how=refresh"); n < 4 {

@@ -24,6 +24,7 @@ import (
 	"weir/transfer/access"
 	"weir/transfer/client"
 	"weir/transfer/messages"
+	"weir/transfer/transfertest"
 )
 
 const childKey = "WEIR_TEST_COORDINATOR"
@@ -126,9 +127,8 @@ func startProcess(t *testing.T, conf Config) (first <-chan string, cmd *exec.Cmd
 	return said, cmd, kill
 }
 
-// spawned is a house whose coordinator is a process of its own. Others of conf will
-// listen where it does.
-func spawned(t *testing.T, conf *Config) (h *house, kill func()) {
+// spawned starts a coordinator in a process of its own. Further processes with conf listen at the same address.
+func spawned(t *testing.T, conf *Config) (h *service, kill func()) {
 	t.Helper()
 	conf.Listen = labtest.Address(t)
 	url, kill := spawn(t, *conf)
@@ -136,10 +136,8 @@ func spawned(t *testing.T, conf *Config) (h *house, kill func()) {
 	require.NoError(t, err)
 	raw, err := os.ReadFile(conf.State + "/" + access.AdminFile)
 	require.NoError(t, err)
-	admin, err := client.New(client.Config{URLs: []string{url}, Pin: id.Pin, Token: strings.TrimSpace(string(raw)), Wait: 10 * time.Second})
-	require.NoError(t, err)
-	t.Cleanup(admin.Close)
-	return &house{t: t, admin: admin, Coordinator: &Coordinator{url: url, pin: id.Pin}}, kill
+	return &service{Coordinator: &Coordinator{url: url, pin: id.Pin}, Service: transfertest.Attach(t, client.Config{URLs: []string{url},
+		Pin: id.Pin, Token: strings.TrimSpace(string(raw)), Wait: 10 * time.Second})}, kill
 }
 
 // asked asks until there is an answer.
@@ -164,11 +162,11 @@ func TestKilledCoordinators(t *testing.T) {
 	each(t, func(t *testing.T, conf Config) {
 		conf.State = t.TempDir()
 		h, kill := spawned(t, &conf)
-		admin := h.admin
-		a, b := h.place("A", true), h.place("B", true)
+		admin := h.Client
+		a, b := h.Agent("A", transfertest.Endpoint()), h.Agent("B", transfertest.Endpoint())
 		const files = 400
-		a.write("/store/run1", files, 20_000)
-		h.scan("/store/run1", "A")
+		a.Write("/store/run1", files, 20_000)
+		h.Scan("/store/run1", "A", "/store/run1")
 		q, err := admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
 		require.NoError(t, err)
 		kills := 0
@@ -184,7 +182,7 @@ func TestKilledCoordinators(t *testing.T) {
 		}
 		if q.Status != transfer.Completed || q.Count.Done+q.Count.Skipped != files {
 			t.Errorf("after %d kills: %+v", kills, q)
-			h.tell(q.ID)
+			h.Log(q.ID)
 		}
 		h.once(q.ID)
 		for i := range files {
@@ -195,17 +193,17 @@ func TestKilledCoordinators(t *testing.T) {
 }
 
 // once checks that no file of a request was moved twice.
-func (h *house) once(request int64) {
-	h.t.Helper()
+func (h *service) once(request int64) {
+	h.T.Helper()
 	good := map[int64]int{}
-	for _, at := range insist(h.t, func() ([]transfer.Attempt, error) { return h.admin.Attempts(h.t.Context(), request, 0, 10000) }) {
+	for _, at := range insist(h.T, func() ([]transfer.Attempt, error) { return h.Client.Attempts(h.T.Context(), request, 0, 10000) }) {
 		if at.Fault == "" && !at.Late {
 			good[at.Item]++
 		}
 	}
 	for item, n := range good {
 		if n != 1 {
-			h.t.Errorf("file %d arrived %d times", item, n)
+			h.T.Errorf("file %d arrived %d times", item, n)
 		}
 	}
 }
@@ -219,33 +217,33 @@ func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = pg.Stop() })
 	h := start(t, Config{DB: pg.URL, Approve: -1})
-	a, b := h.place("A", true), h.place("B", false)
-	a.write("/store/run1", 300, 20_000)
-	h.scan("/store/run1", "A")
+	a, b := h.Agent("A", transfertest.Endpoint()), h.Agent("B", nil)
+	a.Write("/store/run1", 300, 20_000)
+	h.Scan("/store/run1", "A", "/store/run1")
 	until(t, "both sites are there", func() bool {
-		sites, err := h.admin.Sites(t.Context())
+		sites, err := h.Client.Sites(t.Context())
 		return err == nil && len(sites) == 2
 	})
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"})
 	require.NoError(t, err)
 	until(t, "it has begun", func() bool {
-		q, err = h.admin.Request(t.Context(), q.ID)
+		q, err = h.Client.Request(t.Context(), q.ID)
 		return err == nil && q.Count.Done > 0
 	})
 	pg.Kill()
 	until(t, "it is said", func() bool {
-		_, err := h.admin.Request(t.Context(), q.ID)
+		_, err := h.Client.Request(t.Context(), q.ID)
 		return wire.Status(err) == 503
 	})
 	require.NoError(t, pg.Restart(t.Context()))
 	defer func() {
 		if !q.Status.Ended() {
 			t.Logf("%+v", q)
-			h.tell(q.ID)
+			h.Log(q.ID)
 		}
 	}()
 	until(t, "all is there", func() bool {
-		q, err = h.admin.Request(t.Context(), q.ID)
+		q, err = h.Client.Request(t.Context(), q.ID)
 		return err == nil && q.Status.Ended()
 	})
 	if q.Status != transfer.Completed || q.Count.Done+q.Count.Skipped != 300 {

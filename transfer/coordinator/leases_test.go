@@ -14,32 +14,8 @@ import (
 	"weir/transfer"
 	"weir/transfer/access"
 	"weir/transfer/queue"
+	"weir/transfer/transfertest"
 )
-
-// Two sites, one with files, and a robot as the agent of the other one.
-func (h *house) pair(files int) (*robot, *robot, transfer.Request) {
-	h.t.Helper()
-	a, b := h.robot("A"), h.robot("B")
-	a.register("https://127.0.0.1:1/")
-	b.register("")
-	h.fill("/store/run1", "A", files, 1000)
-	q, err := h.admin.Submit(h.t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return a, b, q
-}
-
-// some asks for work until there are leases.
-func (r *robot) some() []transfer.Lease {
-	r.t.Helper()
-	var all []transfer.Lease
-	until(r.t, "there is work", func() bool {
-		all = r.work().Leases
-		return len(all) > 0
-	})
-	return all
-}
 
 // An answer that was lost is given again: with the same epoch, since nothing else
 // was decided.
@@ -47,9 +23,9 @@ func TestLostAnswersAreGivenAgain(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	_, b, _ := h.pair(3)
-	first := b.some()
-	b.holding = map[int64]transfer.Lease{} // it never came
-	second := b.some()
+	first := b.WaitWork()
+	b.Holding = map[int64]transfer.Lease{} // it never came
+	second := b.WaitWork()
 	if len(first) != len(second) || first[0].Item != second[0].Item || first[0].Epoch != second[0].Epoch {
 		t.Errorf("%+v, then %+v", first, second)
 	}
@@ -62,20 +38,20 @@ func TestReportsAreTakenOnce(t *testing.T) {
 	_, b, q := h.pair(3)
 	var all []transfer.Outcome
 	for len(all) < 3 {
-		for _, l := range b.some() {
-			all = append(all, did(l))
+		for _, l := range b.WaitWork() {
+			all = append(all, transfertest.Verified(l))
 		}
 	}
 	for range 3 {
-		if _, err := b.report(all...); err != nil {
+		if _, err := b.Report(all...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	q = h.ended(q.ID)
+	q = h.WaitEnd(q.ID)
 	if q.Status != transfer.Completed || q.Count.Attempts != 3 || q.Count.Done != 3 {
 		t.Errorf("%+v", q)
 	}
-	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+	attempts, err := h.Client.Attempts(t.Context(), q.ID, 0, 0)
 	if err != nil || len(attempts) != 3 {
 		t.Errorf("%d attempts, %v", len(attempts), err)
 	}
@@ -89,42 +65,42 @@ func TestLeasesSurviveARestart(t *testing.T) {
 	a, b, q := h.pair(4)
 	leases := map[int64]transfer.Lease{}
 	for len(leases) < 4 {
-		for _, l := range b.some() {
+		for _, l := range b.WaitWork() {
 			leases[l.Item] = l
 		}
 	}
-	h.end()
-	h.begin()
-	a.ask, b.ask = h.as("agent A", access.AgentOf+"A"), h.as("agent B", access.AgentOf+"B")
-	if _, err := b.report(); wire.Status(err) != http.StatusGone {
+	h.End()
+	h.Begin()
+	a.Client, b.Client = h.As("agent A", access.AgentOf+"A"), h.As("agent B", access.AgentOf+"B")
+	if _, err := b.Report(); wire.Status(err) != http.StatusGone {
 		t.Fatalf("an agent that is not known: %v", err)
 	}
 	var lost transfer.Lease
 	for _, l := range leases {
 		lost = l
 	}
-	delete(b.holding, lost.Item) // it has forgotten one
-	a.register("https://127.0.0.1:1/")
-	b.register("")
+	delete(b.Holding, lost.Item) // it has forgotten one
+	a.Register("https://127.0.0.1:1/")
+	b.Register("")
 	var all []transfer.Outcome
 	for item, l := range leases {
 		if item != lost.Item {
-			all = append(all, did(l))
+			all = append(all, transfertest.Verified(l))
 		}
 	}
-	if _, err := b.report(all...); err != nil {
+	if _, err := b.Report(all...); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "what was lost goes again", func() bool { // its pause is over
-		for _, l := range b.work().Leases {
+		for _, l := range b.Work().Leases {
 			if l.Item != lost.Item || l.Epoch <= lost.Epoch {
 				t.Errorf("%+v after %+v", l, lost)
 			}
-			if _, err := b.report(did(l)); err != nil {
+			if _, err := b.Report(transfertest.Verified(l)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		q, _ = h.admin.Request(t.Context(), q.ID)
+		q, _ = h.Client.Request(t.Context(), q.ID)
 		return q.Status.Ended()
 	})
 	if q.Status != transfer.Completed || q.Count.Done != 4 || q.Count.Attempts != 5 {
@@ -137,11 +113,11 @@ func TestCancelReachesTheMover(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	_, b, q := h.pair(2)
-	leases := b.some()
-	if _, err := h.admin.Cancel(t.Context(), q.ID, "not needed"); err != nil {
+	leases := b.WaitWork()
+	if _, err := h.Client.Cancel(t.Context(), q.ID, "not needed"); err != nil {
 		t.Fatal(err)
 	}
-	ack, err := b.report()
+	ack, err := b.Report()
 	if err != nil || len(ack.Cancel) < len(leases) || len(ack.Lost) > 0 {
 		t.Fatalf("%+v, %v", ack, err)
 	}
@@ -149,10 +125,10 @@ func TestCancelReachesTheMover(t *testing.T) {
 	for _, l := range leases {
 		all = append(all, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.RequestCancelled, Reason: "cancelled"})
 	}
-	if _, err := b.report(all...); err != nil {
+	if _, err := b.Report(all...); err != nil {
 		t.Fatal(err)
 	}
-	if q = h.ended(q.ID); q.Status != transfer.Cancelled || q.Count.Cancelled != 2 {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Cancelled || q.Count.Cancelled != 2 {
 		t.Errorf("%+v", q)
 	}
 }
@@ -163,15 +139,15 @@ func TestCancelOfWhatNeverCame(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Lease: time.Hour})
 	_, b, q := h.pair(2)
-	leases := b.some()
-	b.holding = map[int64]transfer.Lease{} // the answer was lost
-	if _, err := h.admin.Cancel(t.Context(), q.ID, "not needed"); err != nil {
+	leases := b.WaitWork()
+	b.Holding = map[int64]transfer.Lease{} // the answer was lost
+	if _, err := h.Client.Cancel(t.Context(), q.ID, "not needed"); err != nil {
 		t.Fatal(err)
 	}
-	if w := b.work(); len(w.Leases) > 0 {
+	if w := b.Work(); len(w.Leases) > 0 {
 		t.Errorf("%+v are given after the cancellation of %+v", w, leases)
 	}
-	if q = h.ended(q.ID); q.Status != transfer.Cancelled || q.Count.Cancelled != 2 {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Cancelled || q.Count.Cancelled != 2 {
 		t.Errorf("%+v", q)
 	}
 }
@@ -184,34 +160,34 @@ func TestGoodbye(t *testing.T) {
 	_, b, q := h.pair(3)
 	var leases []transfer.Lease
 	for len(leases) < 3 {
-		leases = append(leases, b.some()...)
+		leases = append(leases, b.WaitWork()...)
 	}
 	keeps := transfer.LeaseID{Item: leases[0].Item, Epoch: leases[0].Epoch} // it could not tell its end
-	if err := b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.session,
+	if err := b.Client.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.Session,
 		Holding: []transfer.LeaseID{keeps}}); err != nil {
 		t.Fatal(err)
 	}
-	sites, err := h.admin.Sites(t.Context())
+	sites, err := h.Client.Sites(t.Context())
 	if err != nil || len(sites) != 2 || sites[1].Up || !strings.Contains(sites[1].Problem, "its agent was stopped at 2") {
 		t.Errorf("%+v, %v", sites, err)
 	}
-	if q, err = h.admin.Request(t.Context(), q.ID); err != nil || q.Count.Leased != 1 || q.Count.Queued+q.Count.NoSource != 2 {
+	if q, err = h.Client.Request(t.Context(), q.ID); err != nil || q.Count.Leased != 1 || q.Count.Queued+q.Count.NoSource != 2 {
 		t.Errorf("%+v, %v", q, err)
 	}
-	if _, err := b.report(); wire.Status(err) != http.StatusGone {
+	if _, err := b.Report(); wire.Status(err) != http.StatusGone {
 		t.Errorf("it tells more after its goodbye: %v", err)
 	}
-	next := h.robot("B")
-	next.session, next.holding = "two", map[int64]transfer.Lease{leases[0].Item: leases[0]}
-	next.register("")
-	for len(next.holding) < 3 {
-		next.some()
+	next := h.FakeAgent("B")
+	next.Session, next.Holding = "two", map[int64]transfer.Lease{leases[0].Item: leases[0]}
+	next.Register("")
+	for len(next.Holding) < 3 {
+		next.WaitWork()
 	}
-	items, err := h.admin.Items(t.Context(), q.ID, transfer.Leased, 0, 0)
+	items, err := h.Client.Items(t.Context(), q.ID, transfer.Leased, 0, 0)
 	if err != nil || len(items) != 3 || items[0].Tries+items[1].Tries+items[2].Tries > 0 {
 		t.Errorf("%+v, %v", items, err)
 	}
-	if l := next.holding[leases[0].Item]; l.Epoch != leases[0].Epoch {
+	if l := next.Holding[leases[0].Item]; l.Epoch != leases[0].Epoch {
 		t.Errorf("what it held was given anew: %+v", l)
 	}
 }
@@ -221,18 +197,18 @@ func TestTwoAgentsOfOneSite(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	_, b, _ := h.pair(1)
-	leases := b.some()
-	other := h.robot("B")
-	other.session = "two"
-	other.register("")
-	if _, err := b.report(did(leases[0])); wire.Status(err) != http.StatusGone {
+	leases := b.WaitWork()
+	other := h.FakeAgent("B")
+	other.Session = "two"
+	other.Register("")
+	if _, err := b.Report(transfertest.Verified(leases[0])); wire.Status(err) != http.StatusGone {
 		t.Errorf("the first one reports: %v", err)
 	}
-	_, err := b.ask.Register(t.Context(), transfer.Register{Site: "B", Session: b.session, Slots: 1})
+	_, err := b.Client.Register(t.Context(), transfer.Register{Site: "B", Session: b.Session, Slots: 1})
 	if wire.Status(err) != http.StatusConflict || !strings.Contains(err.Error(), "there can be only one") {
 		t.Errorf("the first one comes again: %v", err)
 	}
-	if again := other.some(); again[0].Epoch <= leases[0].Epoch {
+	if again := other.WaitWork(); again[0].Epoch <= leases[0].Epoch {
 		t.Errorf("%+v after %+v", again[0], leases[0])
 	}
 }
@@ -243,12 +219,12 @@ func TestTheOtherAgentGoes(t *testing.T) {
 	t.Parallel()
 	var later atomic.Int64
 	h := start(t, Config{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
-	first, other := h.robot("A"), h.robot("A")
-	other.session = "two"
-	first.register("")
-	other.register("")
+	first, other := h.FakeAgent("A"), h.FakeAgent("A")
+	other.Session = "two"
+	first.Register("")
+	other.Register("")
 	comes := func() error {
-		_, err := first.ask.Register(t.Context(), transfer.Register{Site: "A", Session: first.session, Slots: 1})
+		_, err := first.Client.Register(t.Context(), transfer.Register{Site: "A", Session: first.Session, Slots: 1})
 		return err
 	}
 	if err := comes(); wire.Status(err) != http.StatusConflict {
@@ -258,7 +234,7 @@ func TestTheOtherAgentGoes(t *testing.T) {
 	if err := comes(); err != nil {
 		t.Error(err)
 	}
-	if _, err := other.ask.Register(t.Context(), transfer.Register{Site: "A", Session: other.session,
+	if _, err := other.Client.Register(t.Context(), transfer.Register{Site: "A", Session: other.Session,
 		Slots: 1}); wire.Status(err) != http.StatusConflict {
 		t.Errorf("the other one comes again: %v", err)
 	}
@@ -271,9 +247,9 @@ func TestSilentAgentComesBack(t *testing.T) {
 	t.Parallel()
 	var later atomic.Int64
 	h := start(t, Config{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
-	r := h.robot("A")
-	ask := transfer.PollRequest{Site: "A", Session: r.session, Slots: 1, Free: -1}
-	if _, err := r.ask.Register(t.Context(), transfer.Register{Site: "A", Session: r.session, Slots: 1, Free: -1}); err != nil {
+	r := h.FakeAgent("A")
+	ask := transfer.PollRequest{Site: "A", Session: r.Session, Slots: 1, Free: -1}
+	if _, err := r.Client.Register(t.Context(), transfer.Register{Site: "A", Session: r.Session, Slots: 1, Free: -1}); err != nil {
 		t.Fatal(err)
 	}
 	up := func() bool {
@@ -287,7 +263,7 @@ func TestSilentAgentComesBack(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { _, _ = r.ask.Work(ctx, ask) }() // there is none: it waits
+	go func() { _, _ = r.Client.Work(ctx, ask) }() // there is none: it waits
 	until(t, "the site to be up", up)
 }
 
@@ -296,27 +272,27 @@ func TestAgentsSpeakForThemselves(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	a, b, q := h.pair(1)
-	l := b.some()[0]
-	if _, err := a.report(did(l)); err != nil {
+	l := b.WaitWork()[0]
+	if _, err := a.Report(transfertest.Verified(l)); err != nil {
 		t.Fatal(err)
 	}
-	if q, err := h.admin.Request(t.Context(), q.ID); err != nil || q.Status.Ended() {
+	if q, err := h.Client.Request(t.Context(), q.ID); err != nil || q.Status.Ended() {
 		t.Errorf("another site's agent has ended it: %+v, %v", q, err)
 	}
-	if ack, err := b.report(); err != nil || len(ack.Lost)+len(ack.Cancel) > 0 {
+	if ack, err := b.Report(); err != nil || len(ack.Lost)+len(ack.Cancel) > 0 {
 		t.Errorf("another site's agent has aborted it: %+v, %v", ack, err)
 	}
-	_, err := a.ask.Register(t.Context(), transfer.Register{Site: "B", Session: "x"})
+	_, err := a.Client.Register(t.Context(), transfer.Register{Site: "B", Session: "x"})
 	if wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "weir.agent:B") {
 		t.Errorf("A says it is B: %v", err)
 	}
-	out := did(l)
+	out := transfertest.Verified(l)
 	out.End, out.Begin = time.Now().Add(1000*time.Hour), time.Time{}
 	out.Reason, out.Moved, out.CPU = strings.Repeat("\x1b[2Jü", 1000), -5, -1
-	if _, err := b.report(out); err != nil {
+	if _, err := b.Report(out); err != nil {
 		t.Fatal(err)
 	}
-	attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+	attempts, err := h.Client.Attempts(t.Context(), q.ID, 0, 0)
 	if err != nil || len(attempts) != 1 || attempts[0].End.After(time.Now()) || len(attempts[0].Reason) > 1100 ||
 		strings.Contains(attempts[0].Reason, "\x1b") {
 		t.Errorf("%+v, %v", attempts, err)
@@ -341,12 +317,12 @@ func TestLeasesThatNobodyWasToldOf(t *testing.T) {
 	}
 	h.uncertain.Store(true)
 	for q.Count.Done < 3 {
-		for _, l := range b.some() {
-			if _, err := b.report(did(l)); err != nil {
+		for _, l := range b.WaitWork() {
+			if _, err := b.Report(transfertest.Verified(l)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if q, err = h.admin.Request(t.Context(), q.ID); err != nil {
+		if q, err = h.Client.Request(t.Context(), q.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -365,9 +341,9 @@ func TestAnotherRootIsRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		h := start(t, conf)
-		b := h.robot("B")
+		b := h.FakeAgent("B")
 		register := func(session, root string, isNew bool) error {
-			_, err := b.ask.Register(t.Context(), transfer.Register{Site: "B", Session: session, Slots: 4, Free: 1 << 40, Root: root,
+			_, err := b.Client.Register(t.Context(), transfer.Register{Site: "B", Session: session, Slots: 4, Free: 1 << 40, Root: root,
 				NewRoot: isNew})
 			return err
 		}
@@ -375,8 +351,8 @@ func TestAnotherRootIsRefused(t *testing.T) {
 		if err := register("two", "r2", false); wire.Status(err) != http.StatusConflict || !strings.Contains(err.Error(), "another agent runs") {
 			t.Errorf("while the first one runs: %v", err)
 		}
-		h.fill("/d", "B", 2, 10)
-		require.NoError(t, b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "one"}))
+		h.Register("/d", "B", 2, 10)
+		require.NoError(t, b.Client.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "one"}))
 		until(t, "it has gone", func() bool { // or is silent for long enough
 			err := register("two", "r2", false)
 			return wire.Status(err) == http.StatusConflict && strings.Contains(err.Error(), "mounted")
@@ -384,7 +360,7 @@ func TestAnotherRootIsRefused(t *testing.T) {
 		if err := register("three", "r1", false); err != nil {
 			t.Errorf("the right one: %v", err)
 		}
-		require.NoError(t, b.ask.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "three"}))
+		require.NoError(t, b.Client.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "three"}))
 		until(t, "a new root is taken", func() bool { return register("four", "r2", true) == nil })
 		if err := register("four", "r2", false); err != nil {
 			t.Errorf("it is the site's now: %v", err)

@@ -13,6 +13,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/tier"
 	"weir/transfer"
+	"weir/transfer/transfertest"
 )
 
 // A hundred requests at once: none meets a lock, all are complete, and none waits
@@ -22,17 +23,17 @@ func TestAHundredRequestsAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
 		h := start(t, conf)
-		a, b := h.place("A", true), h.place("B", false)
+		a, b := h.Agent("A", transfertest.Endpoint()), h.Agent("B", nil)
 		const requests, files = 100, 5
 		for i := range requests {
-			a.write(fmt.Sprintf("/store/all/run%d", i), files, 5000)
+			a.Write(fmt.Sprintf("/store/all/run%d", i), files, 5000)
 		}
-		h.scan("/store/all", "A")
+		h.Scan("/store/all", "A", "/store/all")
 		ids := make([]int64, requests)
 		var asking sync.WaitGroup
 		for i := range requests {
 			asking.Go(func() {
-				q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/all", Block: fmt.Sprintf("run%d", i), To: "B"})
+				q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/all", Block: fmt.Sprintf("run%d", i), To: "B"})
 				if err != nil {
 					t.Errorf("request %d: %v", i, err)
 				}
@@ -45,7 +46,7 @@ func TestAHundredRequestsAtOnce(t *testing.T) {
 		}
 		var took []time.Duration
 		for _, id := range ids {
-			q := h.ended(id)
+			q := h.WaitEnd(id)
 			if q.Status != transfer.Completed || q.Count.Done != files {
 				t.Errorf("%+v", q)
 			}
@@ -64,45 +65,45 @@ func TestAHundredRequestsAtOnce(t *testing.T) {
 func TestTheDestinationIsAsked(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
-	a, b := h.robot("A"), h.place("B", true)
-	b.write("/store/run1", 2, 1000)
-	h.scan("/store/run1", "B")
-	files, err := h.admin.Files(t.Context(), "/store/run1", "", 0)
+	a, b := h.FakeAgent("A"), h.Agent("B", transfertest.Endpoint())
+	b.Write("/store/run1", 2, 1000)
+	h.Scan("/store/run1", "B", "/store/run1")
+	files, err := h.Client.Files(t.Context(), "/store/run1", "", 0)
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%+v, %v", files, err)
 	}
-	a.register("https://127.0.0.1:1/")
+	a.Register("https://127.0.0.1:1/")
 	in := transfer.NewFiles{Dataset: "/store/run1", Site: "A"}
 	for _, f := range files {
 		in.Files = append(in.Files, transfer.NewFile{File: f.File})
 	}
-	if _, err := h.admin.AddFiles(t.Context(), in); err != nil {
+	if _, err := h.Client.AddFiles(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	b.stop()
-	lost := h.robot("C") // an agent of a site with B's files, which dies
-	lost.register("")
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "C", From: []string{"A"}})
+	b.Stop()
+	lost := h.FakeAgent("C") // an agent of a site with B's files, which dies
+	lost.Register("")
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "C", From: []string{"A"}})
 	require.NoError(t, err)
 	var leases []transfer.Lease
 	for len(leases) < 2 {
-		leases = append(leases, lost.some()...)
+		leases = append(leases, lost.WaitWork()...)
 	}
-	c := &place{t: t, root: t.TempDir()}
-	text, err := os.ReadFile(filepath.Join(b.root, "store/run1/f0"))
+	c := &transfertest.Agent{T: t, Root: t.TempDir()}
+	text, err := os.ReadFile(filepath.Join(b.Root, "store/run1/f0"))
 	require.NoError(t, err)
-	c.put("/store/run1/f0", text) // the first one had arrived
-	h.enter(c, "C", true)         // and here the next process is
+	c.Put("/store/run1/f0", text)                 // the first one had arrived
+	h.StartAgent(c, "C", transfertest.Endpoint()) // and here the next process is
 	until(t, "the first file is done", func() bool {
-		items, err := h.admin.Items(t.Context(), q.ID, transfer.Done, 0, 0)
+		items, err := h.Client.Items(t.Context(), q.ID, transfer.Done, 0, 0)
 		return err == nil && len(items) == 1 && strings.HasSuffix(items[0].Name, "f0")
 	})
-	attempts, err := h.admin.Attempts(t.Context(), q.ID, leases[0].Item, 0)
+	attempts, err := h.Client.Attempts(t.Context(), q.ID, leases[0].Item, 0)
 	if err != nil || len(attempts) != 1 || !attempts[0].Verified || attempts[0].Fault != "" {
 		t.Errorf("%+v, %v", attempts, err)
 	}
 	until(t, "the second one was given up", func() bool {
-		attempts, err = h.admin.Attempts(t.Context(), q.ID, leases[1].Item, 0)
+		attempts, err = h.Client.Attempts(t.Context(), q.ID, leases[1].Item, 0)
 		return err == nil && len(attempts) > 0
 	})
 	if attempts[0].Fault != transfer.LeaseLost || !strings.Contains(attempts[0].Reason, "not at its destination") {

@@ -201,9 +201,9 @@ func TestMessagesAreDropped(t *testing.T) {
 		s := h.scrape()
 		return s.sum("trouble", "what", "broker") == 1 && s.sum("message_failures_total") > 0 && s.sum("oldest_message_seconds") >= 0
 	})
-	h.end()
+	h.End()
 	h.conf.Broker = nil
-	h.begin()
+	h.Begin()
 	if n, _, err := h.queue.KeptChanges(t.Context()); err != nil || n != 0 {
 		t.Error(n, err)
 	}

@@ -12,15 +12,16 @@ import (
 	"weir/lab/labtest"
 	"weir/loadtest/export/exporttest"
 	"weir/transfer"
+	"weir/transfer/transfertest"
 )
 
 // A scrape is a page of metrics that was read.
 type scrape map[string]*dto.MetricFamily
 
 // scrape reads the metrics.
-func (h *house) scrape() scrape {
-	h.t.Helper()
-	return exporttest.Families(h.t, metricsOf(h.t, h))
+func (h *service) scrape() scrape {
+	h.T.Helper()
+	return exporttest.Families(h.T, metricsOf(h.T, h))
 }
 
 // sum adds up the values of a metric with these labels: name, value, ...
@@ -36,17 +37,17 @@ func TestMetricsOfTransfers(t *testing.T) {
 	each(t, func(t *testing.T, conf Config) {
 		conf.Plain = true
 		h := start(t, conf)
-		a, b := h.place("A", true), h.place("B", false)
-		a.write("/store/run1", 20, 300_000)
-		h.scan("/store/run1", "A")
-		require.NoError(t, os.Remove(filepath.Join(a.root, "store/run1/f3")))
-		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Share: "production"})
+		a, b := h.Agent("A", transfertest.Endpoint()), h.Agent("B", nil)
+		a.Write("/store/run1", 20, 300_000)
+		h.Scan("/store/run1", "A", "/store/run1")
+		require.NoError(t, os.Remove(filepath.Join(a.Root, "store/run1/f3")))
+		q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Share: "production"})
 		require.NoError(t, err)
-		if q = h.ended(q.ID); q.Status != transfer.Partial || q.Count.Done != 19 {
-			h.tell(q.ID)
+		if q = h.WaitEnd(q.ID); q.Status != transfer.Partial || q.Count.Done != 19 {
+			h.Log(q.ID)
 			t.Fatalf("%+v", q)
 		}
-		attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+		attempts, err := h.Client.Attempts(t.Context(), q.ID, 0, 0)
 		require.NoError(t, err)
 		var failed, bad, moved float64
 		for _, one := range attempts {
@@ -90,10 +91,10 @@ func TestMetricsOfTransfers(t *testing.T) {
 		if bad == 0 || m.sum("link_limit", pair...) == 0 {
 			t.Errorf("%v attempts with a missing source, limit %v", bad, m.sum("link_limit", pair...))
 		}
-		b.stop()
-		a.write("/store/run2", 7, 1000)
-		h.scan("/store/run2", "A")
-		if q, err = h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"}); err != nil {
+		b.Stop()
+		a.Write("/store/run2", 7, 1000)
+		h.Scan("/store/run2", "A", "/store/run2")
+		if q, err = h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"}); err != nil {
 			t.Fatal(err)
 		}
 		at := []string{"dest", "B", "activity", "default"}
@@ -103,7 +104,7 @@ func TestMetricsOfTransfers(t *testing.T) {
 		if conf.DB == "" {
 			dashboards(t, h)
 		}
-		if _, err := h.admin.Cancel(t.Context(), q.ID, "enough"); err != nil {
+		if _, err := h.Client.Cancel(t.Context(), q.ID, "enough"); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "they are cancelled", func() bool { return h.scrape().sum("files_ended_total", "state", "cancelled") == 7 })
@@ -122,16 +123,16 @@ func TestLimitChanges(t *testing.T) {
 	var changes []transfer.LimitChange
 	until(t, "the limit falls", func() bool {
 		var all []transfer.Outcome
-		for _, l := range b.work().Leases {
-			o := did(l)
+		for _, l := range b.Work().Leases {
+			o := transfertest.Verified(l)
 			o.Fault, o.Reason, o.Verified, o.Moved = transfer.Transient, "the connection was reset", false, 0
 			all = append(all, o)
 		}
-		if _, err := b.report(all...); err != nil {
+		if _, err := b.Report(all...); err != nil {
 			t.Fatal(err)
 		}
 		var err error
-		if changes, err = h.admin.LimitChanges(t.Context(), "A", "B", 0); err != nil {
+		if changes, err = h.Client.LimitChanges(t.Context(), "A", "B", 0); err != nil {
 			t.Fatal(err)
 		}
 		return len(changes) > 0
@@ -143,7 +144,7 @@ func TestLimitChanges(t *testing.T) {
 	if n := h.scrape().sum("link_limit_changes_total", "source", "A", "dest", "B", "direction", "down", "cause", "failures"); n < 1 {
 		t.Errorf("%v changes", n)
 	}
-	if none, err := h.admin.LimitChanges(t.Context(), "A", "C", 0); err != nil || len(none) > 0 {
+	if none, err := h.Client.LimitChanges(t.Context(), "A", "C", 0); err != nil || len(none) > 0 {
 		t.Errorf("to C: %+v, %v", none, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"weir/transfer"
 	"weir/transfer/access"
 	"weir/transfer/state"
+	"weir/transfer/transfertest"
 )
 
 // A coordinator that moves to PostgreSQL, and back, in the middle of a request goes
@@ -21,13 +22,13 @@ func TestMoveDB(t *testing.T) {
 	server := dbtest.Server(t)
 	h := start(t, Config{Approve: -1})
 	a, b, q := h.pair(30)
-	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: "https://127.0.0.1:1/", Token: "hush"}); err != nil {
+	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: "https://127.0.0.1:1/", Token: "hush"}); err != nil {
 		t.Fatal(err)
 	}
-	some := b.some()
-	gone := did(some[0])
+	some := b.WaitWork()
+	gone := transfertest.Verified(some[0])
 	gone.Fault, gone.Reason = transfer.Permanent, "no"
-	if _, err := b.report(gone, did(some[1])); err != nil {
+	if _, err := b.Report(gone, transfertest.Verified(some[1])); err != nil {
 		t.Fatal(err)
 	}
 	dir, back := h.conf.State, "sqlite:"+filepath.Join(t.TempDir(), "back.db")
@@ -35,18 +36,18 @@ func TestMoveDB(t *testing.T) {
 		t.Errorf("while it runs: %v", err)
 	}
 	until(t, "it has been told of all its leases", func() bool { // those that it was not are given back
-		now, err := h.admin.Request(t.Context(), q.ID)
-		if err != nil || now.Count.Leased == int64(len(b.holding)) {
+		now, err := h.Client.Request(t.Context(), q.ID)
+		if err != nil || now.Count.Leased == int64(len(b.Holding)) {
 			return err == nil
 		}
-		b.work()
+		b.Work()
 		return false
 	})
-	before, err := h.admin.Manifest(t.Context(), q.ID)
+	before, err := h.Client.Manifest(t.Context(), q.ID)
 	require.NoError(t, err)
 	for i, to := range []string{server, back} {
 		from := []string{"", server}[i]
-		h.end()
+		h.End()
 		all, err := state.MoveDB(t.Context(), dir, from, to, nil)
 		if err != nil || len(all) < 10 {
 			t.Fatalf("%v, %v", all, err)
@@ -55,41 +56,41 @@ func TestMoveDB(t *testing.T) {
 			t.Errorf("once more: %v", err)
 		}
 		h.conf.DB = to
-		h.begin()
-		a.ask, b.ask = h.as("agent A", access.AgentOf+"A"), h.as("agent B", access.AgentOf+"B") // it listens elsewhere
-		after, err := h.admin.Manifest(t.Context(), q.ID)
+		h.Begin()
+		a.Client, b.Client = h.As("agent A", access.AgentOf+"A"), h.As("agent B", access.AgentOf+"B") // it listens elsewhere
+		after, err := h.Client.Manifest(t.Context(), q.ID)
 		if err != nil || after.Digest != before.Digest || after.Request.Count != before.Request.Count {
 			t.Errorf("%+v is now %+v, %v", before.Request, after.Request, err)
 		}
-		a.register("https://127.0.0.1:1/")
-		b.register("")
+		a.Register("https://127.0.0.1:1/")
+		b.Register("")
 		secret := h.sites.Secrets("X").Token
 		if secret != "hush" {
 			t.Errorf("the secret of a site is %q", secret)
 		}
-		if ack, err := b.report(); err != nil || len(ack.Lost)+len(ack.Cancel) > 0 {
+		if ack, err := b.Report(); err != nil || len(ack.Lost)+len(ack.Cancel) > 0 {
 			t.Errorf("its leases are not known: %+v, %v", ack, err)
 		}
 	}
 	for q.Count.Failed+q.Count.Done < 30 {
 		var all []transfer.Outcome
-		for _, l := range b.holding {
-			all = append(all, did(l))
+		for _, l := range b.Holding {
+			all = append(all, transfertest.Verified(l))
 		}
-		if _, err := b.report(all...); err != nil {
+		if _, err := b.Report(all...); err != nil {
 			t.Fatal(err)
 		}
-		if q, err = h.admin.Request(t.Context(), q.ID); err != nil {
+		if q, err = h.Client.Request(t.Context(), q.ID); err != nil {
 			t.Fatal(err)
 		}
 		if !q.Status.Ended() {
-			b.work()
+			b.Work()
 		}
 	}
 	if q.Status != transfer.Partial || q.Count.Done != 29 || q.Count.Attempts < 30 { // more, where a lease had not reached the robot
 		t.Errorf("%+v", q)
 	}
-	next, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "A"})
+	next, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "A"})
 	if err != nil || next.ID != q.ID+1 {
 		t.Errorf("the next request is %d, %v", next.ID, err)
 	}

@@ -79,7 +79,7 @@ func TestHostsThatDoNotExist(t *testing.T) {
 				}
 			}
 		}
-		sites, err := h.admin.Sites(t.Context())
+		sites, err := h.Client.Sites(t.Context())
 		require.NoError(t, err)
 		for _, s := range sites {
 			h.registry.Probe(t.Context(), s.Name)

@@ -30,6 +30,7 @@ import (
 	v1 "weir/transfer/api/v1"
 	"weir/transfer/fts"
 	"weir/transfer/fts/rest"
+	"weir/transfer/transfertest"
 )
 
 type object = map[string]any
@@ -309,7 +310,7 @@ func TestOpenAPI(t *testing.T) {
 }
 
 // ask sends a request and returns the body of the answer, which must have a status.
-func (h *house) ask(t *testing.T, method, path, token string, body any, want int) []byte {
+func (h *service) ask(t *testing.T, method, path, token string, body any, want int) []byte {
 	t.Helper()
 	var text io.Reader = http.NoBody
 	if body != nil {
@@ -339,10 +340,10 @@ func TestAnswersFitTheirSchemas(t *testing.T) {
 	raw, err := h.Admin()
 	require.NoError(t, err)
 	_, b, q := h.pair(3)
-	leases := b.some()
-	bad := did(leases[0])
+	leases := b.WaitWork()
+	bad := transfertest.Verified(leases[0])
 	bad.Fault, bad.Reason, bad.Verified = transfer.SourceBad, "it is missing", false
-	if _, err := b.report(bad, did(leases[1])); err != nil {
+	if _, err := b.Report(bad, transfertest.Verified(leases[1])); err != nil {
 		t.Fatal(err)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(v1.OpenAPI()))

@@ -10,6 +10,7 @@ import (
 	"weir/internal/wire"
 	"weir/lab/dbtest"
 	"weir/transfer"
+	"weir/transfer/transfertest"
 )
 
 // Attempts come page by page, and none is left out: not even the late one whose
@@ -22,10 +23,10 @@ func TestAttemptsComeByPages(t *testing.T) {
 	var all []transfer.Outcome
 	for len(all) < files {
 		var some []transfer.Outcome
-		for _, l := range b.some() {
-			some = append(some, did(l))
+		for _, l := range b.WaitWork() {
+			some = append(some, transfertest.Verified(l))
 		}
-		if _, err := b.report(some...); err != nil {
+		if _, err := b.Report(some...); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, some...)
@@ -33,11 +34,11 @@ func TestAttemptsComeByPages(t *testing.T) {
 	for i := range all[1:] {
 		all[i+1].Fault, all[i+1].Reason = transfer.Transient, "said once more"
 	}
-	if _, err := b.report(all[1:]...); err != nil {
+	if _, err := b.Report(all[1:]...); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[transfer.LeaseID][2]int{}
-	err := h.admin.EachAttempt(t.Context(), q.ID, func(a transfer.Attempt) error {
+	err := h.Client.EachAttempt(t.Context(), q.ID, func(a transfer.Attempt) error {
 		n := seen[transfer.LeaseID{Item: a.Item, Epoch: a.Epoch}]
 		if a.Late {
 			n[1]++
@@ -62,7 +63,7 @@ func TestAttemptsComeByPages(t *testing.T) {
 	if alone != 1 {
 		t.Errorf("%d files have no late attempt, one is to have none", alone)
 	}
-	if some, err := h.admin.Attempts(t.Context(), q.ID, 0, 1100); err != nil || len(some) != 1100 {
+	if some, err := h.Client.Attempts(t.Context(), q.ID, 0, 1100); err != nil || len(some) != 1100 {
 		t.Errorf("%d attempts, %v", len(some), err)
 	}
 }
@@ -72,17 +73,17 @@ func TestFirstFilesOfManyStates(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	_, b, q := h.pair(5)
-	leases := b.some()
-	gone := did(leases[0])
+	leases := b.WaitWork()
+	gone := transfertest.Verified(leases[0])
 	gone.Fault, gone.Reason = transfer.Permanent, "no"
-	if _, err := b.report(gone); err != nil {
+	if _, err := b.Report(gone); err != nil {
 		t.Fatal(err)
 	}
-	items, err := h.admin.First(t.Context(), q.ID, []transfer.State{transfer.FileFailed, transfer.Leased, transfer.Queued}, 0)
+	items, err := h.Client.First(t.Context(), q.ID, []transfer.State{transfer.FileFailed, transfer.Leased, transfer.Queued}, 0)
 	if err != nil || len(items) != 5 || items[0].State != transfer.FileFailed || items[0].ID != leases[0].Item {
 		t.Errorf("%+v, %v", items, err)
 	}
-	_, err = h.admin.First(t.Context(), q.ID, []transfer.State{transfer.FileFailed, "lost?"}, 0)
+	_, err = h.Client.First(t.Context(), q.ID, []transfer.State{transfer.FileFailed, "lost?"}, 0)
 	if wire.Status(err)/100 != 4 {
 		t.Errorf("a state that is none: %v", err)
 	}
@@ -96,14 +97,14 @@ func TestDatasetsBelow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := start(t, Config{DB: address(t), Plain: true})
-			h.robot("A").register("http://127.0.0.1:1")
+			h.FakeAgent("A").Register("http://127.0.0.1:1")
 			for _, d := range []string{"/store/gr", "/store/größe", "/store/größer", "/store/grün", "/store/日本", "/store/日本語"} {
-				h.fill(d, "A", 1, 10)
+				h.Register(d, "A", 1, 10)
 			}
 			for prefix, want := range map[string]int{
 				"": 6, "/store/gr": 4, "/store/grö": 2, "/store/größe": 2, "/store/grü": 1, "/store/日": 2, "/store/日本語": 1, "/store/é": 0,
 			} {
-				if all, err := h.admin.DatasetsBelow(t.Context(), prefix); err != nil || len(all) != want {
+				if all, err := h.Client.DatasetsBelow(t.Context(), prefix); err != nil || len(all) != want {
 					t.Errorf("%q: %v, %v, want %d", prefix, all, err, want)
 				}
 			}
@@ -116,7 +117,7 @@ func TestDatasetsBelow(t *testing.T) {
 				t.Errorf("two from a name on: %s", text)
 			}
 			for _, after := range []string{"/store/\x00", "/store/\xff", "/store/gr\xc3"} {
-				_, err := h.admin.Datasets(t.Context(), after, 10)
+				_, err := h.Client.Datasets(t.Context(), after, 10)
 				if refused := wire.Status(err) == 400; refused != (name == "PostgreSQL") || err != nil && !refused {
 					t.Errorf("%q: %v", after, err)
 				}

@@ -13,6 +13,7 @@ import (
 	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/access"
+	"weir/transfer/transfertest"
 )
 
 // The Python client submits, waits, lists and cancels at a real coordinator with real agents.
@@ -20,13 +21,13 @@ func TestPythonClient(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "python3")
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
-	a := h.place("A", true)
-	h.place("B", false)
-	c := h.place("C", false)
-	c.stop()
-	a.write("/store/run1", 5, 10_000)
-	h.scan("/store/run1", "A")
-	raw, err := h.admin.Token(t.Context(), transfer.NewToken{Subject: "alice", Roles: []string{access.MaySubmit}, Life: time.Hour})
+	a := h.Agent("A", transfertest.Endpoint())
+	h.Agent("B", nil)
+	c := h.Agent("C", nil)
+	c.Stop()
+	a.Write("/store/run1", 5, 10_000)
+	h.Scan("/store/run1", "A", "/store/run1")
+	raw, err := h.Client.Token(t.Context(), transfer.NewToken{Subject: "alice", Roles: []string{access.MaySubmit}, Life: time.Hour})
 	require.NoError(t, err)
 	folder, err := filepath.Abs("../../client/python")
 	require.NoError(t, err)

@@ -48,10 +48,10 @@ func TestQuotas(t *testing.T) {
 		ada.ask("DELETE", "/jobs/"+first, "", nil)
 		ada.ended(first)
 		bob.submit(manyFiles("d", 2))
-		h.robot("A").register("")
-		h.fill("/run1", "A", 5, 10)
+		h.FakeAgent("A").Register("")
+		h.Register("/run1", "A", 5, 10)
 		h.addSite("B", "https://127.0.0.1:1/b")
-		if _, err := h.as("ada", access.MaySubmit).Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"}); err != nil {
+		if _, err := h.As("ada", access.MaySubmit).Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"}); err != nil {
 			t.Error(err)
 		}
 		refused(ada, manyFiles("e", 1), "you have 6 files")

@@ -10,6 +10,7 @@ import (
 	"weir/internal/tier"
 	"weir/transfer"
 	"weir/transfer/state"
+	"weir/transfer/transfertest"
 )
 
 // Each file testdata/backup-N.age is a backup of the coordinator that recordBackup describes, made by a release: later versions
@@ -44,25 +45,25 @@ func recordBackup(t *testing.T, file string) {
 	t.Helper()
 	h := start(t, Config{})
 	_, b, q := h.pair(3)
-	for _, l := range b.some() {
-		if _, err := b.report(did(l)); err != nil {
+	for _, l := range b.WaitWork() {
+		if _, err := b.Report(transfertest.Verified(l)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if q = h.ended(q.ID); q.Status != transfer.Completed {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 		t.Fatalf("%+v", q)
 	}
 	far := transfer.NewSite{Name: "far", URL: "https://127.0.0.1:1/data", Token: "a token of a test"}
-	if _, err := h.admin.AddSite(t.Context(), far); err != nil {
+	if _, err := h.Client.AddSite(t.Context(), far); err != nil {
 		t.Fatal(err)
 	}
-	h.fill("/store/run2", "A", 3, 2000)
+	h.Register("/store/run2", "A", 3, 2000)
 	for _, approve := range []bool{false, true} {
-		if _, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B", Approve: approve}); err != nil {
+		if _, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B", Approve: approve}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.report(did(b.some()[0])); err != nil {
+	if _, err := b.Report(transfertest.Verified(b.WaitWork()[0])); err != nil {
 		t.Fatal(err)
 	}
 	var saved bytes.Buffer
@@ -73,35 +74,35 @@ func recordBackup(t *testing.T, file string) {
 }
 
 // checkRecorded checks the state that recordBackup has made, and completes its work.
-func checkRecorded(t *testing.T, h *house) {
+func checkRecorded(t *testing.T, h *service) {
 	t.Helper()
-	if sites, err := h.admin.Sites(t.Context()); err != nil || len(sites) != 3 || sites[2].Name != "far" {
+	if sites, err := h.Client.Sites(t.Context()); err != nil || len(sites) != 3 || sites[2].Name != "far" {
 		t.Errorf("sites %+v, %v", sites, err)
 	}
 	if got := h.sites.Secrets("far").Token; got != "a token of a test" {
 		t.Errorf("the token of the site is %q", got)
 	}
-	all, err := h.admin.Requests(t.Context(), transfer.Filter{})
+	all, err := h.Client.Requests(t.Context(), transfer.Filter{})
 	if err != nil || len(all) != 3 || all[2].Status != transfer.Completed || all[2].Count.Done != 3 || all[0].Count.Done != 1 {
 		t.Fatalf("requests %+v, %v", all, err)
 	}
-	if tries, err := h.admin.Attempts(t.Context(), all[2].ID, 0, 10); err != nil || len(tries) != 3 {
+	if tries, err := h.Client.Attempts(t.Context(), all[2].ID, 0, 10); err != nil || len(tries) != 3 {
 		t.Errorf("attempts %+v, %v", tries, err)
 	}
-	a, b := h.robot("A"), h.robot("B")
-	a.session, b.session = "two", "two"
-	a.register("https://127.0.0.1:1/")
-	b.register("")
-	if _, err := h.admin.Approve(t.Context(), all[1].ID, ""); err != nil {
+	a, b := h.FakeAgent("A"), h.FakeAgent("B")
+	a.Session, b.Session = "two", "two"
+	a.Register("https://127.0.0.1:1/")
+	b.Register("")
+	if _, err := h.Client.Approve(t.Context(), all[1].ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range all[:2] {
 		until(t, "a recorded request ends", func() bool {
-			if q, err = h.admin.Request(t.Context(), q.ID); err != nil || q.Status.Ended() {
+			if q, err = h.Client.Request(t.Context(), q.ID); err != nil || q.Status.Ended() {
 				return err == nil
 			}
-			for _, l := range b.work().Leases {
-				if _, err := b.report(did(l)); err != nil {
+			for _, l := range b.Work().Leases {
+				if _, err := b.Report(transfertest.Verified(l)); err != nil {
 					t.Fatal(err)
 				}
 			}

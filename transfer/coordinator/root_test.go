@@ -153,7 +153,7 @@ func TestRootTokensForwarded(t *testing.T) {
 				if err != nil || len(jobs) != 1 {
 					t.Fatalf("%d jobs, %v", len(jobs), err)
 				}
-				attempts, err := p.admin.Attempts(t.Context(), jobs[0].Parts[0].ID, 0, 0)
+				attempts, err := p.Client.Attempts(t.Context(), jobs[0].Parts[0].ID, 0, 0)
 				if err != nil || len(attempts) != 1 || attempts[0].Mode != c.mode {
 					t.Errorf("%s: %+v, %v", dest, attempts, err)
 				}
@@ -200,7 +200,7 @@ func TestRootProxies(t *testing.T) {
 				if err != nil || len(jobs) != 1 {
 					t.Fatalf("%d jobs, %v", len(jobs), err)
 				}
-				attempts, err := p.admin.Attempts(t.Context(), jobs[0].Parts[0].ID, 0, 0)
+				attempts, err := p.Client.Attempts(t.Context(), jobs[0].Parts[0].ID, 0, 0)
 				if err != nil || len(attempts) != 1 || attempts[0].Mode != want {
 					t.Errorf("%s: %+v, %v", want, attempts, err)
 				}
@@ -241,13 +241,13 @@ func TestRootClient(t *testing.T) {
 	h.addSite("X", x.URLs["root"])
 	h.addSite("Y", y.URLs["root"])
 	h.stock("/run1", "X", x, 5, 100_000)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q = h.ended(q.ID); q.Status != transfer.Completed {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 		t.Errorf("%+v", q)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
 }
 
@@ -264,17 +264,17 @@ func TestRootThirdParty(t *testing.T) {
 	for dest, want := range map[string]transfer.Mode{"Y": transfer.Third, "P": transfer.Streamed} {
 		dataset, to := "/to"+dest, map[string]*lab.System{"Y": y, "P": plain}[dest]
 		all := h.stock(dataset, "X", x, 5, 3_000_000)
-		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: dest})
+		q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: dest})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if q = h.ended(q.ID); q.Status != transfer.Completed {
+		if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 			t.Errorf("%+v", q)
-			h.tell(q.ID)
+			h.Log(q.ID)
 		}
 		if modes := h.modes(q.ID); len(modes) != 1 || modes[0] != want {
 			t.Errorf("to %s: modes %v", dest, modes)
-			h.tell(q.ID)
+			h.Log(q.ID)
 		}
 		for i, data := range all {
 			if got, err := os.ReadFile(filepath.Join(to.Data, dataset, fmt.Sprintf("f%d", i))); err != nil || !bytes.Equal(got, data) {

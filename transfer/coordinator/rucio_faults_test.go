@@ -26,9 +26,9 @@ import (
 
 // running is a part of testdata/rucio.py that runs beside the test. kill kills it as kill -9 does; wait returns its error.
 func (r *rucio) running(part string, in, out any) (kill func(), wait func() error) {
-	r.t.Helper()
+	r.T.Helper()
 	file := r.input(in)
-	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Hour)
+	ctx, cancel := context.WithTimeout(r.T.Context(), 3*time.Hour)
 	done := make(chan error, 1)
 	go func() {
 		said, err := r.r.Run(ctx, "python3", "-c", rucioPython, part, file)
@@ -47,7 +47,7 @@ func (r *rucio) running(part string, in, out any) (kill func(), wait func() erro
 
 // once runs daemons of Rucio once, in one process.
 func (r *rucio) once(daemons ...string) {
-	r.t.Helper()
+	r.T.Helper()
 	r.do("once", map[string]any{"daemons": daemons}, &struct{}{})
 }
 

@@ -32,6 +32,7 @@ import (
 	"weir/lab/labtest"
 	"weir/transfer/access"
 	"weir/transfer/fts/rest"
+	"weir/transfer/transfertest"
 )
 
 //go:embed testdata/rucio.py
@@ -100,7 +101,7 @@ func startRucio(t *testing.T, ownProcess bool, more ...func(*Config, *lab.RucioC
 	}
 	if ownProcess {
 		r.conf.State = t.TempDir()
-		r.ftsPair = &ftsPair{&house{t: t}, x, y}
+		r.ftsPair = &ftsPair{&service{Service: &transfertest.Service{T: t}}, x, y}
 		r.respawn()
 	} else {
 		r.ftsPair = &ftsPair{start(t, r.conf), x, y}
@@ -112,15 +113,15 @@ func startRucio(t *testing.T, ownProcess bool, more ...func(*Config, *lab.RucioC
 
 // respawn starts weir in a process of its own, where it was before.
 func (r *rucio) respawn() {
-	r.t.Helper()
-	url, kill := spawn(r.t, r.conf)
+	r.T.Helper()
+	url, kill := spawn(r.T, r.conf)
 	r.kill, r.fts, r.conf.Listen = kill, url+rest.Path, strings.TrimPrefix(url, "https://")
 }
 
 // setup adds the RSEs X and Y, and others.
 func (r *rucio) setup(more ...rucioRSE) {
-	r.t.Helper()
-	r.do("setup", map[string]any{"rses": append([]rucioRSE{rseOf(r.t, "X", r.x), rseOf(r.t, "Y", r.y)}, more...), "fts": r.fts}, &struct{}{})
+	r.T.Helper()
+	r.do("setup", map[string]any{"rses": append([]rucioRSE{rseOf(r.T, "X", r.x), rseOf(r.T, "Y", r.y)}, more...), "fts": r.fts}, &struct{}{})
 }
 
 // A rucioRule is a rule, and the paths of its files below the prefixes of the RSEs.
@@ -131,7 +132,7 @@ type rucioRule struct {
 
 // rule makes a dataset of files that Rucio has at some RSEs, and a rule for another one.
 func (r *rucio) rule(name string, files []rucioFile, to string, at ...string) (made rucioRule) {
-	r.t.Helper()
+	r.T.Helper()
 	r.do("rule", map[string]any{"name": name, "files": files, "at": at, "to": to}, &made)
 	return made
 }
@@ -146,47 +147,47 @@ type rucioState struct {
 }
 
 func (r *rucio) state(rules map[string]string) (s rucioState) {
-	r.t.Helper()
+	r.T.Helper()
 	r.do("state", rules, &s)
 	return s
 }
 
 // input writes the argument of a part of testdata/rucio.py to a file: it may be longer than an argument of a program.
 func (r *rucio) input(in any) (file string) {
-	r.t.Helper()
+	r.T.Helper()
 	text, err := json.Marshal(in)
-	file = filepath.Join(r.t.TempDir(), "in.json")
+	file = filepath.Join(r.T.TempDir(), "in.json")
 	if err = errors.Join(err, os.WriteFile(file, text, 0o600)); err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	return file
 }
 
 // do runs a part of testdata/rucio.py and decodes what it writes.
 func (r *rucio) do(part string, in, out any) {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Minute)
+	r.T.Helper()
+	ctx, cancel := context.WithTimeout(r.T.Context(), 30*time.Minute)
 	defer cancel()
 	said, err := r.r.Run(ctx, "python3", "-c", rucioPython, part, r.input(in))
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
 	said = strings.TrimSpace(said)
 	if err := json.Unmarshal([]byte(said[strings.LastIndex(said, "\n")+1:]), out); err != nil {
-		r.t.Fatalf("%s: %v\n%s", part, err, said)
+		r.T.Fatalf("%s: %v\n%s", part, err, said)
 	}
 }
 
 // daemon runs a daemon of Rucio once.
 func (r *rucio) daemon(name string, args ...string) {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
+	r.T.Helper()
+	ctx, cancel := context.WithTimeout(r.T.Context(), 3*time.Minute)
 	defer cancel()
 	out, err := r.r.Run(ctx, name, append(args, "--run-once")...)
 	if err != nil {
-		r.t.Fatal(err)
+		r.T.Fatal(err)
 	}
-	r.t.Logf("%s: %s", name, out)
+	r.T.Logf("%s: %s", name, out)
 }
 
 type rucioRSE struct {
@@ -220,7 +221,7 @@ type twoRules struct {
 
 // twoRules makes the rules, from X to Y.
 func (r *rucio) twoRules() *twoRules {
-	r.t.Helper()
+	r.T.Helper()
 	two := &twoRules{rucio: r, data: map[string][]byte{}}
 	for i := range 5 {
 		name := fmt.Sprintf("f%d", i)
@@ -243,13 +244,13 @@ func (r *rucio) twoRules() *twoRules {
 }
 
 func (two *twoRules) state() rucioState {
-	two.t.Helper()
+	two.T.Helper()
 	return two.rucio.state(map[string]string{"good": two.good.Rule, "bad": two.bad.Rule})
 }
 
 // check checks how the rules and their files have ended.
 func (two *twoRules) check(state rucioState) {
-	t := two.t
+	t := two.T
 	t.Helper()
 	if state.Rules["good"] != "OK" || state.Rules["bad"] == "OK" || len(state.Ended) != len(two.files) ||
 		!slices.Equal(state.Suspicious, []string{"f3", "f4"}) {

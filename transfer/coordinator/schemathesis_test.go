@@ -18,6 +18,7 @@ import (
 	"weir/transfer/access"
 	v1 "weir/transfer/api/v1"
 	"weir/transfer/fts"
+	"weir/transfer/transfertest"
 )
 
 // Responses to generated requests match the OpenAPI description, and requests that it does not allow are refused: with any parameters,
@@ -30,8 +31,8 @@ func TestSchemathesis(t *testing.T) {
 		Issuers: []access.Issuer{{URL: iam.URL, Roles: map[string][]string{access.FTSScope: {access.MayAdmin}}}}})
 	raw := iam.Token("root", access.FTSScope, nil)
 	_, b, q := h.pair(3)
-	leases := b.some()
-	_, err := b.report(did(leases[0]), did(leases[1]))
+	leases := b.WaitWork()
+	_, err := b.Report(transfertest.Verified(leases[0]), transfertest.Verified(leases[1]))
 	require.NoError(t, err)
 	var made fts.SubmittedJob
 	job := fts.NewJob{Files: []fts.NewJobFile{{Sources: []string{"https://127.0.0.1:1/a"}, Destinations: []string{"https://127.0.0.1:2/a"}}}}

@@ -32,6 +32,7 @@ import (
 	"weir/transfer"
 	"weir/transfer/catalog"
 	tep "weir/transfer/endpoint"
+	"weir/transfer/transfertest"
 )
 
 // A keeper lets in who shows one token, and notes all that it was shown.
@@ -81,7 +82,7 @@ func guarded(t *testing.T, good string) (*lab.System, *keeper) {
 }
 
 // metricsOf asks a coordinator for its metrics.
-func metricsOf(t *testing.T, h *house) string {
+func metricsOf(t *testing.T, h *service) string {
 	t.Helper()
 	raw, err := h.Admin()
 	require.NoError(t, err)
@@ -111,10 +112,10 @@ func TestExpiredTokenFailsNoFile(t *testing.T) {
 		s, keeps := guarded(t, "another one by now")
 		x, xkeeps := guarded(t, "x")
 		h := start(t, conf)
-		h.place("B", true)
+		h.Agent("B", transfertest.Endpoint())
 		add := func(name string, at *lab.System, secret string) {
 			t.Helper()
-			if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: name, URL: at.URLs["http"], Token: secret, Lend: true}); err != nil {
+			if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: name, URL: at.URLs["http"], Token: secret, Lend: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -122,13 +123,13 @@ func TestExpiredTokenFailsNoFile(t *testing.T) {
 		add("X", x, "x")
 		h.stock("/run1", "S", s, 60, 1000)
 		h.stock("/run2", "X", x, 60, 1000)
-		pull, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Tries: 2})
+		pull, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Tries: 2})
 		require.NoError(t, err)
-		third, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run2", To: "S", Tries: 2})
+		third, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run2", To: "S", Tries: 2})
 		require.NoError(t, err)
 		for _, q := range []transfer.Request{pull, third} {
 			until(t, "the site is known to refuse", func() bool {
-				e, err := h.admin.Explain(t.Context(), q.ID, "")
+				e, err := h.Client.Explain(t.Context(), q.ID, "")
 				require.NoError(t, err)
 				return slices.ContainsFunc(e.Reasons, func(r transfer.Reason) bool {
 					return r.Files > 30 && strings.Contains(r.Text, "S has refused all files since") && strings.Contains(r.Text, "401")
@@ -139,7 +140,7 @@ func TestExpiredTokenFailsNoFile(t *testing.T) {
 			!strings.Contains(text, `weir_transfer_site_refuses{site="X"} 0`) {
 			t.Errorf("metrics:\n%s", text)
 		}
-		sites, err := h.admin.Sites(t.Context())
+		sites, err := h.Client.Sites(t.Context())
 		if i := slices.IndexFunc(sites, func(s2 catalog.Site) bool { return s2.Name == "S" }); err != nil || i < 0 ||
 			!strings.Contains(sites[i].Problem, "refused all files") {
 			t.Errorf("sites: %+v, %v", sites, err)
@@ -151,9 +152,9 @@ func TestExpiredTokenFailsNoFile(t *testing.T) {
 		}
 		add("S", s, "another one by now")
 		for _, q := range []transfer.Request{pull, third} {
-			if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts > 60+40 {
+			if q = h.WaitEnd(q.ID); q.Status != transfer.Completed || q.Count.Attempts > 60+40 {
 				t.Errorf("%+v", q)
-				h.tell(q.ID)
+				h.Log(q.ID)
 			}
 		}
 		if n := xkeeps.saw("expired") + xkeeps.saw("another one by now"); n > 0 {
@@ -169,16 +170,16 @@ func TestOneDeniedFileFailsAlone(t *testing.T) {
 	s, keeps := guarded(t, "s")
 	keeps.denied = "/run1/f7"
 	h := start(t, Config{Approve: -1, Plain: true})
-	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s", Lend: true}); err != nil {
+	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s", Lend: true}); err != nil {
 		t.Fatal(err)
 	}
-	h.place("B", false)
+	h.Agent("B", nil)
 	h.stock("/run1", "S", s, 20, 1000)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Tries: 2})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Tries: 2})
 	require.NoError(t, err)
-	if q = h.ended(q.ID); q.Count.Done != 19 || q.Count.Failed != 1 {
+	if q = h.WaitEnd(q.ID); q.Count.Done != 19 || q.Count.Failed != 1 {
 		t.Errorf("%+v", q)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
 }
 
@@ -190,26 +191,26 @@ func TestDeniedFilesDoNotBlockOthers(t *testing.T) {
 	s, keeps := guarded(t, "s")
 	keeps.denied = "/run1/bad"
 	h := start(t, Config{Approve: -1, Plain: true})
-	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s", Lend: true}); err != nil {
+	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s", Lend: true}); err != nil {
 		t.Fatal(err)
 	}
-	h.place("B", false)
+	h.Agent("B", nil)
 	h.stock("/run1/bad", "S", s, 5, 1000)
 	h.stock("/run1/good", "S", s, 20, 1000)
-	bad, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1/bad", To: "B", Tries: 1})
+	bad, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1/bad", To: "B", Tries: 1})
 	require.NoError(t, err)
 	until(t, "the site looks as if it refused everything", func() bool {
 		return strings.Contains(metricsOf(t, h), `weir_transfer_site_refuses{site="S"} 1`)
 	})
-	good, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1/good", To: "B", Tries: 2})
+	good, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1/good", To: "B", Tries: 2})
 	require.NoError(t, err)
-	if good = h.ended(good.ID); good.Status != transfer.Completed {
+	if good = h.WaitEnd(good.ID); good.Status != transfer.Completed {
 		t.Errorf("%+v", good)
-		h.tell(good.ID)
+		h.Log(good.ID)
 	}
-	if bad = h.ended(bad.ID); bad.Count.Failed != 5 {
+	if bad = h.WaitEnd(bad.ID); bad.Count.Failed != 5 {
 		t.Errorf("%+v", bad)
-		h.tell(bad.ID)
+		h.Log(bad.ID)
 	}
 }
 
@@ -221,43 +222,43 @@ func TestTokensStayWithTheCoordinator(t *testing.T) {
 	x, xkeeps := guarded(t, "secret of X")
 	h := start(t, Config{Approve: -1, Plain: true, Streamed: -1})
 	for name, at := range map[string]*lab.System{"S": s, "X": x} {
-		if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: name, URL: at.URLs["http"], Token: "secret of " + name}); err != nil {
+		if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: name, URL: at.URLs["http"], Token: "secret of " + name}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h.stock("/run1", "S", s, 3, 1000)
-	b := h.robot("B")
-	b.register("")
+	b := h.FakeAgent("B")
+	b.Register("")
 	waits := func(q transfer.Request) {
 		t.Helper()
 		until(t, "it is said why it waits", func() bool {
-			e, err := h.admin.Explain(t.Context(), q.ID, "")
+			e, err := h.Client.Explain(t.Context(), q.ID, "")
 			require.NoError(t, err)
 			return len(e.Reasons) == 1 && strings.Contains(e.Reasons[0].Text, "--lend-token")
 		})
 	}
-	toX, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X"})
+	toX, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X"})
 	require.NoError(t, err)
 	waits(toX)
-	toB, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"})
+	toB, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"})
 	require.NoError(t, err)
 	var w transfer.Work
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		w = b.work()
+		w = b.Work()
 	}()
 	waits(toB)
-	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "secret of S", Lend: true}); err != nil {
+	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "secret of S", Lend: true}); err != nil {
 		t.Fatal(err)
 	}
 	<-asked
 	if len(w.Leases) == 0 || w.Leases[0].Source.Token != "secret of S" {
 		t.Errorf("leases: %+v", w.Leases)
 	}
-	if toX = h.ended(toX.ID); toX.Status != transfer.Completed {
+	if toX = h.WaitEnd(toX.ID); toX.Status != transfer.Completed {
 		t.Errorf("%+v", toX)
-		h.tell(toX.ID)
+		h.Log(toX.ID)
 	}
 	if n := xkeeps.saw("secret of S"); n > 0 {
 		t.Errorf("X itself was shown S's token %d times: it is for S", n)
@@ -272,14 +273,14 @@ func TestStreamedCopiesKeepTokens(t *testing.T) {
 	x, xkeeps := guarded(t, "secret of X")
 	h := start(t, Config{Approve: -1, Plain: true})
 	for name, at := range map[string]*lab.System{"S": s, "X": x} {
-		if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: name, URL: at.URLs["http"], Token: "secret of " + name}); err != nil {
+		if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: name, URL: at.URLs["http"], Token: "secret of " + name}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h.stock("/run1", "S", s, 3, 1000)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X"})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X"})
 	require.NoError(t, err)
-	if q = h.ended(q.ID); q.Status != transfer.Completed || !slices.Contains(h.modes(q.ID), transfer.Streamed) {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed || !slices.Contains(h.modes(q.ID), transfer.Streamed) {
 		t.Errorf("%+v, copied by %v", q, h.modes(q.ID))
 	}
 	if a, b := xkeeps.saw("secret of S"), skeeps.saw("secret of X"); a+b > 0 {
@@ -294,39 +295,39 @@ func TestMacaroonsAreLent(t *testing.T) {
 	x := labtest.Start(t, lab.XRootDConfig{Copies: true, Macaroons: "u * / a"})
 	h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 	const secret = "the token of X itself"
-	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: x.URLs["https"], Token: secret}); err != nil {
+	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: x.URLs["https"], Token: secret}); err != nil {
 		t.Fatal(err)
 	}
 	all := h.stock("/run1", "X", x, 4, 1000)
-	b := h.robot("B")
-	b.register("")
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Mode: transfer.Pull})
+	b := h.FakeAgent("B")
+	b.Register("")
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Mode: transfer.Pull})
 	require.NoError(t, err)
-	for _, l := range b.work().Leases {
+	for _, l := range b.Work().Leases {
 		raw, err := base64.RawURLEncoding.DecodeString(l.Source.Token)
 		if text := string(raw); err != nil || strings.Contains(text, secret) || !strings.Contains(text, "path:/data/run1") ||
 			strings.Contains(text, "activity:"+tpc.MayWrite) {
 			t.Errorf("%q, %v", raw, err)
 		}
 	}
-	if _, err := h.admin.Cancel(t.Context(), q.ID, ""); err != nil {
+	if _, err := h.Client.Cancel(t.Context(), q.ID, ""); err != nil {
 		t.Fatal(err)
 	}
-	a := h.place("A", false)
-	a.write("/run2", 4, 1000)
-	h.scan("/run2", "A")
+	a := h.Agent("A", nil)
+	a.Write("/run2", 4, 1000)
+	h.Scan("/run2", "A", "/run2")
 	for dataset, to := range map[string]string{"/run1": "A", "/run2": "X"} {
 		mode := map[string]transfer.Mode{"A": transfer.Pull, "X": transfer.Push}[to]
-		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Mode: mode, Tries: 2})
+		q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Mode: mode, Tries: 2})
 		require.NoError(t, err)
-		if q = h.ended(q.ID); q.Status != transfer.Completed {
+		if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 			t.Errorf("%s: %+v", dataset, q)
-			h.tell(q.ID)
+			h.Log(q.ID)
 		}
 	}
 	for i := range 4 {
-		same(t, fmt.Sprintf("/run2/f%d", i), a, &place{t: t, root: x.Data})
-		if got, err := os.ReadFile(filepath.Join(a.root, fmt.Sprintf("run1/f%d", i))); err != nil || string(got) != string(all[i]) {
+		same(t, fmt.Sprintf("/run2/f%d", i), a, &transfertest.Agent{T: t, Root: x.Data})
+		if got, err := os.ReadFile(filepath.Join(a.Root, fmt.Sprintf("run1/f%d", i))); err != nil || string(got) != string(all[i]) {
 			t.Errorf("file %d: %v", i, err)
 		}
 	}
@@ -339,21 +340,21 @@ func TestSiteDrivesCopiesWithAgents(t *testing.T) {
 	t.Parallel()
 	s, _ := guarded(t, "secret of S")
 	h := start(t, Config{Approve: -1, Plain: true})
-	a := h.place("A", true)
-	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "secret of S"}); err != nil {
+	a := h.Agent("A", transfertest.Endpoint())
+	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "secret of S"}); err != nil {
 		t.Fatal(err)
 	}
 	h.stock("/run1", "S", s, 3, 1000)
-	a.write("/run2", 3, 1000)
-	h.scan("/run2", "A")
+	a.Write("/run2", 3, 1000)
+	h.Scan("/run2", "A", "/run2")
 	for dataset, to := range map[string]string{"/run1": "A", "/run2": "S"} {
-		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to})
+		q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to})
 		require.NoError(t, err)
-		if q = h.ended(q.ID); q.Status != transfer.Completed {
+		if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 			t.Errorf("%s: %+v", dataset, q)
-			h.tell(q.ID)
+			h.Log(q.ID)
 		}
-		attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+		attempts, err := h.Client.Attempts(t.Context(), q.ID, 0, 0)
 		if err != nil || slices.ContainsFunc(attempts, func(a transfer.Attempt) bool { return a.Mode != transfer.Third }) {
 			t.Errorf("%s: %+v, %v", dataset, attempts, err)
 		}
@@ -370,13 +371,13 @@ func TestTokenReplacedInTheMiddle(t *testing.T) {
 	h.addSite("S", slow.url)
 	add := func(secret string) {
 		t.Helper()
-		if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: x.URLs["http"], Token: secret}); err != nil {
+		if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: x.URLs["http"], Token: secret}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	add("old")
 	h.stock("/run1", "S", slow.System, 1, 8<<20)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 1})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 1})
 	require.NoError(t, err)
 	until(t, "it moves", func() bool {
 		keeps.mu.Lock()
@@ -387,9 +388,9 @@ func TestTokenReplacedInTheMiddle(t *testing.T) {
 	asked := keeps.saw("old")
 	until(t, "the copy has ended, and what follows is refused", func() bool { return keeps.saw("old") > asked+1 })
 	add("new")
-	if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 1 {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed || q.Count.Attempts != 1 {
 		t.Errorf("%+v", q)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
 	left, err := filepath.Glob(filepath.Join(x.Data, "run1", ".weir*"))
 	if err != nil || len(left) > 0 {
@@ -405,34 +406,34 @@ func TestSourceThatCannotCopy(t *testing.T) {
 	s, _ := guarded(t, "s")
 	plain := &lab.System{Data: t.TempDir()}
 	h := start(t, Config{Approve: -1, Plain: true})
-	h.passive("D") // its door does not copy
+	h.Agent("D", transfertest.PassiveEndpoint()) // its door does not copy
 	h.addSite("P", servetest.Start(t, serve.Config{Dir: plain.Data, ReadOnly: true}))
-	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s"}); err != nil {
+	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	for site, at := range map[string]*lab.System{"P": plain, "S": s} {
 		h.stock("/run1", site, at, 12, 1000)
 	}
 	h.stock("/run2", "P", plain, 3, 1000)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "D", Mode: transfer.Third, Tries: 2})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "D", Mode: transfer.Third, Tries: 2})
 	require.NoError(t, err)
-	if q = h.ended(q.ID); q.Status != transfer.Completed {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 		t.Errorf("%+v", q)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
-	if q, err = h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run2", To: "D", Tries: 2}); err != nil {
+	if q, err = h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run2", To: "D", Tries: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if q = h.ended(q.ID); q.Status != transfer.Completed {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 		t.Errorf("any mode: %+v", q)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
-	if q, err = h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run2", To: "S", Mode: transfer.Third, Tries: 2}); err != nil {
+	if q, err = h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run2", To: "S", Mode: transfer.Third, Tries: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if q = h.ended(q.ID); q.Status != transfer.Completed { // S pulls
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed { // S pulls
 		t.Errorf("to S: %+v", q)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
 }
 
@@ -444,17 +445,17 @@ func TestLeftoversAreSwept(t *testing.T) {
 		conf.Plain = true
 		x, keeps := guarded(t, "x")
 		h := start(t, conf)
-		if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: x.URLs["http"], Token: "x", Lend: true}); err != nil {
+		if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: x.URLs["http"], Token: "x", Lend: true}); err != nil {
 			t.Fatal(err)
 		}
-		a := h.robot("A")
-		a.register("")
-		h.fill("/run1", "A", 3, 1000)
-		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 1})
+		a := h.FakeAgent("A")
+		a.Register("")
+		h.Register("/run1", "A", 3, 1000)
+		q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 1})
 		require.NoError(t, err)
 		var all []transfer.Outcome
 		for len(all) < 3 {
-			for _, l := range a.work().Leases { // an agent that is killed in the middle leaves these
+			for _, l := range a.Work().Leases { // an agent that is killed in the middle leaves these
 				path := filepath.Join(x.Data, transfer.PartName(l.Item, l.Epoch))
 				require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("half"), 0o644)))
 				all = append(all, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.Transient, Reason: "the test"})
@@ -462,10 +463,10 @@ func TestLeftoversAreSwept(t *testing.T) {
 		}
 		other := filepath.Join(x.Data, ".weir/17.3.part") // nobody's that is known
 		require.NoError(t, os.WriteFile(other, nil, 0o644))
-		if _, err := a.report(all...); err != nil {
+		if _, err := a.Report(all...); err != nil {
 			t.Fatal(err)
 		}
-		if q = h.ended(q.ID); q.Count.Failed != 3 {
+		if q = h.WaitEnd(q.ID); q.Count.Failed != 3 {
 			t.Fatalf("%+v", q)
 		}
 		ctx := t.Context()
@@ -503,22 +504,22 @@ func TestLeftoverBesideTheFile(t *testing.T) {
 	t.Parallel()
 	x, _ := guarded(t, "x")
 	h := start(t, Config{Approve: -1, Plain: true})
-	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: x.URLs["http"], Token: "x", Lend: true}); err != nil {
+	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: x.URLs["http"], Token: "x", Lend: true}); err != nil {
 		t.Fatal(err)
 	}
-	a := h.robot("A")
-	a.register("")
+	a := h.FakeAgent("A")
+	a.Register("")
 	data := h.stock("/run1", "A", &lab.System{Data: t.TempDir()}, 1, 1000)[0]
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X"})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X"})
 	require.NoError(t, err)
-	l := a.work().Leases[0]
+	l := a.Work().Leases[0]
 	part := filepath.Join(x.Data, transfer.PartName(l.Item, l.Epoch))
 	for path, b := range map[string][]byte{part: []byte("half"), filepath.Join(x.Data, l.Dest.Path): data} {
 		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)))
 	}
-	a.session, a.holding = "two", map[int64]transfer.Lease{} // it was killed, and has lost its journal
-	a.register("")
-	if q = h.ended(q.ID); q.Status != transfer.Completed {
+	a.Session, a.Holding = "two", map[int64]transfer.Lease{} // it was killed, and has lost its journal
+	a.Register("")
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 		t.Fatalf("%+v", q)
 	}
 	require.NoError(t, h.db.Exec(t.Context(), "UPDATE leftover SET due = 0"))
@@ -533,19 +534,19 @@ func TestMangledNameIsNotDone(t *testing.T) {
 	t.Parallel()
 	x, _ := guarded(t, "x")
 	h := start(t, Config{Approve: -1, Plain: true})
-	a := h.place("A", false)
-	a.write("/run1", 2, 1000)
-	h.scan("/run1", "A")
+	a := h.Agent("A", nil)
+	a.Write("/run1", 2, 1000)
+	h.Scan("/run1", "A", "/run1")
 	front := mangler(t, x.URLs["http"])
-	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: front, Token: "x", Lend: true}); err != nil {
+	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "X", URL: front, Token: "x", Lend: true}); err != nil {
 		t.Fatal(err)
 	}
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 2})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 2})
 	require.NoError(t, err)
-	if q = h.ended(q.ID); q.Status != transfer.Failed {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Failed {
 		t.Errorf("%+v", q)
 	}
-	e, err := h.admin.Explain(t.Context(), q.ID, "/run1/f0")
+	e, err := h.Client.Explain(t.Context(), q.ID, "/run1/f0")
 	if err != nil || len(e.Reasons) != 1 || !strings.Contains(e.Reasons[0].Text, "has no such file") {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -588,27 +589,27 @@ func TestServersWithoutChecksums(t *testing.T) {
 				dav = labtest.Start(t, lab.FolderConfig{Server: server, WebDAV: true})
 			}
 			h := start(t, Config{Approve: -1, Plain: true})
-			a := h.place("A", false)
-			a.write("/deep/er/run1", 3, 1000)
-			require.NoError(t, os.WriteFile(filepath.Join(a.root, "deep/er/run1/empty"), nil, 0o644))
-			h.scan("/deep/er/run1", "A")
+			a := h.Agent("A", nil)
+			a.Write("/deep/er/run1", 3, 1000)
+			require.NoError(t, os.WriteFile(filepath.Join(a.Root, "deep/er/run1/empty"), nil, 0o644))
+			h.Scan("/deep/er/run1", "A", "/deep/er/run1")
 			h.addSite("N", dav.URLs["http"])
-			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/deep/er/run1", To: "N", Tries: 2, Unchecked: true})
+			q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/deep/er/run1", To: "N", Tries: 2, Unchecked: true})
 			require.NoError(t, err)
-			if q = h.ended(q.ID); q.Status != transfer.Completed || q.Count.Done != 4 {
+			if q = h.WaitEnd(q.ID); q.Status != transfer.Completed || q.Count.Done != 4 {
 				t.Errorf("%+v", q)
-				h.tell(q.ID)
+				h.Log(q.ID)
 			}
 			for i := range 3 {
-				same(t, fmt.Sprintf("/deep/er/run1/f%d", i), a, &place{t: t, root: dav.Data})
+				same(t, fmt.Sprintf("/deep/er/run1/f%d", i), a, &transfertest.Agent{T: t, Root: dav.Data})
 			}
 			if left, err := filepath.Glob(filepath.Join(dav.Data, ".weir", "*")); err != nil || len(left) > 0 {
 				t.Errorf("left: %v %v", left, err)
 			}
-			if q, err = h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/deep/er/run1", To: "N", Tries: 2}); err != nil {
+			if q, err = h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/deep/er/run1", To: "N", Tries: 2}); err != nil {
 				t.Fatal(err)
 			}
-			if q = h.ended(q.ID); q.Status == transfer.Completed { // nobody has read them there
+			if q = h.WaitEnd(q.ID); q.Status == transfer.Completed { // nobody has read them there
 				t.Errorf("%+v", q)
 			}
 		})
@@ -622,11 +623,11 @@ func TestSpoiledSourceOfUncheckedCopy(t *testing.T) {
 	dav := labtest.Start(t, lab.FolderConfig{Server: "apache2", WebDAV: true})
 	s, _ := guarded(t, "s")
 	h := start(t, Config{Approve: -1, Plain: true})
-	a := h.place("A", false)
-	a.write("/run1", 3, 1000)
-	h.scan("/run1", "A")
-	require.NoError(t, os.WriteFile(filepath.Join(a.root, "run1/f1"), bytes.Repeat([]byte("x"), 1000), 0o644))
-	if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s", Lend: true}); err != nil {
+	a := h.Agent("A", nil)
+	a.Write("/run1", 3, 1000)
+	h.Scan("/run1", "A", "/run1")
+	require.NoError(t, os.WriteFile(filepath.Join(a.Root, "run1/f1"), bytes.Repeat([]byte("x"), 1000), 0o644))
+	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s", Lend: true}); err != nil {
 		t.Fatal(err)
 	}
 	h.addSite("N", dav.URLs["http"])
@@ -634,11 +635,11 @@ func TestSpoiledSourceOfUncheckedCopy(t *testing.T) {
 	h.stock("/run3", "S", s, 3, 0)
 	require.NoError(t, os.WriteFile(filepath.Join(s.Data, "run2/f1"), bytes.Repeat([]byte("x"), 1600), 0o644))
 	for name, good := range map[string]int64{"/run1": 2, "/run2": 2, "/run3": 3} {
-		q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: name, To: "N", Tries: 2, Unchecked: true})
+		q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: name, To: "N", Tries: 2, Unchecked: true})
 		require.NoError(t, err)
-		if q = h.ended(q.ID); q.Count.Done != good || q.Count.Failed != 3-good {
+		if q = h.WaitEnd(q.ID); q.Count.Done != good || q.Count.Failed != 3-good {
 			t.Errorf("%s: %+v", name, q)
-			h.tell(q.ID)
+			h.Log(q.ID)
 		}
 		if _, err := os.Stat(filepath.Join(dav.Data, name, "f1")); err == nil && good < 3 {
 			t.Errorf("%s/f1 is at its destination", name)
@@ -654,7 +655,7 @@ func TestLeftoversAfterAClockWasSet(t *testing.T) {
 		s, _ := guarded(t, "s")
 		conf.Plain = true
 		h := start(t, conf)
-		if _, err := h.admin.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s", Lend: true}); err != nil {
+		if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s", Lend: true}); err != nil {
 			t.Fatal(err)
 		}
 		l := transfer.Lease{Item: 7, Epoch: 1, Mode: transfer.Third, Dest: transfer.End{Site: "S", Path: "f"}}

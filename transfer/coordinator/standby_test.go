@@ -20,6 +20,7 @@ import (
 	"weir/transfer/access"
 	"weir/transfer/client"
 	"weir/transfer/page"
+	"weir/transfer/transfertest"
 )
 
 // The active coordinator is killed again and again while files are moving. Each time the standby, at another address and
@@ -34,19 +35,19 @@ func TestStandbyTakesOver(t *testing.T) {
 	url, kill := spawn(t, confs[0])
 	copyKeys(t, confs[0].State, confs[1].State)
 	confs[1].Listen = labtest.Address(t)
-	h := standbyHouse(t, confs[1].State, url, "https://"+confs[1].Listen)
+	h := standbyService(t, confs[1].State, url, "https://"+confs[1].Listen)
 	_, next := startChild(t, confs[1])
 	session := h.browse(h.url, "POST", `{"token":"`+adminToken(t, confs[1].State)+`"}`, nil)
 	if session.StatusCode != http.StatusOK || len(session.Cookies()) != 1 {
 		t.Fatalf("signing in: %s", session.Status)
 	}
-	a, b := h.place("A", true), h.place("B", true)
+	a, b := h.Agent("A", transfertest.Endpoint()), h.Agent("B", transfertest.Endpoint())
 	const files, kills = 600, 4
-	a.write("/store/run1", files, 20_000)
-	h.scan("/store/run1", "A")
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
+	a.Write("/store/run1", files, 20_000)
+	h.Scan("/store/run1", "A", "/store/run1")
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
 	require.NoError(t, err)
-	request := func() (transfer.Request, error) { return h.admin.Request(t.Context(), q.ID) }
+	request := func() (transfer.Request, error) { return h.Client.Request(t.Context(), q.ID) }
 	longest := time.Duration(0)
 	for n := range kills {
 		until(t, "files arrive", func() bool { q = insist(t, request); return q.Count.Done > int64(n*files/(2*kills)) })
@@ -55,7 +56,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		before := insist(t, request).Count.Done
 		until(t, "files arrive after a takeover", func() bool { q = insist(t, request); return q.Count.Done > before || q.Status.Ended() })
 		longest = max(longest, time.Since(died))
-		if r := h.browse([]string{h.also[0], h.url}[n%2], "GET", "", session.Cookies()[0]); r.StatusCode != http.StatusOK {
+		if r := h.browse([]string{h.Standbys[0], h.url}[n%2], "GET", "", session.Cookies()[0]); r.StatusCode != http.StatusOK {
 			t.Errorf("the session of a browser is %s after takeover %d", r.Status, n+1)
 		}
 		kill = next
@@ -68,7 +69,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	until(t, "the request ends", func() bool { q = insist(t, request); return q.Status.Ended() })
 	if q.Status != transfer.Completed || q.Count.Done+q.Count.Skipped != files {
 		t.Errorf("after %d kills: %+v", kills, q)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
 	h.once(q.ID)
 	for i := range files {
@@ -76,15 +77,14 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 }
 
-// standbyHouse is a house of two addresses, whose keys are in state.
-func standbyHouse(t *testing.T, state, url, also string) *house {
+// standbyService returns the service of two addresses whose keys are in state.
+func standbyService(t *testing.T, state, url, also string) *service {
 	t.Helper()
 	id, err := wire.Keep(state)
 	require.NoError(t, err)
-	admin, err := client.New(client.Config{URLs: []string{url, also}, Pin: id.Pin, Token: adminToken(t, state), Wait: 10 * time.Second})
-	require.NoError(t, err)
-	t.Cleanup(admin.Close)
-	return &house{t: t, admin: admin, also: []string{also}, Coordinator: &Coordinator{url: url, pin: id.Pin}}
+	h := &service{Coordinator: &Coordinator{url: url, pin: id.Pin}, Service: transfertest.Attach(t, client.Config{URLs: []string{url, also}, Pin: id.Pin, Token: adminToken(t, state), Wait: 10 * time.Second})}
+	h.Standbys = []string{also}
+	return h
 }
 
 // adminToken returns the token of the administrator in a state folder.
@@ -96,11 +96,11 @@ func adminToken(t *testing.T, state string) string {
 }
 
 // browse asks for the session of a browser, which knows the service by one name.
-func (h *house) browse(address, method, body string, cookie *http.Cookie) *http.Response {
-	h.t.Helper()
-	r, err := http.NewRequestWithContext(h.t.Context(), method, address+"/session", strings.NewReader(body))
+func (h *service) browse(address, method, body string, cookie *http.Cookie) *http.Response {
+	h.T.Helper()
+	r, err := http.NewRequestWithContext(h.T.Context(), method, address+"/session", strings.NewReader(body))
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	r.Host = "localhost:9443"
 	r.Header.Set(page.OrderHeader, "1")
@@ -111,7 +111,7 @@ func (h *house) browse(address, method, body string, cookie *http.Cookie) *http.
 	defer transport.CloseIdleConnections()
 	answer, err := (&http.Client{Transport: transport}).Do(r)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	_ = answer.Body.Close()
 	return answer
@@ -126,15 +126,15 @@ func TestSuspendedCoordinator(t *testing.T) {
 	url := <-first
 	copyKeys(t, confs[0].State, confs[1].State)
 	confs[1].DB, confs[1].Listen, confs[1].Lease = confs[0].DB, labtest.Address(t), confs[0].Lease
-	h := standbyHouse(t, confs[1].State, url, "https://"+confs[1].Listen)
+	h := standbyService(t, confs[1].State, url, "https://"+confs[1].Listen)
 	second, _ := startChild(t, confs[1])
-	a, b := h.place("A", true), h.place("B", true)
+	a, b := h.Agent("A", transfertest.Endpoint()), h.Agent("B", transfertest.Endpoint())
 	const files = 600
-	a.write("/store/run1", files, 20_000)
-	h.scan("/store/run1", "A")
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
+	a.Write("/store/run1", files, 20_000)
+	h.Scan("/store/run1", "A", "/store/run1")
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Tries: 20})
 	require.NoError(t, err)
-	request := func() (transfer.Request, error) { return h.admin.Request(t.Context(), q.ID) }
+	request := func() (transfer.Request, error) { return h.Client.Request(t.Context(), q.ID) }
 	until(t, "files arrive", func() bool { q = insist(t, request); return q.Count.Done > 20 })
 	require.NoError(t, old.Process.Signal(syscall.SIGSTOP))
 	breakConnections(t, confs[0].DB)
@@ -146,7 +146,7 @@ func TestSuspendedCoordinator(t *testing.T) {
 	until(t, "the request ends", func() bool { q = insist(t, request); return q.Status.Ended() })
 	if q.Status != transfer.Completed || q.Count.Done+q.Count.Skipped != files {
 		t.Errorf("%+v", q)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
 	h.once(q.ID)
 	for i := range files {
@@ -174,7 +174,7 @@ func TestStandbyRefuses(t *testing.T) {
 	if _, err := Open(t.Context(), conf); err == nil || !strings.Contains(err.Error(), "has not the keys of the coordinator of ") {
 		t.Errorf("without keys: %v", err)
 	}
-	active.end()
+	active.End()
 	if _, err := Open(t.Context(), conf); err == nil || !strings.Contains(err.Error(), "has not the keys of the coordinator of ") {
 		t.Errorf("without keys, when the database is free: %v", err)
 	}

@@ -22,15 +22,15 @@ import (
 )
 
 // modes returns the modes in which files of a request were transferred.
-func (h *house) modes(request int64) (all []transfer.Mode) {
-	h.t.Helper()
-	attempts, err := h.admin.Attempts(h.t.Context(), request, 0, 0)
+func (h *service) modes(request int64) (all []transfer.Mode) {
+	h.T.Helper()
+	attempts, err := h.Client.Attempts(h.T.Context(), request, 0, 0)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	for _, a := range attempts {
 		if a.Fault == "" && (!a.Verified || a.Existed) {
-			h.t.Errorf("not verified: %+v", a)
+			h.T.Errorf("not verified: %+v", a)
 		}
 		all = append(all, a.Mode)
 	}
@@ -39,32 +39,32 @@ func (h *house) modes(request int64) (all []transfer.Mode) {
 }
 
 // metric returns the sum of a metric's series that have a text in their labels.
-func (h *house) metric(name, labels string) (sum float64) {
-	h.t.Helper()
+func (h *service) metric(name, labels string) (sum float64) {
+	h.T.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: wire.Pinned(h.Pin()), DisableKeepAlives: true}}
-	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.URL()+"/metrics", http.NoBody)
+	req, err := http.NewRequestWithContext(h.T.Context(), http.MethodGet, h.URL()+"/metrics", http.NoBody)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	raw, err := h.Admin()
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+raw)
 	res, err := client.Do(req)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, name+"{") && strings.Contains(line, labels) {
 			var n float64
 			if _, err := fmt.Sscan(line[strings.LastIndex(line, " "):], &n); err != nil {
-				h.t.Error(err)
+				h.T.Error(err)
 			}
 			sum += n
 		}
@@ -101,13 +101,13 @@ func TestStreamedCopies(t *testing.T) {
 			all := h.stock(dataset, pair[0], from, 4, 3_000_000)
 			require.NoError(t, os.Remove(filepath.Join(from.Data, dataset, "f2")))
 			require.NoError(t, os.WriteFile(filepath.Join(from.Data, dataset, "f3"), make([]byte, len(all[3])), 0o644))
-			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: pair[1], Tries: 2})
+			q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: pair[1], Tries: 2})
 			require.NoError(t, err)
-			if q = h.ended(q.ID); q.Status != transfer.Partial || q.Count.Done != 2 {
+			if q = h.WaitEnd(q.ID); q.Status != transfer.Partial || q.Count.Done != 2 {
 				t.Errorf("%+v", q)
-				h.tell(q.ID)
+				h.Log(q.ID)
 			}
-			failed, err := h.admin.Items(t.Context(), q.ID, transfer.FileFailed, 0, 0)
+			failed, err := h.Client.Items(t.Context(), q.ID, transfer.FileFailed, 0, 0)
 			if err != nil || len(failed) != 2 || !strings.Contains(failed[0].Reason, "does not have the file") ||
 				!strings.Contains(failed[1].Reason, "corrupt") {
 				t.Errorf("%+v, %v", failed, err)
@@ -182,7 +182,7 @@ func TestStreamedCopiesEnd(t *testing.T) {
 	h.addSite("S", slow.url)
 	h.addSite("N", nginx.URL)
 	h.stock("/long", "S", slow.System, 3, 16<<20)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/long", To: "N"})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/long", To: "N"})
 	require.NoError(t, err)
 	until(t, "one is on its way", func() bool { return h.metric("weir_transfer_moved_bytes_total", `source="S"`) > 1<<20 })
 	moving := 0
@@ -194,10 +194,10 @@ func TestStreamedCopiesEnd(t *testing.T) {
 	if moving != 1 {
 		t.Errorf("%d copies at once", moving)
 	}
-	if _, err := h.admin.Cancel(t.Context(), q.ID, "the test"); err != nil {
+	if _, err := h.Client.Cancel(t.Context(), q.ID, "the test"); err != nil {
 		t.Fatal(err)
 	}
-	if q = h.ended(q.ID); q.Status != transfer.Cancelled || q.Count.Done != 0 {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Cancelled || q.Count.Done != 0 {
 		t.Errorf("%+v", q)
 	}
 	until(t, "the source sends no more", func() bool { return slow.figure(t, "weir_serve_requests_in_flight") <= 1 })
@@ -214,12 +214,12 @@ func TestStreamedCopiesForbidden(t *testing.T) {
 	h.addSite("A", a.URL)
 	h.addSite("B", b.URL)
 	h.stock("/run1", "A", a, 1, 1000)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B"})
 	require.NoError(t, err)
-	if q = h.ended(q.ID); q.Status != transfer.Failed {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Failed {
 		t.Errorf("%+v", q)
 	}
-	failed, err := h.admin.Items(t.Context(), q.ID, transfer.FileFailed, 0, 0)
+	failed, err := h.Client.Items(t.Context(), q.ID, transfer.FileFailed, 0, 0)
 	if err != nil || len(failed) != 1 || !strings.Contains(failed[0].Reason, "COPY") || failed[0].Fault != transfer.ModeUnsupported {
 		t.Errorf("%+v, %v", failed, err)
 	}

@@ -46,9 +46,9 @@ func rateOf(t *testing.T, conf string, files int) float64 {
 	h.addSite("Y", y.URLs["https"])
 	h.stock("/run", "X", x, files, 1<<16)
 	began := time.Now()
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run", To: "Y", Tries: 2})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run", To: "Y", Tries: 2})
 	require.NoError(t, err)
-	if q = h.ended(q.ID); q.Count.Done != int64(files) {
+	if q = h.WaitEnd(q.ID); q.Count.Done != int64(files) {
 		t.Fatalf("%s: %+v", conf, q)
 	}
 	took := time.Since(began)

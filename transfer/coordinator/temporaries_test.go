@@ -22,19 +22,19 @@ import (
 )
 
 // leftovers returns the number of temporary files that are recorded.
-func (h *house) leftovers() (n int64) {
-	h.t.Helper()
-	require.NoError(h.t, h.db.Read(h.t.Context(), func(tx *db.Tx) error { return tx.Row("SELECT COUNT(*) FROM leftover").Scan(&n) }))
+func (h *service) leftovers() (n int64) {
+	h.T.Helper()
+	require.NoError(h.T, h.db.Read(h.T.Context(), func(tx *db.Tx) error { return tx.Row("SELECT COUNT(*) FROM leftover").Scan(&n) }))
 	return n
 }
 
 // addLeftovers records temporary files of copies to a site that do not run, due in the order of the calls.
-func (h *house) addLeftovers(site string, items ...int64) {
-	h.t.Helper()
+func (h *service) addLeftovers(site string, items ...int64) {
+	h.T.Helper()
 	for _, item := range items {
 		l := transfer.Lease{Item: item, Epoch: 1, Mode: transfer.Third, Dest: transfer.End{Site: site, Path: "f"}}
-		require.NoError(h.t, h.copier.RecordTemporaries(h.t.Context(), []transfer.Lease{l}))
-		require.NoError(h.t, h.db.Exec(h.t.Context(), "UPDATE leftover SET due = ? WHERE item = ?", item, item))
+		require.NoError(h.T, h.copier.RecordTemporaries(h.T.Context(), []transfer.Lease{l}))
+		require.NoError(h.T, h.db.Exec(h.T.Context(), "UPDATE leftover SET due = ? WHERE item = ?", item, item))
 	}
 }
 
@@ -140,7 +140,7 @@ func TestSweepsOfAnAbsentSiteEnd(t *testing.T) {
 }
 
 // age makes all temporary files older, and due.
-func (h *house) age(by time.Duration) {
-	h.t.Helper()
-	require.NoError(h.t, h.db.Exec(h.t.Context(), "UPDATE leftover SET due = 0, since = since - ?", int64(by)))
+func (h *service) age(by time.Duration) {
+	h.T.Helper()
+	require.NoError(h.T, h.db.Exec(h.T.Context(), "UPDATE leftover SET due = 0, since = since - ?", int64(by)))
 }

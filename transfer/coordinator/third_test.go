@@ -16,11 +16,12 @@ import (
 	"weir/lab/labtest"
 	"weir/transfer"
 	"weir/transfer/catalog"
+	"weir/transfer/transfertest"
 )
 
 // stock puts files into a real server, and into the catalog.
-func (h *house) stock(dataset, site string, s *lab.System, files int, size int) [][]byte {
-	h.t.Helper()
+func (h *service) stock(dataset, site string, s *lab.System, files int, size int) [][]byte {
+	h.T.Helper()
 	in := transfer.NewFiles{Dataset: dataset, Site: site, By: "the test"}
 	var all [][]byte
 	for i := range files {
@@ -28,10 +29,10 @@ func (h *house) stock(dataset, site string, s *lab.System, files int, size int) 
 		name := fmt.Sprintf("%s/f%d", dataset, i)
 		path := filepath.Join(s.Data, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
 		if err := os.WriteFile(path, data, 0o644); err != nil {
-			h.t.Fatal(err)
+			h.T.Fatal(err)
 		}
 		all = append(all, data)
 		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: name, Size: int64(len(data)),
@@ -39,18 +40,18 @@ func (h *house) stock(dataset, site string, s *lab.System, files int, size int) 
 	}
 	for some := range slices.Chunk(in.Files, 1000) {
 		in.Files = some
-		if _, err := h.admin.AddFiles(h.t.Context(), in); err != nil {
-			h.t.Fatal(err)
+		if _, err := h.Client.AddFiles(h.T.Context(), in); err != nil {
+			h.T.Fatal(err)
 		}
 	}
 	return all
 }
 
-func (h *house) addSite(name, url string) catalog.Site {
-	h.t.Helper()
-	s, err := h.admin.AddSite(h.t.Context(), transfer.NewSite{Name: name, URL: url})
+func (h *service) addSite(name, url string) catalog.Site {
+	h.T.Helper()
+	s, err := h.Client.AddSite(h.T.Context(), transfer.NewSite{Name: name, URL: url})
 	if err != nil {
-		h.t.Fatal(err)
+		h.T.Fatal(err)
 	}
 	return s
 }
@@ -72,14 +73,14 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 			all := h.stock("/run1", "X", x, 10, 1_000_000)
 			require.NoError(t, os.Remove(filepath.Join(x.Data, "run1/f3")))
 			require.NoError(t, os.WriteFile(filepath.Join(x.Data, "run1/f4"), make([]byte, len(all[4])), 0o644))
-			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
+			q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
 			require.NoError(t, err)
-			q = h.ended(q.ID)
+			q = h.WaitEnd(q.ID)
 			if q.Status != transfer.Partial || q.Count.Done != 8 || q.Count.Failed != 2 {
 				t.Errorf("%+v", q)
-				h.tell(q.ID)
+				h.Log(q.ID)
 			}
-			failed, err := h.admin.Items(t.Context(), q.ID, transfer.FileFailed, 0, 0)
+			failed, err := h.Client.Items(t.Context(), q.ID, transfer.FileFailed, 0, 0)
 			if err != nil || len(failed) != 2 || !strings.Contains(failed[0].Reason, "X does not have the file") ||
 				!strings.Contains(failed[1].Reason, "adler32") {
 				t.Errorf("%+v, %v", failed, err)
@@ -101,13 +102,13 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 			if err := os.Remove(filepath.Join(y.Data, "run1/f5")); err != nil { // behind the catalog's back
 				t.Fatal(err)
 			}
-			again, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
+			again, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
 			require.NoError(t, err)
-			if again = h.ended(again.ID); again.Count.Skipped != 7 || again.Count.Done != 1 {
+			if again = h.WaitEnd(again.ID); again.Count.Skipped != 7 || again.Count.Done != 1 {
 				t.Errorf("once more: %+v", again)
-				h.tell(again.ID)
+				h.Log(again.ID)
 			}
-			attempts, err := h.admin.Attempts(t.Context(), q.ID, 0, 0)
+			attempts, err := h.Client.Attempts(t.Context(), q.ID, 0, 0)
 			if err != nil || len(attempts) < 10 || attempts[0].Mode != transfer.Third || !attempts[0].Verified ||
 				attempts[0].Moved != int64(len(all[0])) {
 				t.Errorf("%+v, %v", attempts, err)
@@ -125,21 +126,21 @@ func TestAgentsAndXRootD(t *testing.T) {
 			x := labtest.Start(t, lab.XRootDConfig{Version: version, Copies: true})
 			h := start(t, Config{Approve: -1, SiteCA: x.CAFile})
 			h.addSite("X", x.URLs["https"])
-			a := h.place("A", false)
+			a := h.Agent("A", nil)
 			all := h.stock("/run1", "X", x, 5, 300_000)
-			a.write("/run2", 5, 300_000)
-			h.scan("/run2", "A")
+			a.Write("/run2", 5, 300_000)
+			h.Scan("/run2", "A", "/run2")
 			for dataset, to := range map[string]string{"/run1": "A", "/run2": "X"} {
-				q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Tries: 2})
+				q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: dataset, To: to, Tries: 2})
 				require.NoError(t, err)
-				if q = h.ended(q.ID); q.Status != transfer.Completed {
+				if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 					t.Errorf("%s: %+v", dataset, q)
-					h.tell(q.ID)
+					h.Log(q.ID)
 				}
 			}
 			for i := range 5 {
-				same(t, fmt.Sprintf("/run2/f%d", i), a, &place{t: t, root: x.Data})
-				if got, err := os.ReadFile(filepath.Join(a.root, fmt.Sprintf("run1/f%d", i))); !bytes.Equal(got, all[i]) {
+				same(t, fmt.Sprintf("/run2/f%d", i), a, &transfertest.Agent{T: t, Root: x.Data})
+				if got, err := os.ReadFile(filepath.Join(a.Root, fmt.Sprintf("run1/f%d", i))); !bytes.Equal(got, all[i]) {
 					t.Errorf("file %d: %v", i, err)
 				}
 			}
@@ -157,17 +158,17 @@ func TestSitesGoAndComeBack(t *testing.T) {
 	h.addSite("X", "https://127.0.0.1:1/data")
 	h.addSite("Y", y.URLs["https"])
 	h.stock("/run1", "X", x, 2, 1000)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y"})
 	require.NoError(t, err)
 	var e transfer.Explanation
 	until(t, "it waits for a source", func() bool {
-		if e, err = h.admin.Explain(t.Context(), q.ID, ""); err != nil {
+		if e, err = h.Client.Explain(t.Context(), q.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 		return len(e.Reasons) == 1 && e.Reasons[0].Files == 2 && strings.Contains(e.Reasons[0].Text, "X is down: it could not be reached")
 	})
 	h.addSite("X", x.URLs["https"]) // it has moved
-	if q = h.ended(q.ID); q.Status != transfer.Completed {
+	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 		t.Errorf("%+v", q)
 	}
 }
@@ -182,19 +183,19 @@ func TestKilledCoordinatorLeavesNoTemporary(t *testing.T) {
 	h.addSite("S", slow.url)
 	h.addSite("X", x.URLs["http"])
 	all := h.stock("/run1", "S", slow.System, 1, 8<<20)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 20})
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 20})
 	require.NoError(t, err)
 	until(t, "it is on its way", func() bool { return len(hidden(t, filepath.Join(x.Data, "run1"))) == 1 })
 	kill()
 	spawn(t, conf)
 	until(t, "it ends", func() bool {
-		q = insist(t, func() (transfer.Request, error) { return h.admin.Request(t.Context(), q.ID) })
+		q = insist(t, func() (transfer.Request, error) { return h.Client.Request(t.Context(), q.ID) })
 		return q.Status.Ended()
 	})
 	got, err := os.ReadFile(filepath.Join(x.Data, "run1/f0"))
 	if q.Status != transfer.Completed || q.Count.Attempts < 2 || !bytes.Equal(got, all[0]) {
 		t.Errorf("%+v, %v", q, err)
-		h.tell(q.ID)
+		h.Log(q.ID)
 	}
 	if left := hidden(t, filepath.Join(x.Data, "run1")); len(left) > 0 {
 		t.Errorf("temporaries are left: %v", left)
@@ -213,17 +214,17 @@ func TestKilledSiteLeavesNoTemporary(t *testing.T) {
 			h.addSite("S", slow.url)
 			h.addSite("X", x.URLs["https"])
 			h.stock("/run1", "S", slow.System, 4, 8<<20)
-			q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 20})
+			q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "X", Tries: 20})
 			require.NoError(t, err)
 			until(t, "all are on their way", func() bool { return len(hidden(t, filepath.Join(x.Data, "run1"))) == 4 })
 			x.Kill()
 			if len(hidden(t, filepath.Join(x.Data, "run1"))) == 0 {
 				t.Error("the site was killed, and has no temporary: nothing is tried here")
 			}
-			if _, err := h.admin.Cancel(t.Context(), q.ID, ""); err != nil {
+			if _, err := h.Client.Cancel(t.Context(), q.ID, ""); err != nil {
 				t.Fatal(err)
 			}
-			if q = h.ended(q.ID); q.Status != transfer.Cancelled { // the removal of the temporary files has failed by now
+			if q = h.WaitEnd(q.ID); q.Status != transfer.Cancelled { // the removal of the temporary files has failed by now
 				t.Errorf("%+v", q)
 			}
 			require.NoError(t, x.Restart(t.Context()))

@@ -10,6 +10,7 @@ import (
 	"weir/internal/wire"
 	"weir/transfer"
 	"weir/transfer/access"
+	"weir/transfer/transfertest"
 )
 
 // Tokens are listed with who made them, and taken back one by one: whoever shows one
@@ -20,11 +21,11 @@ func TestTokensAreRevoked(t *testing.T) {
 		conf.State = t.TempDir()
 		h := start(t, conf)
 		ctx := t.Context()
-		raw, id, err := h.admin.NamedToken(ctx, transfer.NewToken{Subject: "ann", Roles: []string{access.MayRead, access.MaySubmit},
+		raw, id, err := h.Client.NamedToken(ctx, transfer.NewToken{Subject: "ann", Roles: []string{access.MayRead, access.MaySubmit},
 			Life: time.Hour})
 		require.NoError(t, err)
-		ann, bob := h.client(raw), h.as("bob", access.MayRead)
-		all, err := h.admin.Tokens(ctx)
+		ann, bob := h.Login(raw), h.As("bob", access.MayRead)
+		all, err := h.Client.Tokens(ctx)
 		if err != nil || len(all) != 3 {
 			t.Fatalf("%+v, %v", all, err)
 		}
@@ -45,14 +46,14 @@ func TestTokensAreRevoked(t *testing.T) {
 		if _, err := bob.RevokeToken(ctx, id); wire.Status(err) != http.StatusForbidden {
 			t.Errorf("bob revokes one: %v", err)
 		}
-		if _, err := h.admin.RevokeToken(ctx, "none"); wire.Status(err) != http.StatusNotFound || !strings.Contains(err.Error(), "token list") {
+		if _, err := h.Client.RevokeToken(ctx, "none"); wire.Status(err) != http.StatusNotFound || !strings.Contains(err.Error(), "token list") {
 			t.Errorf("one that is not there: %v", err)
 		}
 		if _, err := ann.Sites(ctx); err != nil {
 			t.Error(err)
 		}
 		for range 2 {
-			if k, err := h.admin.RevokeToken(ctx, id); err != nil || k.RevokedBy != "administrator" || k.Revoked.IsZero() {
+			if k, err := h.Client.RevokeToken(ctx, id); err != nil || k.RevokedBy != "administrator" || k.Revoked.IsZero() {
 				t.Errorf("%+v, %v", k, err)
 			}
 		}
@@ -69,17 +70,17 @@ func TestTokensAreRevoked(t *testing.T) {
 		}
 		old, err := h.Admin()
 		require.NoError(t, err)
-		if _, err := h.admin.RevokeToken(ctx, by["administrator"].ID); err != nil {
+		if _, err := h.Client.RevokeToken(ctx, by["administrator"].ID); err != nil {
 			t.Fatal(err)
 		}
-		h.end()
-		h.begin()
-		ann = h.client(raw)
+		h.End()
+		h.Begin()
+		ann = h.Login(raw)
 		refused("after a restart")
 		if now, err := h.Admin(); err != nil || now == old {
 			t.Errorf("the administrator has the token that was revoked: %v", err)
 		}
-		if all, err = h.admin.Tokens(ctx); err != nil || len(all) != 4 {
+		if all, err = h.Client.Tokens(ctx); err != nil || len(all) != 4 {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})
@@ -91,38 +92,38 @@ func TestRevokedAgentsAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	ctx := t.Context()
-	raw, id, err := h.admin.NamedToken(ctx, transfer.NewToken{Subject: "agent of A", Roles: []string{access.AgentOf + "A",
+	raw, id, err := h.Client.NamedToken(ctx, transfer.NewToken{Subject: "agent of A", Roles: []string{access.AgentOf + "A",
 		access.MayRead}, Life: time.Hour})
 	require.NoError(t, err)
-	a, b := h.robot("A"), h.robot("B")
-	a.ask = h.client(raw)
-	a.register("")
-	b.register("")
-	answers := map[*robot]chan error{a: make(chan error, 1), b: make(chan error, 1)}
+	a, b := h.FakeAgent("A"), h.FakeAgent("B")
+	a.Client = h.Login(raw)
+	a.Register("")
+	b.Register("")
+	answers := map[*transfertest.FakeAgent]chan error{a: make(chan error, 1), b: make(chan error, 1)}
 	for r, answer := range answers {
 		go func() {
-			_, err := r.ask.Work(ctx, transfer.PollRequest{Site: r.site, Session: r.session, Slots: 1})
+			_, err := r.Client.Work(ctx, transfer.PollRequest{Site: r.Site, Session: r.Session, Slots: 1})
 			answer <- err
 		}()
 	}
 	follows, ended := make(chan struct{}, 1000), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = a.ask.Events(ctx, 0, func(transfer.Event) error { follows <- struct{}{}; return nil })
+		_ = a.Client.Events(ctx, 0, func(transfer.Event) error { follows <- struct{}{}; return nil })
 	}()
 	<-follows
 	until(t, "both wait", func() bool { return h.leases.RoomAt("A") > 0 && h.leases.RoomAt("B") > 0 })
-	if _, err := h.admin.RevokeToken(ctx, id); err != nil {
+	if _, err := h.Client.RevokeToken(ctx, id); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-answers[a]; wire.Status(err) != http.StatusUnauthorized {
 		t.Errorf("its question for work: %v", err)
 	}
 	<-ended
-	if _, err := a.report(); wire.Status(err) != http.StatusUnauthorized {
+	if _, err := a.Report(); wire.Status(err) != http.StatusUnauthorized {
 		t.Errorf("its report: %v", err)
 	}
-	if _, err := b.report(); err != nil {
+	if _, err := b.Report(); err != nil {
 		t.Errorf("the other one: %v", err)
 	}
 	select {

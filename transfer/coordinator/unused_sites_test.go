@@ -22,10 +22,10 @@ func jobBetween(source, dest int) string {
 }
 
 // siteNames returns the names of all sites.
-func (h *house) siteNames() []string {
-	h.t.Helper()
-	all, err := h.catalog.Sites(h.t.Context())
-	require.NoError(h.t, err)
+func (h *service) siteNames() []string {
+	h.T.Helper()
+	all, err := h.catalog.Sites(h.T.Context())
+	require.NoError(h.T, err)
 	names := []string{}
 	for _, s := range all {
 		names = append(names, s.Name)
@@ -34,13 +34,13 @@ func (h *house) siteNames() []string {
 }
 
 // unusedFor has time pass since sites were last in use, and removes those that are unused.
-func (h *house) unusedFor(ahead *atomic.Int64, d time.Duration) {
-	h.t.Helper()
-	require.NoError(h.t, h.registry.RemoveUnused(h.t.Context()))
+func (h *service) unusedFor(ahead *atomic.Int64, d time.Duration) {
+	h.T.Helper()
+	require.NoError(h.T, h.registry.RemoveUnused(h.T.Context()))
 	ahead.Add(int64(dispatch.UnusedEvery))
-	require.NoError(h.t, h.registry.RemoveUnused(h.t.Context()))
-	require.NoError(h.t, h.db.Exec(h.t.Context(), "UPDATE unused SET since = since - ?", int64(d)))
-	require.NoError(h.t, h.registry.RemoveUnused(h.t.Context()))
+	require.NoError(h.T, h.registry.RemoveUnused(h.T.Context()))
+	require.NoError(h.T, h.db.Exec(h.T.Context(), "UPDATE unused SET since = since - ?", int64(d)))
+	require.NoError(h.T, h.registry.RemoveUnused(h.T.Context()))
 }
 
 // Endpoints of jobs are sites as long as a job uses them, and some time after that. Those about which an administrator has set something
@@ -95,7 +95,7 @@ func TestUnusedEndpointsAreRemoved(t *testing.T) {
 
 		// A job that is tried again brings its endpoints back, as a new one does.
 		id := h.requestOf(over[3])
-		_, err := h.admin.Retry(t.Context(), id, "")
+		_, err := h.Client.Retry(t.Context(), id, "")
 		require.NoError(t, err)
 		u.submit(jobBetween(1, 7))
 		check(append(all[:8:8], "named")...)
@@ -108,10 +108,10 @@ func TestUnusedEndpointsAreRemoved(t *testing.T) {
 }
 
 // requestOf returns the id of the request of a job.
-func (h *house) requestOf(job string) int64 {
-	h.t.Helper()
-	all, err := h.queue.Read.Jobs(h.t.Context(), []string{job})
-	require.NoError(h.t, err)
+func (h *service) requestOf(job string) int64 {
+	h.T.Helper()
+	all, err := h.queue.Read.Jobs(h.T.Context(), []string{job})
+	require.NoError(h.T, err)
 	return all[0].Parts[0].ID
 }
 
@@ -123,7 +123,7 @@ func TestEndpointIsNamedWhileItIsRemoved(t *testing.T) {
 	for range 30 {
 		h.sites.Forget("127.0.0.2-1") // that it was named
 		removed := make(chan error, 1)
-		go func() { removed <- h.registry.RemoveURLSite(h.t.Context(), "127.0.0.2-1") }()
+		go func() { removed <- h.registry.RemoveURLSite(h.T.Context(), "127.0.0.2-1") }()
 		id := u.submit(jobBetween(1, 2))
 		require.NoError(t, <-removed)
 		if _, known := h.sites.Get("127.0.0.2-1"); !known || !slices.Contains(h.siteNames(), "127.0.0.2-1") {

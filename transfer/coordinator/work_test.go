@@ -9,56 +9,57 @@ import (
 	"weir/internal/require"
 	"weir/internal/wire"
 	"weir/transfer"
+	"weir/transfer/transfertest"
 )
 
 // A dataset is asked for, given out, reported and complete.
 func TestARequestIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
-	a, b := h.robot("A"), h.robot("B")
-	a.register("https://127.0.0.1:1/")
-	if w := b.register(""); w.Issuer == "" || len(w.Keys) == 0 || len(w.Audience) != 1 || w.Now.IsZero() {
+	a, b := h.FakeAgent("A"), h.FakeAgent("B")
+	a.Register("https://127.0.0.1:1/")
+	if w := b.Register(""); w.Issuer == "" || len(w.Keys) == 0 || len(w.Audience) != 1 || w.Now.IsZero() {
 		t.Errorf("%+v", w)
 	}
-	h.fill("/store/run1", "A", 20, 1000)
-	q, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
+	h.Register("/store/run1", "A", 20, 1000)
+	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B", Approve: true})
 	require.NoError(t, err)
 	for !q.Status.Ended() {
-		w := b.work()
+		w := b.Work()
 		var all []transfer.Outcome
 		for _, l := range w.Leases {
 			if l.Mode != transfer.Pull || l.Source.Token == "" || l.Source.URL != "https://127.0.0.1:1"+l.Name || l.AtOnce == 0 {
 				t.Errorf("lease %+v", l)
 			}
-			all = append(all, did(l))
+			all = append(all, transfertest.Verified(l))
 		}
-		if _, err := b.report(all...); err != nil {
+		if _, err := b.Report(all...); err != nil {
 			t.Fatal(err)
 		}
-		if q, err = h.admin.Request(t.Context(), q.ID); err != nil {
+		if q, err = h.Client.Request(t.Context(), q.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if q.Status != transfer.Completed || q.Count.Done != 20 {
 		t.Errorf("%+v", q)
 	}
-	m, err := h.admin.Manifest(t.Context(), q.ID)
+	m, err := h.Client.Manifest(t.Context(), q.ID)
 	if err != nil || len(m.Items) != 20 || m.Digest == "" {
 		t.Errorf("%+v, %v", m, err)
 	}
 	var each []transfer.Item
-	same, err := h.admin.EachItem(t.Context(), q.ID, func(one transfer.Item) error { each = append(each, one); return nil })
+	same, err := h.Client.EachItem(t.Context(), q.ID, func(one transfer.Item) error { each = append(each, one); return nil })
 	if err != nil || !reflect.DeepEqual(each, m.Items) || same.Digest != m.Digest || same.Request.ID != q.ID || digestOf(each) != m.Digest {
 		t.Errorf("%+v and %d files, %v", same, len(each), err)
 	}
 	enough := errors.New("enough")
-	if _, err := h.admin.EachItem(t.Context(), q.ID, func(transfer.Item) error { return enough }); !errors.Is(err, enough) {
+	if _, err := h.Client.EachItem(t.Context(), q.ID, func(transfer.Item) error { return enough }); !errors.Is(err, enough) {
 		t.Error(err)
 	}
-	if _, err := h.admin.EachItem(t.Context(), 99, nil); wire.Status(err) != http.StatusNotFound {
+	if _, err := h.Client.EachItem(t.Context(), 99, nil); wire.Status(err) != http.StatusNotFound {
 		t.Error(err)
 	}
-	files, err := h.admin.Files(t.Context(), "/store/run1", "", 0)
+	files, err := h.Client.Files(t.Context(), "/store/run1", "", 0)
 	if err != nil || len(files) != 20 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
