@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// A file is one of a tarball or a package. Its path is relative to the prefix, /usr in packages.
+// A file is an entry of a tarball or a package. Its path is relative to the prefix, which is /usr
+// in packages.
 type file struct {
 	path string
 	mode int64
@@ -23,7 +24,8 @@ type file struct {
 	uid  int // in images
 }
 
-// sharedFiles returns what every system gets beside the program: manual pages, completions and texts. The host's program writes them.
+// sharedFiles returns the files that are the same for every system: manual pages, completions and
+// texts. The program built for the host writes them.
 func (r *release) sharedFiles(ctx context.Context) ([]file, error) {
 	program, err := r.compile(ctx, host())
 	if err != nil {
@@ -57,7 +59,7 @@ func (r *release) sharedFiles(ctx context.Context) ([]file, error) {
 	return files, nil
 }
 
-// readFolder reads the files of a folder, as files below to.
+// readFolder reads the files of a folder and places them below the path to.
 func readFolder(dir, to string) (all []file, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -141,7 +143,8 @@ func (r *release) write(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(r.out, name), data, 0o644)
 }
 
-// notes writes the section of the version in CHANGELOG.md, or that of what is not released, as NOTES.md.
+// notes writes NOTES.md, which is the section of the version in CHANGELOG.md or, if it has no such
+// section, the section of unreleased changes.
 func (r *release) notes() error {
 	text, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
 	if err != nil {
@@ -158,7 +161,7 @@ func (r *release) notes() error {
 	return r.write("NOTES.md", []byte(head+notes+"\n"))
 }
 
-// section returns the text below the heading "## NAME" in Markdown, "" if there is none.
+// section returns the text below the heading "## NAME" in Markdown, "" if there is no such heading.
 func section(text, name string) string {
 	_, rest, found := strings.Cut("\n"+text, "\n## "+name+"\n")
 	if !found {
@@ -168,7 +171,7 @@ func section(text, name string) string {
 	return strings.TrimSpace(rest)
 }
 
-// sums writes SHA256SUMS of all files, as sha256sum -c reads it.
+// sums writes SHA256SUMS of all files, in the format that sha256sum -c reads.
 func (r *release) sums() error {
 	entries, err := os.ReadDir(r.out)
 	if err != nil {

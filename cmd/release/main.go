@@ -1,6 +1,7 @@
-// Command release builds the files of a release: static programs, packages for Debian and RPM systems, an OCI image, lists of
-// what is in them and the notes. `make release VERSION=1.2.3` calls it. The same
-// commit and the same version of Go give the same bytes: all times are the commit's, and no path of the machine is in a file.
+// Command release builds the files of a release: static programs, packages for Debian and RPM
+// systems, an OCI image, lists of their components, and the notes. `make release VERSION=1.2.3`
+// calls it. The same commit and the same version of Go give the same bytes: all times are the
+// commit's, and no file contains a path of the machine.
 package main
 
 import (
@@ -26,15 +27,15 @@ func main() {
 	}
 }
 
-// A release is what is built, and where.
+// A release is the version and the commit to build, and the folders of the build.
 type release struct {
 	version string
 	source  string // folder of the sources, a checkout of git
 	out     string // folder of the files
 	nfpm    string // the program that makes packages
 	commit  string
-	at      time.Time // of the commit: the time of everything
-	work    string    // folder for what is not kept
+	at      time.Time // time of the commit, which all files get
+	work    string    // folder for temporary files
 }
 
 // A target is a system that programs are built for.
@@ -42,7 +43,7 @@ type target struct{ os, arch string }
 
 func (t target) String() string { return t.os + "-" + t.arch }
 
-// run builds a release as the arguments say, and lists its files on out.
+// run builds a release according to the arguments, and lists its files on out.
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	var r release
 	var list string
@@ -117,7 +118,7 @@ func (r *release) prepare(ctx context.Context) error {
 	return err
 }
 
-// unchanged refuses files that differ from the commit.
+// unchanged returns an error if files differ from the commit.
 func (r *release) unchanged(ctx context.Context) error {
 	changed, err := r.command(ctx, nil, "git", "status", "--porcelain")
 	if err == nil && changed != "" {
@@ -168,7 +169,7 @@ func (r *release) build(ctx context.Context, targets []target) error {
 	return r.sums()
 }
 
-// compile builds the program for a system, unless that was done before.
+// compile builds the program for a system, unless it is built already.
 func (r *release) compile(ctx context.Context, t target) (string, error) {
 	program := filepath.Join(r.work, t.String(), "weir")
 	if _, err := os.Stat(program); err == nil {
@@ -184,7 +185,7 @@ func (r *release) compile(ctx context.Context, t target) (string, error) {
 // host is the system that this program runs on.
 func host() target { return target{runtime.GOOS, runtime.GOARCH} }
 
-// command runs a program in the folder of the sources and returns what it prints.
+// command runs a program in the folder of the sources and returns its output.
 func (r *release) command(ctx context.Context, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var said strings.Builder

@@ -69,7 +69,8 @@ func deployed() []deployedFolder {
 	}
 }
 
-// nfpmPackages has nfpm write both packages: https://nfpm.goreleaser.com/configuration/
+// nfpmPackages runs nfpm to write the Debian and the RPM package:
+// https://nfpm.goreleaser.com/configuration/
 func (r *release) nfpmPackages(ctx context.Context, t target, contents string) error {
 	script := func(name string) string { return filepath.Join(r.source, "deploy", "package", name) }
 	conf := fmt.Sprintf(`name: weir
@@ -102,7 +103,8 @@ contents:
 	return nil
 }
 
-// components writes weir-VERSION-OS-ARCH.cdx.json, what the program is made of, in CycloneDX 1.6.
+// components writes weir-VERSION-OS-ARCH.cdx.json, the list of the program's components, in
+// CycloneDX 1.6.
 func (r *release) components(t target, program string) error {
 	text, err := billOf(program, r.version, r.commit, r.at)
 	if err != nil {

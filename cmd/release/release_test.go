@@ -18,8 +18,9 @@ import (
 	"weir/lab/labtest"
 )
 
-// The same commit in two folders gives the same bytes, and each file of the release is what it says: tarball, packages, image,
-// lists and notes. The packages are installed, used, upgraded and removed on machines with systemd.
+// The same commit in two folders gives the same bytes, and each file of the release has the
+// expected contents: tarball, packages, image, lists and notes. The packages are installed, used,
+// upgraded and removed on machines with systemd.
 func TestRelease(t *testing.T) {
 	tier.Full(t, "a release, built twice")
 	labtest.Need(t, "git", "dpkg-deb", "rpm", "skopeo", "sha256sum", "tar")
@@ -85,7 +86,7 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// onMachines runs a script that boots machines (testdata/machine.sh), and returns what it prints.
+// onMachines runs a script that boots machines (testdata/machine.sh), and returns its output.
 func onMachines(t *testing.T, script string, args ...string) string {
 	t.Helper()
 	labtest.Need(t, "curl", "ip", "nsenter", "pgrep", "setpriv", "sqlite3", "systemctl", "unshare")
@@ -97,7 +98,7 @@ func onMachines(t *testing.T, script string, args ...string) string {
 	return call(t, ".", "unshare", slices.Concat(apart, []string{script}, args, []string{t.TempDir()})...)
 }
 
-// checkout returns a commit of the files that git knows or would add here, at a fixed time.
+// checkout returns a commit, at a fixed time, of the files here that git tracks or would add.
 func checkout(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -113,7 +114,7 @@ func checkout(t *testing.T, name string) string {
 	return dir
 }
 
-// A made release is a folder and its files.
+// made is a release that has been built: a folder and its files.
 type made struct {
 	dir   string
 	files map[string][]byte
@@ -147,7 +148,7 @@ func built(t *testing.T, source, nfpm, version string) made {
 	return m
 }
 
-// call runs a program in a folder and returns what it prints.
+// call runs a program in a folder and returns its output.
 func call(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	if path := filepath.Join(dir, name); strings.Contains(name, "/") {
@@ -186,7 +187,7 @@ func checkRPM(t *testing.T, file, says string) {
 	}
 }
 
-// checkImage has skopeo check all digests, and runs the program with nothing else around it.
+// checkImage checks all digests with skopeo, and runs the program with no other files around it.
 func checkImage(t *testing.T, file, says string) {
 	dir := t.TempDir()
 	call(t, dir, "skopeo", "copy", "--insecure-policy", "oci-archive:"+file, "dir:image")
@@ -236,8 +237,8 @@ func checkBill(t *testing.T, text []byte) {
 	}
 }
 
-// The manifests for Kubernetes fit its schemas, and the configuration in them is one of a coordinator. There is no schema of the
-// ServiceMonitor, which is Prometheus'.
+// The manifests for Kubernetes fit its schemas, and the configuration in them is valid for a
+// coordinator. There is no schema of the ServiceMonitor, which is a resource of Prometheus.
 func TestKubernetes(t *testing.T) {
 	validate := filepath.Join(labtest.Python(t), "kubernetes-validate")
 	if _, err := os.Stat(validate); err != nil {
@@ -260,7 +261,7 @@ func TestKubernetes(t *testing.T) {
 	call(t, "../..", "go", "run", "./cmd/weir", "config", "check", "coordinator", file)
 }
 
-// What cannot be a release is refused with the reason.
+// Releases that cannot be built are refused with the reason.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-version v1.2", "use MAJOR.MINOR.PATCH"},

@@ -11,7 +11,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// slugs gives headings the anchors that GitHub gives them.
+// slugs generates the same anchors of headings as GitHub.
 type slugs struct{ used map[string]bool }
 
 var dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
@@ -36,7 +36,8 @@ func slug(heading string) string {
 	return strings.ReplaceAll(strings.TrimSpace(name), " ", "-")
 }
 
-// relink makes the links of a page lead to pages and pictures of the site. A link to another file of the sources becomes its text.
+// relink changes the links of a page so that they lead to pages and pictures of the site. A link to
+// another file of the sources becomes its text.
 func (s *site) relink(p *page, tree ast.Node) error {
 	var others []ast.Node
 	err := ast.Walk(tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -68,7 +69,8 @@ func (s *site) relink(p *page, tree ast.Node) error {
 	return err
 }
 
-// target returns where a link of a page leads in the site. other reports that it leads to a file of the sources that is no page.
+// target returns the destination of a page's link in the site. other reports that the link leads to
+// a file of the sources that is not a page.
 func (s *site) target(p *page, link string) (to string, other bool, err error) {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") || strings.HasPrefix(link, "#") {
 		return link, false, nil
@@ -88,7 +90,8 @@ func (s *site) target(p *page, link string) (to string, other bool, err error) {
 	return path.Base(name), path.Dir(name) != "docs" || ext != ".png" && ext != ".json", nil
 }
 
-// entriesOf returns what the search finds in a page: each heading with the text up to the next one.
+// entriesOf returns the search entries of a page: each heading with the text up to the next
+// heading.
 func entriesOf(p *page, tree ast.Node) (all []entry) {
 	all = []entry{{Page: p.Out, Title: p.Title, Heading: p.Title}}
 	var words []string
@@ -118,7 +121,7 @@ func entriesOf(p *page, tree ast.Node) (all []entry) {
 	return all
 }
 
-// textOf returns the text of a node without its marks.
+// textOf returns the text of a node without its markup.
 func textOf(n ast.Node, source []byte) string {
 	var b strings.Builder
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {

@@ -1,5 +1,6 @@
-// Command site makes a documentation site of the pages in docs and at the root: HTML that opens without a server and without a
-// network, with a search. `make site` calls it. It fails if a link leads nowhere.
+// Command site makes a documentation site from the pages in docs and at the root: HTML with a
+// search, which opens without a server and without a network. `make site` calls it. It fails if a
+// link leads nowhere.
 package main
 
 import (
@@ -39,12 +40,12 @@ func main() {
 	}
 }
 
-// A page is a Markdown file and what becomes of it.
+// A page is a Markdown file and its rendered form.
 type page struct {
 	File  string // its path in the sources, such as docs/links.md
 	Out   string // its file in the site, such as links.html
 	Title string
-	About string // what docs/README.md says of it
+	About string // its description in docs/README.md
 	Body  template.HTML
 	text  []byte
 }
@@ -55,7 +56,7 @@ type section struct {
 	Pages []*page
 }
 
-// A site is a site in the making.
+// A site is a site that is being built.
 type site struct {
 	source, out string
 	pages       map[string]*page // by File
@@ -64,7 +65,7 @@ type site struct {
 	index       []entry
 }
 
-// An entry is what the search finds: a heading with the text below it.
+// An entry is a result of the search: a heading with the text below it.
 type entry struct {
 	Page    string `json:"page"`
 	Anchor  string `json:"anchor"`
@@ -73,7 +74,7 @@ type entry struct {
 	Text    string `json:"text"`
 }
 
-// run makes a site as the arguments say, and reports on out.
+// run makes a site according to the arguments, and reports on out.
 func run(args []string, out io.Writer) error {
 	s := site{pages: map[string]*page{}}
 	fs := flag.NewFlagSet("site", flag.ContinueOnError)

@@ -15,7 +15,8 @@ import (
 	"weir/lab/browser"
 )
 
-// All links of the site lead to files and anchors that it has, and to nothing on the network that a page loads.
+// All links of the site lead to files and anchors of the site, and no page loads anything from the
+// network.
 func TestLinksOfSite(t *testing.T) {
 	dir := made(t)
 	anchors, links := map[string]map[string]bool{}, map[string][]string{}

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// submission is the age, before the newest commit, of the work that "auto" takes for changed.
+// submission is the period before the newest commit whose changes "auto" selects.
 const submission = 3 * time.Hour
 
-// changedPackages returns the packages of all in whose folders, testdata included, files changed since a commit. A file that was
-// moved and is 95% the same has not changed. "auto" takes the last commit that is 3 hours older than the newest one, or the first one if
-// none is.
+// changedPackages returns the packages of all in whose folders, testdata included, files changed
+// since a commit. A file that was moved and is 95% the same has not changed. "auto" takes the last
+// commit that is 3 hours older than the newest commit, or the first commit if no commit is so old.
 func changedPackages(ctx context.Context, since string, all []string) ([]string, error) {
 	if since == "auto" {
 		newest, err := git(ctx, "log", "-1", "--format=%ct")

@@ -17,7 +17,7 @@ import (
 // recordsVar names the file that execTest appends its record to.
 const recordsVar = "WEIR_SUITE_RECORDS"
 
-// grace is the time that processes of a finished test binary have to end: servers clean up.
+// grace is the time that processes of a finished test binary have to end, because servers clean up.
 const grace = 20 * time.Second
 
 // A record is the cost of one test binary.
@@ -25,7 +25,7 @@ type record struct {
 	Dir         string   `json:"dir"`            // the folder of the package
 	CPUSeconds  float64  `json:"cpu_seconds"`    // of the binary and all processes that it started
 	WallSeconds float64  `json:"wall_seconds"`   //
-	Left        []string `json:"left,omitempty"` // names of the processes that were still there at the end; they were killed
+	Left        []string `json:"left,omitempty"` // names of the processes that still ran at the end and were killed
 }
 
 // execTest runs a test binary for `go test -exec`, adopts the processes that it leaves behind, kills them, and appends a record. It
@@ -85,7 +85,8 @@ func (r *record) add(u syscall.Rusage) {
 	r.CPUSeconds += time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// endChildren waits for the adopted processes, kills those that have not ended after the grace time, and returns their names.
+// endChildren waits for the adopted processes, kills the processes that have not ended after the
+// grace time, and returns their names.
 func (r *record) endChildren(grace time.Duration) (killed []string) {
 	deadline, seen := time.Now().Add(grace), map[int]bool{}
 	for {

@@ -35,7 +35,7 @@ func main() {
 type options struct {
 	full      bool          // the full tier
 	changed   string        // test only packages that changed since this commit, "auto" of changedPackages
-	limit     time.Duration // no package is begun, and none goes on, after this time; 0: no limit
+	limit     time.Duration // after this time no package is begun and running packages are ended; 0: no limit
 	out       string        // folder for the records of the run
 	gotestsum string
 	phase     string   // WEIR_PHASE of the tests: "waiting" or "measuring", "" with a limit

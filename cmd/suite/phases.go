@@ -20,20 +20,21 @@ import (
 //nolint:gochecknoglobals // a table
 var measuring = []string{"./link/emulator", "./monitor", "./benchmarks", "./benchmarks/rigs", "./internal/burn"}
 
-// longest are the packages that take the most time, the longest first: they begin first, so that the last minute does not wait for one.
+// longest are the packages that take the most time, in descending order. They begin first, so that
+// no long package is left to run alone at the end.
 var longest = []string{ //nolint:gochecknoglobals // a table
 	"./cmd/weir", "./transfer/coordinator", "./lab", "./cluster/batch/slurm", "./cluster", "./storage/xrootd", "./transfer/queue",
 	"./storage/command", "./storage/webdav", "./storage/ftp", "./report", "./engine", "./analysis/theory",
 }
 
-// phases tests the packages, and returns those that the limit left untested.
+// phases tests the packages, and returns the packages that remain untested because of the limit.
 func (o options) phases(ctx context.Context, all []string) (untested []string, err error) {
 	if o.limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.limit)
 		defer cancel()
 		slices.SortStableFunc(all, func(a, b string) int { return duration(a) - duration(b) })
-		for _, p := range all { // one after the other, so that the limit hits one only
+		for _, p := range all { // one after the other, so that the limit interrupts only one package
 			if ctx.Err() == nil {
 				err = errors.Join(err, o.test(ctx, outputName(p), []string{p}, "-p", "1", "-parallel", "8"))
 			}
@@ -99,7 +100,8 @@ func quietTests(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// duration orders packages by their time, as far as longest knows it.
+// duration returns a number that orders packages by their time: 0 for packages that longest does
+// not list.
 func duration(p string) int {
 	if i := slices.Index(longest, p); i >= 0 {
 		return len(longest) - i
@@ -107,7 +109,8 @@ func duration(p string) int {
 	return 0
 }
 
-// test runs go test on packages; name is that of its output. A limit that passes meanwhile is not an error.
+// test runs go test on packages; name is the name of its output. A limit that passes meanwhile is
+// not an error.
 func (o options) test(ctx context.Context, name string, packages []string, args ...string) error {
 	if len(packages) == 0 {
 		return nil

@@ -17,7 +17,7 @@ import (
 // slowestShown is the number of tests in the list of the slowest.
 const slowestShown = 10
 
-// results are those of a run.
+// results are the results of a run.
 type results struct {
 	Records  []record
 	Tests    []testTime // the slowest first, without subtests

@@ -13,7 +13,7 @@ import (
 	"weir/internal/require"
 )
 
-// TestMain is the wrapper where a test starts this binary as it.
+// TestMain acts as the wrapper if a test starts this binary as the wrapper.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "exec" {
 		os.Exit(execTest(os.Args[2:], time.Second))
@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The wrapper passes the exit code on, counts the CPU time of processes that were orphaned, and ends those that are left.
+// The wrapper passes the exit code on, counts the CPU time of orphaned processes, and ends the
+// remaining processes.
 func TestExec(t *testing.T) {
 	dir := t.TempDir()
 	script := `sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' & ` + // its parent does not wait for it
@@ -49,7 +50,8 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// Results are read from the records and from what go test -json writes: subtests count, and are not among the slowest tests.
+// Results are read from the records and from the output of go test -json. Subtests count, and are
+// not among the slowest tests.
 func TestResults(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -81,7 +83,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// Files change the package of their folder, and those of testdata the package above.
+// Files change the package of their folder, and files in testdata change the package above.
 func TestChangedPackages(t *testing.T) {
 	t.Chdir(t.TempDir())
 	commit := func(date string, files ...string) {
@@ -131,7 +133,8 @@ func TestQuietTests(t *testing.T) {
 	}
 }
 
-// With a limit that is over at once no package is tested, and all are listed, the longest last.
+// With a limit that expires at once no package is tested, and all packages are listed, the longest
+// last.
 func TestLimit(t *testing.T) {
 	o := options{limit: 1, out: t.TempDir()}
 	untested, err := o.phases(t.Context(), []string{"./cmd/weir", "./analysis", "./lab", "./web"})

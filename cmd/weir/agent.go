@@ -103,7 +103,7 @@ func (f *agentFlags) run(ctx context.Context, s streams) error {
 			s.printErr("weir: other users can read the token in %s (mode %04o): chmod 600 %s\n", path, info.Mode().Perm(), path)
 		}
 	}
-	conf.Wait = 40 * time.Second // longer than a poll for work waits for its answer
+	conf.Wait = 40 * time.Second // longer than the coordinator holds a poll for work
 	o := f.o
 	o.Coordinator, o.Version, o.Log = conf, version(), s.log()
 	if !f.noEndpoint {

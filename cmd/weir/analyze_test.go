@@ -10,8 +10,8 @@ import (
 	"weir/internal/require"
 )
 
-// The examples of docs/analyze.md do what the page says: each line below a
-// command stands in what it prints.
+// The examples of docs/analyze.md work as the page describes: each line below a command appears in
+// its output.
 func TestAnalyzePage(t *testing.T) {
 	page := require.File(t, "../../docs/analyze.md")
 	t.Chdir(t.TempDir())
@@ -39,7 +39,7 @@ func TestAnalyzePage(t *testing.T) {
 	}
 }
 
-// quoted cuts a command into words as a shell does whose only quotes are double ones.
+// quoted splits a command into words like a shell that supports only double quotes.
 func quoted(command string) (words []string) {
 	for i, part := range strings.Split(command, `"`) {
 		if i%2 == 1 {

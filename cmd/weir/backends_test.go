@@ -20,20 +20,20 @@ import (
 	"weir/loadtest/results"
 )
 
-// behindBalancer are the arguments for a run against a lab's balanced service.
+// behindBalancer returns the arguments for a run against a lab's balanced service.
 func behindBalancer(s *lab.System) []string {
 	return []string{"--target", s.URL, "--set", "balancer=" + s.BalancerBlock(), "--set", "hosts=[" + strings.Join(s.HostsBlock(), ", ") + "]",
 		"--set", "load.ramp=100ms", "--set", "load.warmup=500ms"}
 }
 
-// TestBackendsOfGridFTP reads from real GridFTP servers behind a real HAProxy: what
-// clients, logs, interfaces and HAProxy tell of each fits together.
+// TestBackendsOfGridFTP reads from real GridFTP servers behind a real HAProxy. The figures of each
+// server from clients, logs, interfaces and HAProxy agree.
 func TestBackendsOfGridFTP(t *testing.T) {
 	tier.Quiet(t, "the tests of the five reports, small")
 	for _, c := range []struct {
 		name     string
 		loopback bool
-		clients  string // none: weir's own
+		clients  string // "": weir's own clients
 		source   string
 	}{
 		{"wired", false, "", analysis.ByClients},
@@ -64,7 +64,7 @@ func TestBackendsOfGridFTP(t *testing.T) {
 	}
 }
 
-// checkShares holds what a run found of three backends against each other.
+// checkShares compares the findings of a run about three backends with each other.
 func checkShares(t *testing.T, f *analysis.Findings, s *lab.System, source string) {
 	t.Helper()
 	b := f.Balance
@@ -103,14 +103,14 @@ func checkShares(t *testing.T, f *analysis.Findings, s *lab.System, source strin
 		}
 	}
 	want(t, f, "backends agree", analysis.OK)
-	if s.Servers[1].Interface != "" { // the loopback interface carries what else runs here
+	if s.Servers[1].Interface != "" { // the loopback interface also carries the traffic of other programs
 		want(t, f, "both ends agree", analysis.OK)
 	}
 }
 
-// TestTheFullBackendIsFound: HAProxy lets one of two web servers have two sessions
-// only, and sends the others elsewhere. Where sessions are kept, HAProxy tells of their bytes
-// too late, and shares are of sessions.
+// TestTheFullBackendIsFound: HAProxy allows one of two web servers only two sessions, and sends the
+// other sessions elsewhere. If sessions are kept, HAProxy reports their bytes too late, and shares
+// are shares of sessions.
 func TestTheFullBackendIsFound(t *testing.T) {
 	tier.Quiet(t, "the verdict on servers with a known limit")
 	s := labtest.Start(t, lab.NginxConfig{})
@@ -132,7 +132,7 @@ func TestTheFullBackendIsFound(t *testing.T) {
 			t.Fatalf("session %s: %+v\n%s", session, f.Balance, said)
 		}
 		if session == "fresh" {
-			continue // the next one may come so late that the server is free again
+			continue // the next session may begin so late that the server is free again
 		}
 		if b := f.Balance; b.First == nil || b.First.Backend != "small" || b.First.Resource != analysis.LimitSessions || b.First.From != 16 {
 			t.Fatalf("session %s: %+v, %+v\n%s", session, b, f.Curve[1].Backends, said)
@@ -183,8 +183,7 @@ func startBalancer(t *testing.T, servers string) (address, socket string) {
 	return "", ""
 }
 
-// TestDoorsAreUsedInTurn: client number n comes in by door n modulo their number,
-// whatever process it is in.
+// TestDoorsAreUsedInTurn: client number n uses door n modulo the number of doors, in any process.
 func TestDoorsAreUsedInTurn(t *testing.T) {
 	s := labtest.Start(t, lab.NginxConfig{})
 	other := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)

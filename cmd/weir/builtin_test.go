@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// What comes from weir's own server is known, also parts of it.
+// The contents of files of weir's own server are known, also the contents of parts of files.
 func TestPartsOfBuiltin(t *testing.T) {
 	t.Parallel()
 	f := measureFor(t, "--target", "built-in", "--clients", "2", "--duration", "500ms", "--set", "load.ramp=0s", "--set", "load.warmup=0s",

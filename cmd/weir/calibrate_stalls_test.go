@@ -16,8 +16,8 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// A name server that loses a question now and then makes a real client wait for 5 s:
-// calibrate says that the client stalled, and not for the service.
+// A name server that loses a query now and then makes a real client wait for 5 s. calibrate reports
+// that the client stalled, but not because of the service.
 func TestCalibrateFindsStalls(t *testing.T) {
 	tier.Full(t, "xrdcp and gfal-copy beside weir's clients")
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestCalibrateFindsStalls(t *testing.T) {
 	empty(t, s.Data)
 }
 
-// A nameServer knows every name as 127.0.0.1, and does not answer one question of so many.
+// A nameServer resolves every name to 127.0.0.1, and drops one of every each queries.
 type nameServer struct {
 	address   string // without its port, which is 53
 	each      int64
@@ -51,7 +51,7 @@ type nameServer struct {
 func newNameServer(t *testing.T, each int64) *nameServer {
 	t.Helper()
 	n := &nameServer{each: each}
-	for _, n.address = range []string{"127.0.0.9", "127.0.0.10", "127.0.0.11"} { // of which others may use some
+	for _, n.address = range []string{"127.0.0.9", "127.0.0.10", "127.0.0.11"} { // some of which may be in use
 		c, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", n.address+":53")
 		if err != nil {
 			t.Log(err)

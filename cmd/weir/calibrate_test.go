@@ -20,15 +20,14 @@ import (
 	"weir/loadtest/run/calibration"
 )
 
-// calibrated runs weir calibrate in a process of its own that asks no name
-// server, where that is possible, and returns what it found. What it says of
-// speed is no business of a test.
+// calibrated runs weir calibrate in a process of its own that uses no name server, if that is
+// possible, and returns its result. Tests do not check the measured speeds.
 func calibrated(t *testing.T, args ...string) (*calibration.Result, string) {
 	t.Helper()
 	return calibratedWith(t, lab.NoDNS, args...)
 }
 
-// calibratedWith is calibrated with other name servers, if names can give it those.
+// calibratedWith is like calibrated, with other name servers if names can set them.
 func calibratedWith(t *testing.T, names func(*exec.Cmd) error, args ...string) (*calibration.Result, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
@@ -61,7 +60,7 @@ func calibratedWith(t *testing.T, names func(*exec.Cmd) error, args ...string) (
 	return r, said.String()
 }
 
-// sound fails t unless the figures can be true.
+// sound fails t unless the figures are plausible.
 func sound(t *testing.T, r *calibration.Result) {
 	t.Helper()
 	if !r.Valid || len(r.Points) == 0 || len(r.Verdict) == 0 || r.Files[0] == 0 || r.Files[1] == 0 {
@@ -76,7 +75,7 @@ func sound(t *testing.T, r *calibration.Result) {
 		}
 		for _, name := range []string{calibration.Rate, calibration.Throughput, calibration.Median, calibration.ClientByFile,
 			calibration.ServerByFile} {
-			coarse := name == calibration.ServerByFile && r.Servers == nil // hundredths of a second, which may be none
+			coarse := name == calibration.ServerByFile && r.Servers == nil // hundredths of a second, which may be 0
 			if p.Figure(name).Ratio == nil && !coarse {
 				t.Errorf("%d clients: %s is not compared", p.Clients, name)
 			}
@@ -84,7 +83,7 @@ func sound(t *testing.T, r *calibration.Result) {
 	}
 }
 
-// asked returns how often each side asked, over all requests whose names begin so.
+// asked returns the number of requests of each side whose names begin with name.
 func asked(w *calibration.Wire, name string) calibration.Both {
 	var b calibration.Both
 	for _, q := range w.Requests {
@@ -95,7 +94,7 @@ func asked(w *calibration.Wire, name string) calibration.Both {
 	return b
 }
 
-// once fails t unless both sides asked once for each file, in the long run.
+// once fails t unless both sides sent one such request per file on average.
 func once(t *testing.T, w *calibration.Wire, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -124,7 +123,7 @@ func TestCalibrateXRootD(t *testing.T) {
 			}
 		}
 	}
-	if other := asked(r.Servers, "other"); other.Weir < 1.9 || other.Weir > 2.3 { // protocol, close; not our own questions
+	if other := asked(r.Servers, "other"); other.Weir < 1.9 || other.Weir > 2.3 { // protocol, close; not calibrate's own queries
 		t.Errorf("%.2f other requests a file", other.Weir)
 	}
 	empty(t, s.Data)
@@ -143,8 +142,7 @@ func TestCalibrateWriteXRootD(t *testing.T) {
 	empty(t, s.Data)
 }
 
-// Behind a redirector the relay sees only the first half; the servers tell the
-// rest.
+// Behind a redirector only the first half passes through the relay. The servers provide the rest.
 func TestCalibrateRedirected(t *testing.T) {
 	tier.Full(t, "xrdcp and gfal-copy beside weir's clients")
 	t.Parallel()
@@ -175,7 +173,7 @@ func TestCalibrateNginx(t *testing.T) {
 	empty(t, s.Data)
 }
 
-// A service that cannot be written to is read as it is.
+// A service that refuses writes is measured by reading its existing files.
 func TestCalibrateReadOnly(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "curl")
@@ -188,8 +186,8 @@ func TestCalibrateReadOnly(t *testing.T) {
 	once(t, r.Relay, "GET")
 }
 
-// An interrupt ends the turns early; what there is is compared, and nothing is
-// left behind.
+// An interrupt ends the turns early. The measurements so far are compared, and no files are left
+// behind.
 func TestCalibrateInterrupted(t *testing.T) {
 	labtest.Need(t, "curl")
 	s := labtest.Start(t, lab.NginxConfig{})
@@ -205,7 +203,7 @@ func TestCalibrateInterrupted(t *testing.T) {
 	empty(t, s.Data)
 }
 
-// A waker looks for a text in what is written, and tells once.
+// A waker searches written text for a string, and calls wake once when it is found.
 type waker struct {
 	text string
 	wake func()
@@ -259,7 +257,7 @@ func TestCalibrateRefuses(t *testing.T) {
 	})
 }
 
-// Every weir command of docs/calibration.md works, cut short.
+// Every weir command of docs/calibration.md works with a shorter run.
 func TestCalibrationPage(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"weir/loadtest/results"
 )
 
-// A campaign that was killed in the middle of a run goes on: what was whole is
-// left alone, what was not is kept aside, what it left on the target is removed.
+// A campaign that was killed in the middle of a run goes on: complete runs are kept, the incomplete
+// run is moved aside, and its files on the target are removed.
 func TestKilledCampaignGoesOn(t *testing.T) { testKilledCampaign(t, false) }
 
 func TestKilledCampaignIsCleaned(t *testing.T) { testKilledCampaign(t, true) }
@@ -88,8 +88,8 @@ func content(t *testing.T, dir, run string) string {
 	return string(b)
 }
 
-// The first interrupt ends the run that goes on, with what it has, and the
-// campaign; the second one at once.
+// The first interrupt ends the current run, with the measurements so far, and the campaign. The
+// second interrupt ends them at once.
 func TestInterruptEndsTheCampaign(t *testing.T) {
 	t.Parallel()
 	for _, signals := range []int{1, 2} {
@@ -116,8 +116,8 @@ func TestInterruptEndsTheCampaign(t *testing.T) {
 	}
 }
 
-// Runs that fail in the middle are told and the campaign goes on; after three
-// in a row it ends, and tries them again when it is resumed.
+// Runs that fail in the middle are reported and the campaign goes on. After three failed runs in a
+// row it ends, and repeats them when it is resumed.
 func TestFailedRuns(t *testing.T) {
 	t.Parallel()
 	target := t.TempDir()

@@ -50,7 +50,8 @@ func (f *clientFlags) config() (client.Config, error) {
 	return conf, nil
 }
 
-// call calls do with a client of the coordinator. Errors say how to reach it.
+// call calls do with a client of the coordinator. Its errors contain advice on reaching the
+// coordinator.
 func (f *clientFlags) call(do func(*client.Client) error) error {
 	conf, err := f.config()
 	if err != nil {
@@ -76,7 +77,8 @@ func clientCommand(use string, args cobra.PositionalArgs,
 	return c
 }
 
-// queryCommand returns a command that queries the coordinator and prints the answer: as JSON with --json, otherwise with show.
+// queryCommand returns a command that queries the coordinator and prints the result: as JSON with
+// --json, otherwise with show.
 func queryCommand[T any](s streams, use string, args cobra.PositionalArgs,
 	query func(context.Context, *client.Client, []string) (T, error), show func(io.Writer, T) error) *cobra.Command {
 	return clientCommand(use, args, func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
@@ -101,7 +103,8 @@ func listCommand[T any](s streams, name, use string, args cobra.PositionalArgs,
 	return queryCommand(s, use, args, list, func(w io.Writer, m map[string][]T) error { return show(w, m[name]) })
 }
 
-// eachCommand returns a command that does something with each argument. done describes the result of one.
+// eachCommand returns a command that calls do with each argument. done describes the result of an
+// argument.
 func eachCommand[T any](s streams, name, use string, args cobra.PositionalArgs,
 	do func(*client.Client, context.Context, string) (T, error), done func(T) string) *cobra.Command {
 	each := func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
@@ -124,12 +127,12 @@ func eachCommand[T any](s streams, name, use string, args cobra.PositionalArgs,
 	return clientCommand(use, args, each)
 }
 
-// removed is what commands that remove something print as JSON.
+// removed is the JSON output of commands that remove something.
 type removed struct {
 	Name string `json:"removed"`
 }
 
-// withAdvice adds to an error of the coordinator at url what the user can do.
+// withAdvice adds advice for the user to an error of the coordinator at url.
 func withAdvice(url string, err error) error {
 	if errors.As(err, new(exit)) || errors.As(err, new(*run.Explained)) || errors.As(err, new(*storage.OpError)) { // of a storage service
 		return err
@@ -137,8 +140,8 @@ func withAdvice(url string, err error) error {
 	return client.Advise(url, err)
 }
 
-// dbFlags name a database. Its address may hold a password: then it should come from a
-// file or the environment, which other users cannot read.
+// dbFlags name a database. An address that holds a password should come from a file or the
+// environment, which other users cannot read.
 type dbFlags struct {
 	flag, env     string // name of the flag, and of the variable with its default, or ""
 	address, file string
@@ -149,7 +152,7 @@ func (f *dbFlags) add(c *cobra.Command, flag, env string) {
 	flagVars{flag: &f.address, flag + "-file": &f.file}.add(c)
 }
 
-// find returns the address, "" if none is named. It warns of a password that other users of
+// find returns the address, "" if no database is named. It warns of a password that other users of
 // this machine can see.
 func (f *dbFlags) find(s streams) (string, error) {
 	switch {

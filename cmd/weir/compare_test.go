@@ -8,12 +8,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// compared runs weir compare; as measured, it takes invalid runs as well.
+// compared runs weir compare. Like measured, it accepts invalid runs as well.
 func compared(ts *testscript.TestScript, neg bool, args []string) {
 	measured(ts, neg, append([]string{"compare"}, args...))
 }
 
-// comparesTo runs weir compare and wants its exit code, or that of invalid runs.
+// comparesTo runs weir compare and fails unless its exit code is the expected code or the code of
+// invalid runs.
 func comparesTo(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)

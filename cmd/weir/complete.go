@@ -26,7 +26,7 @@ import (
 	"weir/transfer/text"
 )
 
-// A completer offers what can be typed next.
+// A completer returns the words that can be typed next.
 type completer = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
 const (
@@ -215,12 +215,12 @@ func completeRuns(_ *cobra.Command, args []string, typed string) ([]string, cobr
 
 func isRunOrCampaign(dir string) bool { return results.IsRun(dir) || campaign.Is(dir) }
 
-// foldersLike returns the folders whose path begins with typed, and those in runs if
-// nothing was typed.
+// foldersLike returns the folders whose path begins with typed, and the folders in runs if nothing
+// was typed.
 func foldersLike(typed string) (dirs []string) {
 	base := typed[:strings.LastIndexByte(typed, '/')+1] // as typed
 	for _, parent := range slices.Compact([]string{base, "runs/"}) {
-		entries, err := os.ReadDir(filepath.Clean(parent)) // . where it is empty
+		entries, err := os.ReadDir(filepath.Clean(parent)) // . if it is empty
 		if err != nil || parent != base && typed != "" {
 			continue
 		}
@@ -246,8 +246,8 @@ func hasRuns(dir string) bool {
 	return false
 }
 
-// offered asks the coordinator for what can be typed. One that does not answer soon
-// offers nothing.
+// offered returns the words that query gets from the coordinator: no words if it does not respond
+// within 2 seconds.
 func offered(c *cobra.Command, query func(context.Context, *client.Client) ([]string, error)) (all []string, _ cobra.ShellCompDirective) {
 	value := func(name string) string {
 		if f := c.Flags().Lookup(name); f != nil {
@@ -310,7 +310,7 @@ func completeFirst(f completer) completer {
 
 func completeDatasets(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return offered(c, func(ctx context.Context, co *client.Client) (names []string, _ error) {
-		all, err := co.Datasets(ctx, typed[:max(len(typed)-1, 0)], 1000) // names begin after what is shorter
+		all, err := co.Datasets(ctx, typed[:max(len(typed)-1, 0)], 1000) // all names with this prefix sort after the shorter text
 		for _, one := range all {
 			if strings.HasPrefix(one.Name, typed) {
 				names = append(names, fmt.Sprintf("%s\t%d files", one.Name, one.Files))
@@ -320,7 +320,7 @@ func completeDatasets(c *cobra.Command, _ []string, typed string) ([]string, cob
 	})
 }
 
-// openRequests stands, among statuses, for that of all requests that have not ended.
+// openRequests stands, among statuses, for all requests that have not ended.
 const openRequests = "open"
 
 // completeRequests offers the numbers of requests of a status, or ("") of all.

@@ -11,7 +11,7 @@ import (
 	"weir/internal/require"
 )
 
-// completed is what weir offers behind args, without what it says about them.
+// completed returns the words that weir offers after args, without their descriptions.
 func completed(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
 	code, said := start(t, dir, "weir", append([]string{"__complete"}, args...)...).ended()
@@ -29,7 +29,7 @@ func completed(t *testing.T, dir string, args ...string) []string {
 	return offers
 }
 
-// runsToComplete makes folders of which some are runs.
+// runsToComplete makes folders, some of which are runs.
 func runsToComplete(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -87,7 +87,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// Bash itself completes with the script that weir writes.
+// Completion works in Bash with the script that weir writes.
 func TestCompleteInBash(t *testing.T) {
 	t.Parallel()
 	const loader = "/usr/share/bash-completion/bash_completion"

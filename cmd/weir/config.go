@@ -17,8 +17,8 @@ var configExamples embed.FS
 // configCommands are the commands that take a configuration file.
 func configCommands() []string { return []string{"coordinator", "agent", "serve"} }
 
-// configOf returns a command that takes a configuration file, only to read one: its file and the
-// check of its flags.
+// configOf returns a command that only reads a configuration file, with its file and the check of
+// its flags.
 func configOf(name string) (c *cobra.Command, file *flagfile.File, check func() error, err error) {
 	c = &cobra.Command{Use: name}
 	group("weir", c)
@@ -80,7 +80,7 @@ func configExampleCommand(s streams) *cobra.Command {
 	})
 }
 
-// serveKeys are the keys of a server's file that are no flags.
+// serveKeys are the keys of a server's file that are not flags.
 type serveKeys struct {
 	Dir string `yaml:"dir" doc:"Folder that is served."`
 }

@@ -25,7 +25,7 @@ func put(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// The examples are valid by the check and, with all that is commented out in them, by the schema.
+// The check accepts the examples, and the schema accepts them with all commented lines included.
 func TestConfigExamples(t *testing.T) {
 	t.Parallel()
 	for _, command := range configCommands() {
@@ -68,7 +68,7 @@ func validate(t *testing.T, schema, text string, valid bool) {
 	}
 }
 
-// Each mistake has its place, and what would be right. No secret is repeated.
+// Each mistake is reported with its position and a correction. No secret is repeated.
 func TestConfigMistakes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -129,7 +129,8 @@ func TestConfigMistakes(t *testing.T) {
 	}
 }
 
-// Flags override the file, and what neither has keeps its default. Paths are relative to the file.
+// Flags override the file, and settings that are in neither keep their defaults. Paths are relative
+// to the file.
 func TestConfigAndFlags(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -152,8 +153,8 @@ func TestConfigAndFlags(t *testing.T) {
 	}
 }
 
-// A coordinator with predefined sites and tokens, and agents and a server, all by files: a dataset
-// is copied, also once more after a restart with the same files.
+// A coordinator with predefined sites and tokens, agents and a server are all configured by files.
+// A dataset is copied, and copied once more after a restart with the same files.
 func TestConfiguredService(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

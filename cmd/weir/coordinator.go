@@ -41,7 +41,8 @@ type coordinatorFlags struct {
 	streamed int
 }
 
-// shortestKeep is the shortest time for which ended requests are kept: the temporary files of failed ones are resumed for a day.
+// shortestKeep is the shortest time for which ended requests are kept, since the temporary files of
+// failed requests are resumed for a day.
 const shortestKeep = 7 * 24 * time.Hour
 
 func coordinatorCommand(s streams) *cobra.Command {
@@ -102,7 +103,7 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 	}.add(c)
 }
 
-// check adds the keys of the file and checks what belongs together.
+// check adds the keys of the file and checks the settings that depend on each other.
 func (f *coordinatorFlags) check() error {
 	conf := &f.conf
 	f.extra.Fill(conf, &f.file)
@@ -163,7 +164,7 @@ func (f *coordinatorFlags) addShare(text string) error {
 	return nil
 }
 
-// cutLast cuts at the last =: subjects of certificates contain others.
+// cutLast cuts at the last =, because subjects of certificates contain further = signs.
 func cutLast(text string) (name, value string) {
 	i := max(strings.LastIndexByte(text, '='), 0)
 	return text[:i], strings.TrimPrefix(text[i:], "=")
@@ -203,7 +204,7 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams) (err error) {
 	}
 	local := client.Config{URLs: []string{c.URL()}, Pin: c.Pin(), Token: admin}
 	if u, err := url.Parse(c.URL()); conf.Cert != "" && err == nil && trust.Vouched(conf.Cert, u.Hostname()) != nil {
-		if local.CAFile, err = filepath.Abs(conf.Cert); err != nil { // commands here know the certificate itself
+		if local.CAFile, err = filepath.Abs(conf.Cert); err != nil { // commands on this machine trust the certificate itself
 			return err
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"weir/transfer"
 )
 
-// says runs a command as the newcomer, and returns what it says, and whether it went well.
+// says runs a command as the newcomer. It returns the output and reports whether the command
+// succeeded.
 func (n *newcomer) says(command string, env ...string) (said string, ok bool) {
 	n.t.Helper()
 	cmd := exec.CommandContext(n.t.Context(), "weir", strings.Fields(command)[1:]...)
@@ -21,7 +22,7 @@ func (n *newcomer) says(command string, env ...string) (said string, ok bool) {
 	return string(out), err == nil
 }
 
-// Tokens are listed and taken back; what was taken back does not count.
+// Tokens are listed and revoked, and revoked tokens are invalid.
 func TestTokenCommands(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)
@@ -60,8 +61,9 @@ func TestTokenCommands(t *testing.T) {
 	}
 }
 
-// A second coordinator of a user does not take the place of one that answers, and
-// says how it is found; it does of one that has gone.
+// A second coordinator of a user does not replace the local address of a coordinator that responds,
+// and reports how it can be reached itself. It does replace the address of a coordinator that has
+// ended.
 func TestSecondCoordinator(t *testing.T) {
 	t.Parallel()
 	n := newNewcomer(t)

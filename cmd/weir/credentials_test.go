@@ -18,7 +18,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// Workers in folders of their own trust whom the plan trusts.
+// Workers in folders of their own trust the same authorities as the plan.
 func TestCredentialsTravel(t *testing.T) {
 	t.Parallel()
 	s := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}, User: "ada", Password: "it is 8 words long"})
@@ -40,13 +40,14 @@ func TestCredentialsTravel(t *testing.T) {
 	r.left(t)
 }
 
-// jwt returns a token that says when it ends; no server of these tests checks more of it.
+// jwt returns a token with an expiry time. No server of these tests checks anything else in it.
 func jwt(ends time.Time) string {
 	part := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	return part(`{"alg":"none"}`) + "." + part(fmt.Sprintf(`{"exp":%d,"jti":"%s"}`, ends.Unix(), ends)) + ".x"
 }
 
-// A token that is renewed while the run goes on: the plan warns of its end, no operation fails, and the findings count the renewal.
+// A token is renewed during the run: the plan warns of its expiry, no operation fails, and the
+// findings count the renewal.
 func TestTokenRenewedDuringARun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	first, second := jwt(time.Now().Add(time.Second)), jwt(time.Now().Add(time.Hour))
@@ -60,7 +61,7 @@ func TestTokenRenewedDuringARun(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		if r.Method == http.MethodGet && served.Add(1) == 100 { // renewed, and the old one ends at once
+		if r.Method == http.MethodGet && served.Add(1) == 100 { // renewed, and the old token expires at once
 			if err := os.WriteFile(file, []byte(second), 0o600); err != nil {
 				t.Error(err)
 			}

@@ -14,8 +14,8 @@ import (
 	"weir/internal/require"
 )
 
-// The address of a database comes from one place, and one with a password is best
-// not written on a command line.
+// The address of a database comes from only one place, and a warning is printed if an address on
+// the command line contains a password.
 func TestDatabaseFlags(t *testing.T) {
 	const secret = "postgres://weir:hush@db.example.org/weir"
 	dir := t.TempDir()

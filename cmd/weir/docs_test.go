@@ -21,8 +21,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// section is a page of docs from a heading to the next one that is not below it;
-// t fails where the heading is not there.
+// section returns the text of a page of docs from a heading to the next heading that is not below
+// it. It fails t if the page lacks the heading.
 func section(t *testing.T, page, heading string) string {
 	t.Helper()
 	text := require.File(t, "../../docs/"+page)
@@ -34,8 +34,9 @@ func section(t *testing.T, page, heading string) string {
 	return regexp.MustCompile(fmt.Sprintf(`\n#{2,%d} `, len(level))).Split(after, 2)[0]
 }
 
-// TestREADME runs every line of README.md in order, in one folder, with the servers that the page starts. Ports differ, since
-// others may use those of the page here, and load is held for a second; WEIR_LONG=1 holds it as long as printed.
+// TestREADME runs every line of README.md in order, in one folder, with the servers that the page
+// starts. Ports differ, since the ports of the page may be in use here, and each load is held for a
+// second. WEIR_LONG=1 holds it as long as printed.
 func TestREADME(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()
@@ -85,7 +86,8 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// serves waits until the process has said where it serves or, of an agent, that it is registered, and ends it with t.
+// serves waits until the process has printed its address or, if it is an agent, that it is
+// registered, and ends it with t.
 func (p *process) serves(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -106,7 +108,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// short cuts a command of a page into words, and makes its run take less time.
+// short splits a command of a page into words, and shortens its run.
 func short(command string) []string {
 	args := strings.Fields(command)
 	switch args[0] {
@@ -118,8 +120,7 @@ func short(command string) []string {
 	return args
 }
 
-// Every weir command of docs/scenario.md works on its first example; runs are
-// cut short.
+// Every weir command of docs/scenario.md works on its first example, with shorter runs.
 func TestScenarioPage(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()
@@ -197,7 +198,7 @@ func TestScenarios(t *testing.T) {
 				args = append(args, "--clients", "1,2")
 			}
 			for _, f := range measureAll(t, append(args, more...)...) {
-				done := int64(0) // a disk that all tests share may hold one short step up for all its time
+				done := int64(0) // a disk that all tests share may stall one short step for its whole duration
 				for _, s := range f.Curve {
 					done += s.Done
 					if s.Errors > 0 {
@@ -212,7 +213,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// The pages say nothing that is not so of the tools they name.
+// The Makefile has the targets that README.md names.
 func TestMakefileHasWhatTheREADMENames(t *testing.T) {
 	for _, target := range []string{"demo", "test"} {
 		var out bytes.Buffer
@@ -224,8 +225,8 @@ func TestMakefileHasWhatTheREADMENames(t *testing.T) {
 	}
 }
 
-// make install puts the command, its pages and completions where they belong;
-// make uninstall removes these, and nothing else.
+// make install puts the command, its pages and completions into their folders. make uninstall
+// removes these files, and no other files.
 func TestInstall(t *testing.T) {
 	t.Parallel()
 	command, err := exec.LookPath("weir")

@@ -12,7 +12,7 @@ import (
 	"weir/internal/screen"
 )
 
-// Every example in the help of a command is a call of a command with flags and arguments that it accepts.
+// Every example in the help of a command is a call of a command with valid flags and arguments.
 func TestExamplesOfHelp(t *testing.T) {
 	root := newRoot(streams{in: strings.NewReader(""), out: io.Discard, err: screen.New(io.Discard)})
 	ran := 0
@@ -61,7 +61,7 @@ func shellWords(t *testing.T, line string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// Each command and each flag has its help in help.txt, which has no other.
+// Each command and each flag has its help in help.txt, which contains no other texts.
 func TestHelpTexts(t *testing.T) {
 	root := newRoot(streams{in: strings.NewReader(""), out: io.Discard, err: screen.New(io.Discard)})
 	_, common := helpOf("flags")

@@ -17,7 +17,7 @@ import (
 // An exitCode is the exit code of the command. docs/seeing.md has the same table.
 type exitCode int
 
-// Exit codes. Those of signals are 128 and the signal's number, as in shells.
+// Exit codes. The code of a signal is 128 plus the signal's number, as in shells.
 const (
 	exitFine       exitCode = 0
 	exitError      exitCode = 1
@@ -51,8 +51,8 @@ func exitCodes() []exitMeaning {
 	}
 }
 
-// worse returns the one of c and other that demands more attention: the exit code of
-// several runs.
+// worse returns c or other, whichever demands more attention. It computes the exit code of several
+// runs.
 func (c exitCode) worse(other exitCode) exitCode {
 	order := []exitCode{exitFine, exitMissed, exitInvalid, exitStopped, exitUsage, exitError, exitHangup, exitInterrupt, exitTerminated}
 	if slices.Index(order, other) > slices.Index(order, c) {
@@ -95,7 +95,7 @@ func (e exit) Error() string {
 
 func (e exit) Unwrap() error { return e.err }
 
-// usage returns err as a wrong call; nil for nil.
+// usage returns err as a usage error, nil if err is nil.
 func usage(err error) error {
 	if err == nil {
 		return nil
@@ -103,7 +103,7 @@ func usage(err error) error {
 	return exit{exitUsage, err}
 }
 
-// outcome returns what is still to be reported of err, and its exit code.
+// outcome returns the text of err that is still to be reported, and its exit code.
 func outcome(err error) (text string, code exitCode) {
 	code = exitError
 	var e exit

@@ -22,15 +22,15 @@ import (
 	"weir/transfer/trial"
 )
 
-// Whatever measures and is ended by a signal exits with that signal's code, has
-// written its report and keeps what it measured.
+// Each command that measures exits with a signal's code if that signal ends it. It has written its
+// report and keeps the measurements.
 func TestSignalsAreExitCodes(t *testing.T) {
 	t.Parallel()
 	load := []string{"--duration", "10m", "--set", "workload.think=5ms", "--set", "load.ramp=0s", "--set", "load.warmup=0s"}
 	simulated := []string{"--target", "simulated://x?servers=2&service=5ms&files=9x1KiB"}
 	for name, c := range map[string]struct {
 		args   []string
-		run    string // directory of the run that is interrupted, below the one that is named
+		run    string // directory of the run that is interrupted, below the directory in args
 		signal syscall.Signal
 		twice  bool
 		code   exitCode
@@ -78,7 +78,7 @@ func TestSignalsAreExitCodes(t *testing.T) {
 	}
 }
 
-// A resumed run that is interrupted again exits as the first one.
+// A resumed run that is interrupted again has the exit code of the second signal.
 func TestResumedAndInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -90,7 +90,7 @@ func TestResumedAndInterrupted(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	p = started(t, "run", "--resume", dir)
-	untilHeld(t, dir, 3) // numbers of what is left are new ones
+	untilHeld(t, dir, 3) // the remaining steps get new numbers
 	p.send(t, syscall.SIGTERM)
 	if code, said := p.ended(); code != exitTerminated {
 		t.Errorf("exit code %d\n%s", code, said)
@@ -115,8 +115,8 @@ func servedUntilKilled(t *testing.T) (url string, p *exec.Cmd) {
 	return strings.TrimSpace(strings.TrimPrefix(line, "serving ")), p
 }
 
-// A service that is killed for good ends the run by the rule that the plan has for
-// that, with its own exit code, also where a threshold is not met or the result is invalid.
+// If a service is killed and stays down, the rule of the plan for this case ends the run with an
+// exit code of its own, even if a threshold is not met or the result is invalid.
 func TestRulesThatEndARun(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]string{
@@ -145,14 +145,14 @@ func TestRulesThatEndARun(t *testing.T) {
 	}
 }
 
-// A run that fails before it measured leaves runs/latest where it was, and notes why.
+// A run that fails before it measured does not change runs/latest, and records the reason.
 func TestLatestIsTheLastThatMeasured(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	short := []string{"run", "--target", "simulated://x?service=1ms", "--clients", "1", "--duration", "1s", "--set", "load.ramp=0s", "--set",
 		"load.warmup=0s"}
 	latest := func() string {
-		to, _ := os.Readlink(filepath.Join(dir, "runs", "latest")) // there may be none
+		to, _ := os.Readlink(filepath.Join(dir, "runs", "latest")) // there may be no such link
 		return to
 	}
 	broken := func(args ...string) {
@@ -188,8 +188,8 @@ func TestLatestIsTheLastThatMeasured(t *testing.T) {
 	}
 }
 
-// --fail-on says from which state on a result fails: suspect is a run that held
-// one of two steps, invalid one that held none.
+// --fail-on sets the state from which on a result fails. The run "suspect" held one of two steps,
+// and the run "invalid" held no step.
 func TestFailOn(t *testing.T) {
 	t.Parallel()
 	suspect, invalid := filepath.Join(t.TempDir(), "suspect"), filepath.Join(t.TempDir(), "invalid")
@@ -223,8 +223,8 @@ func TestFailOn(t *testing.T) {
 	}
 }
 
-// A reader that goes away before the end, as head does, is no error of a command
-// that has measured.
+// It is not an error of a command that has measured if the reader of its output exits before the
+// end, as head does.
 func TestReaderThatGoesAway(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -241,7 +241,8 @@ func TestReaderThatGoesAway(t *testing.T) {
 	findings(t, dir)
 }
 
-// A campaign has the exit code of its worst run, and a signal counts more than all.
+// A campaign has the exit code of its worst run, and a signal takes precedence over all other
+// codes.
 func TestRanksOfExitCodes(t *testing.T) {
 	for _, c := range []struct{ worse, than exitCode }{
 		{exitMissed, exitFine}, {exitInvalid, exitMissed}, {exitStopped, exitInvalid}, {exitError, exitStopped}, {exitInterrupt, exitError},
@@ -260,7 +261,7 @@ func TestRanksOfExitCodes(t *testing.T) {
 	}
 }
 
-// The table of the docs and that of the help are the one in the code.
+// The tables in the docs and in the help are the same as the table in the code.
 func TestExitCodesAreDocumented(t *testing.T) {
 	page := require.File(t, "../../docs/seeing.md")
 	rows := regexp.MustCompile(`(?m)^\| (\d+) \| (.*) \|$`).FindAllStringSubmatch(string(page), -1)
@@ -279,7 +280,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// Calibrate and commands that wait exit as runs do.
+// Calibrate and commands that wait have the same exit codes as runs.
 func TestCalibrateTerminated(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "curl")
@@ -297,7 +298,8 @@ func TestCalibrateTerminated(t *testing.T) {
 	}
 }
 
-// Services exit with 0 when a service manager ends them, also while the coordinator is away or waits as a standby.
+// Services exit with 0 when a service manager ends them, even if the coordinator is unreachable or
+// waits as a standby.
 func TestServicesEndWithZero(t *testing.T) {
 	t.Parallel()
 	url, served := servedUntilKilled(t)

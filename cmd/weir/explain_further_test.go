@@ -26,8 +26,8 @@ import (
 	"weir/storage/diagnosis"
 )
 
-// furtherContacts returns first contacts that fail for credentials, certificates, files of this machine and folders that take no
-// writes. folder is one with a file and an empty folder.
+// furtherContacts returns first contacts that fail because of credentials, certificates, files of
+// this machine and folders that refuse writes. folder contains a file and an empty folder.
 func furtherContacts(t *testing.T, folder string) []contact {
 	t.Helper()
 	web, dav := httptest.NewServer(http.HandlerFunc(difficult)), httptest.NewServer(http.HandlerFunc(unwritable))
@@ -100,7 +100,7 @@ func furtherContacts(t *testing.T, folder string) []contact {
 	}, certificates(t)...)
 }
 
-// folders is a bucket that takes folders and no files.
+// folders serves a bucket that accepts folders and refuses files.
 func folders(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPut && !strings.HasSuffix(r.URL.Path, "/") {
 		w.WriteHeader(http.StatusForbidden)
@@ -112,7 +112,7 @@ func loginRefusing(t *testing.T, refusal string) (target string) {
 	return ftpServer(t, map[string]string{"USER": "331 password", "PASS": refusal})
 }
 
-// storeRefusing serves FTP that makes folders and takes no files.
+// storeRefusing serves FTP that makes folders and refuses files.
 func storeRefusing(t *testing.T, refusal string) (target string) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -123,7 +123,8 @@ func storeRefusing(t *testing.T, refusal string) (target string) {
 		"SIZE": "550 No such file", "STOR": refusal})
 }
 
-// ftpServer serves FTP that answers commands as told, and refuses all others. It returns its URL.
+// ftpServer serves FTP, replies to the commands in answers, and refuses all other commands. It
+// returns its URL.
 func ftpServer(t *testing.T, answers map[string]string) (target string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -148,7 +149,8 @@ func ftpServer(t *testing.T, answers map[string]string) (target string) {
 	return "ftp://" + l.Addr().String() + "/"
 }
 
-// disks returns first contacts with folders of this machine that take no file: of a full disk, and of one that can only be read.
+// disks returns first contacts with folders of this machine that accept no file, on a full disk and
+// on a read-only disk.
 func disks(t *testing.T) []contact {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -175,7 +177,7 @@ func disks(t *testing.T) []contact {
 	}
 }
 
-// TestDisksThatTakeNoFile: the reason is the disk, not the path or the rights.
+// TestDisksThatTakeNoFile: the reported reason is the disk, not the path or the permissions.
 func TestDisksThatTakeNoFile(t *testing.T) {
 	for _, c := range disks(t) {
 		text := explained(t, c.target, c.kind, c.sets, "/folder")
@@ -186,7 +188,8 @@ func TestDisksThatTakeNoFile(t *testing.T) {
 	}
 }
 
-// certificates returns first contacts with servers whose certificates, or wishes for them, end a run.
+// certificates returns first contacts with servers that end a run by their certificates or by their
+// requests for certificates.
 func certificates(t *testing.T) []contact {
 	t.Helper()
 	day := 24 * time.Hour
@@ -200,7 +203,7 @@ func certificates(t *testing.T) []contact {
 	}
 	asks, asksCA := asking(tls.VersionTLS13)
 	asks2, asks2CA := asking(tls.VersionTLS12)
-	own := "auth={ca_file: CA, method: x509, cert_file: CA}" // a certificate that the server does not know
+	own := "auth={ca_file: CA, method: x509, cert_file: CA}" // a certificate that the server does not trust
 	return []contact{
 		{diagnosis.NotYetValid, future, []string{"auth.ca_file=" + futureCA}},
 		{diagnosis.NoNames, nameless, nil},
@@ -212,13 +215,14 @@ func certificates(t *testing.T) []contact {
 	}
 }
 
-// TestSilenceSaysWhatToDo: a run at a target that does not answer says what it waits for, and ends with the reason.
+// TestSilenceSaysWhatToDo: a run with a target that does not respond reports the step that it waits
+// for, and ends with the reason.
 func TestSilenceSaysWhatToDo(t *testing.T) {
 	tier.Full(t, "half a minute of silence")
 	t.Parallel()
 	web := httptest.NewServer(http.HandlerFunc(difficult))
 	t.Cleanup(web.Close)
-	mute, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel takes its connections
+	mute, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // the kernel accepts its connections
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = mute.Close() })
 	at := mute.Addr().String()
@@ -250,7 +254,7 @@ func TestSilenceSaysWhatToDo(t *testing.T) {
 	})
 }
 
-// The commands that contact a target without a run say what to do in the sentences of runs.
+// The commands that contact a target without a run print the same advice as runs.
 func TestOtherCommandsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	var deletion atomic.Int32 // status

@@ -33,8 +33,9 @@ import (
 	"weir/storage/diagnosis"
 )
 
-// certified serves h with a certificate of its own for localhost that is valid for two days
-// until then, and returns its URL and the file that makes it trusted. changes alters both before.
+// certified serves h with a certificate of its own for localhost that is valid for two days and
+// expires at until. It returns the URL and the file with which clients trust the certificate.
+// changes modify the certificate and the configuration of TLS first.
 func certified(t *testing.T, h http.Handler, until time.Time, changes ...func(*x509.Certificate, *tls.Config)) (target, ca string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -64,7 +65,7 @@ func certified(t *testing.T, h http.Handler, until time.Time, changes ...func(*x
 	return "https://localhost:" + port, ca
 }
 
-// difficult serves what keeps a run from beginning.
+// difficult serves responses that prevent a run from beginning.
 func difficult(w http.ResponseWriter, r *http.Request) {
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); path {
 	case "/login":
@@ -98,7 +99,7 @@ func difficult(w http.ResponseWriter, r *http.Request) {
 		default:
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		}
-	case "/sizes/a": // content made on demand: its length is not known before
+	case "/sizes/a": // content made on demand: its length is not known in advance
 		w.(http.Flusher).Flush()
 		_, _ = io.WriteString(w, "on demand")
 	case "/file":
@@ -119,10 +120,11 @@ func answerPage(w http.ResponseWriter, status int, kind, text string) {
 	_, _ = io.WriteString(w, text)
 }
 
-// unwritable serves folders that take no writes: the first segment of the path is the status of MKCOL, the second that of PUT.
+// unwritable serves folders that take no writes: the first segment of the path is the status of
+// MKCOL, the second segment is the status of PUT.
 func unwritable(w http.ResponseWriter, r *http.Request) {
 	var mkcol, put int
-	_, _ = fmt.Sscanf(r.URL.Path, "/%d/%d/", &mkcol, &put) // 0 if there is none
+	_, _ = fmt.Sscanf(r.URL.Path, "/%d/%d/", &mkcol, &put) // 0 if the path has no status
 	switch r.Method {
 	case "MKCOL":
 		w.WriteHeader(mkcol)
@@ -136,15 +138,15 @@ func unwritable(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A contact is a target, keys of a scenario or options, and the kind of the error that ends the run.
+// A contact is a target with keys of a scenario or options, and the kind of the error that ends the
+// run.
 type contact struct {
 	kind   diagnosis.Kind
 	target string
 	sets   []string
 }
 
-// Each error that ends a run at its first contact is known by its kind, and says what
-// to do in a line of its own.
+// Each error that ends a run at its first contact has a kind, and a line of its own with advice.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -181,10 +183,10 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 	contacts = append(contacts, furtherContacts(t, folder)...)
 	texts := make([]string, len(contacts))
-	t.Run("contacts", func(t *testing.T) { // it ends when all have
+	t.Run("contacts", func(t *testing.T) { // it ends when all contacts have ended
 		for i, c := range contacts {
 			t.Run(string(c.kind), func(t *testing.T) {
-				t.Parallel() // most of them wait
+				t.Parallel() // most contacts wait
 				texts[i] = explained(t, c.target, c.kind, c.sets, folder)
 			})
 		}
@@ -192,7 +194,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	golden(t, "testdata/errors.golden", strings.Join(texts, ""))
 }
 
-// explained returns the error of the first contact with a target, without what differs each time, and fails t unless it is of the kind.
+// explained returns the error of the first contact with a target, without the parts that differ
+// each time, and fails t unless the error has the given kind.
 func explained(t *testing.T, target string, kind diagnosis.Kind, sets []string, folder string) string {
 	t.Helper()
 	err := firstError(t, target, sets)
@@ -228,7 +231,7 @@ func firstError(t *testing.T, target string, sets []string) error {
 	return root.ExecuteContext(t.Context())
 }
 
-// golden compares text with a file, or writes it where WEIR_UPDATE is set.
+// golden compares text with a file, or writes it if WEIR_UPDATE is set.
 func golden(t *testing.T, path, text string) {
 	t.Helper()
 	if os.Getenv("WEIR_UPDATE") != "" {
@@ -240,7 +243,7 @@ func golden(t *testing.T, path, text string) {
 	}
 }
 
-// Ports and protocols of real servers mixed up.
+// The protocol of one real server is used with the port of another.
 func TestProtocolsMixedUp(t *testing.T) {
 	t.Parallel()
 	nginx := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}})
@@ -277,8 +280,8 @@ func TestProtocolsMixedUp(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfRealServers: what servers refuse for want of the right credentials, certificates and paths has its kind, and a hint
-// that names what is wrong.
+// TestRefusalsOfRealServers: refusals because of missing or wrong credentials, certificates and
+// paths have their own kinds, and a hint that names the cause.
 func TestRefusalsOfRealServers(t *testing.T) {
 	t.Parallel()
 	_, ca := certified(t, http.NotFoundHandler(), time.Now().Add(time.Hour))

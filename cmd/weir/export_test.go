@@ -26,7 +26,7 @@ import (
 	"weir/monitor"
 )
 
-// metricsPage starts weir and returns it with the address of its page.
+// metricsPage starts weir and returns its process and the address of its page.
 func metricsPage(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "weir", args...)
@@ -47,8 +47,8 @@ func metricsPage(t *testing.T, args ...string) (*exec.Cmd, string) {
 	return nil, ""
 }
 
-// One real run is fetched by one Prometheus, sent to another and to InfluxDB,
-// and all three have what the run directory has.
+// One Prometheus fetches a real run, which is also sent to another Prometheus and to InfluxDB. All
+// three servers have the same values as the run directory.
 func TestNumbersOfARun(t *testing.T) {
 	t.Parallel()
 	to, db := labtest.Start(t, lab.PrometheusConfig{}), labtest.Start(t, lab.InfluxConfig{})
@@ -72,8 +72,8 @@ func TestNumbersOfARun(t *testing.T) {
 	t.Run("dashboard of what was fetched", func(t *testing.T) { everyPanel(t, from.URL, w, false) })
 }
 
-// everyPanel asks what each panel of the dashboard asks, and fails t unless
-// each gets an answer: those of jobs and links, or all others.
+// everyPanel sends the queries of the dashboard's panels, and fails t unless each query has a
+// result. It selects the queries of jobs and links, or all other queries.
 func everyPanel(t *testing.T, server string, w exporttest.Truth, jobs bool) {
 	t.Helper()
 	var board struct {
@@ -119,7 +119,7 @@ func everyPanel(t *testing.T, server string, w exporttest.Truth, jobs bool) {
 	for _, p := range board.Panels {
 		for _, q := range p.Targets {
 			if regexp.MustCompile(`weir_disk`).MatchString(q.Expr) && !w.Disks {
-				continue // this machine shows none
+				continue // this machine provides no figures of disks
 			}
 			if regexp.MustCompile(`weir_(job|events_done|link)`).MatchString(q.Expr) != jobs {
 				continue
@@ -135,7 +135,7 @@ func everyPanel(t *testing.T, server string, w exporttest.Truth, jobs bool) {
 	}
 }
 
-// The panels of jobs and links show those of a run that has some.
+// The panels of jobs and links have data if a run has jobs and links.
 func TestDashboardOfJobs(t *testing.T) {
 	tier.Full(t, "panels of jobs in Grafana's dashboard")
 	t.Parallel()
@@ -150,8 +150,8 @@ func TestDashboardOfJobs(t *testing.T) {
 	everyPanel(t, to.URL, exporttest.TruthOf(t, dir), true)
 }
 
-// The commands of docs/seeing.md about numbers work as they stand there, but for
-// addresses, which are those of real servers; so do its queries of InfluxDB.
+// The commands of docs/seeing.md about numbers work as written, except for addresses, which are
+// replaced by the addresses of real servers. The page's queries of InfluxDB work as well.
 func TestNumbersInDocs(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()
@@ -164,7 +164,8 @@ func TestNumbersInDocs(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(scenario), 0o600))
 	ran := 0
 	for _, m := range regexp.MustCompile(`(?m)^\$ (.*)`).FindAllStringSubmatch(section, -1) {
-		// A server for each: what one has it does not take again.
+		// Each command gets a server of its own, because a server rejects values that it has
+		// already.
 		prom := labtest.Start(t, lab.PrometheusConfig{})
 		command := strings.NewReplacer("http://127.0.0.1:9090", prom.URL, "http://127.0.0.1:8086", db.URL, "--metrics 9095",
 			"--metrics 0").Replace(m[1])
@@ -196,8 +197,8 @@ func TestNumbersInDocs(t *testing.T) {
 	}
 }
 
-// weir export --follow sends a run of another process to the end that it comes
-// to, here by kill -9: InfluxDB, which fails now and then, has what is there.
+// weir export --follow sends a run of another process up to its end, here by kill -9. InfluxDB,
+// which fails in between, has all values of the run directory.
 func TestExportFollowsARunThatIsKilled(t *testing.T) {
 	t.Parallel()
 	prom, db := labtest.Start(t, lab.PrometheusConfig{}), labtest.Start(t, lab.InfluxConfig{})
@@ -208,7 +209,7 @@ func TestExportFollowsARunThatIsKilled(t *testing.T) {
 	follower := started(t, "export", dir, "--follow", "--remote-write", prom.URLs["write"], "--influx", db.URL+"/write?db=weir")
 	known := func() bool { return len(exporttest.Ask(t, prom.URL, "weir_clients", "run", time.Now())) > 0 }
 	require.Eventually(t, "the database knows the run", known)
-	db.Kill() // it comes back
+	db.Kill() // it is restarted below
 	seconds := func() int {
 		text := require.File(t, filepath.Join(dir, results.IntervalsFile))
 		return strings.Count(string(text), "\n")

@@ -46,8 +46,8 @@ func TestInterruptFinishesAndReports(t *testing.T) {
 	}
 }
 
-// Nothing that was measured is lost by kill -9, and what was made on the target
-// can be removed afterwards, and nothing else.
+// No measurements are lost by kill -9. Afterwards weir can remove the files that the run made on
+// the target, and removes no other files.
 func TestKillLosesNothing(t *testing.T) {
 	t.Parallel()
 	target := t.TempDir()
@@ -87,8 +87,8 @@ func TestKillLosesNothing(t *testing.T) {
 	}
 }
 
-// More clients than one process may have open files for: several processes, by
-// themselves; more than this machine may have: said before the run.
+// If the clients need more open files than one process may have, weir starts several processes by
+// itself. If they need more than the machine allows, the error is reported before the run.
 func TestOpenFileLimit(t *testing.T) {
 	t.Parallel()
 	s := labtest.Start(t, lab.NginxConfig{})
@@ -115,8 +115,8 @@ func TestOpenFileLimit(t *testing.T) {
 	}
 }
 
-// A full disk under the run directory ends the run with its reason; what was
-// measured before can be read.
+// A full disk under the run directory ends the run with its reason. Earlier measurements can be
+// read.
 func TestFullDisk(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -180,8 +180,8 @@ func TestListOfManyFiles(t *testing.T) {
 	}
 }
 
-// A service that dies while files are made: the run ends with an error, says
-// what is left, and weir clean removes that when the service is back.
+// If a service dies while files are made, the run ends with an error and lists the files that
+// remain. weir clean removes them when the service is back.
 func TestServerKilledWhilePreparing(t *testing.T) {
 	t.Parallel()
 	s := labtest.Start(t, lab.NginxConfig{})
@@ -205,8 +205,7 @@ func TestServerKilledWhilePreparing(t *testing.T) {
 	empty(t, s.Data)
 }
 
-// The first interrupt is enough to end the making of files, and what was made
-// is removed.
+// The first interrupt is enough to end the making of files, and the files made so far are removed.
 func TestInterruptWhilePreparing(t *testing.T) {
 	t.Parallel()
 	dir, data := filepath.Join(t.TempDir(), "run"), t.TempDir()
@@ -220,7 +219,8 @@ func TestInterruptWhilePreparing(t *testing.T) {
 	empty(t, data)
 }
 
-// A worker that is killed costs its clients and the exit code, not the report.
+// If a worker is killed, its clients are lost and the exit code changes, but the report is
+// complete.
 func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -251,7 +251,7 @@ func TestWorkerKilled(t *testing.T) {
 	}
 }
 
-// children are the processes that pid has started.
+// children returns the processes that pid has started.
 func children(t *testing.T, pid int) (all []int) {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -293,8 +293,9 @@ func TestUnsupportedOperationsAreRefused(t *testing.T) {
 	}
 }
 
-// A read whose checksum the service reports as another one is done and wrong, in all results of the run, and an error. Checks follow
-// the reads, so that a short run ends before all are made.
+// If the service reports a different checksum for a read, all results of the run count the read as
+// done and wrong, and as an error. Checks follow the reads, so that a short run ends before all
+// checks are made.
 func TestWrongPayloadsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

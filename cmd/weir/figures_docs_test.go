@@ -16,8 +16,8 @@ import (
 	"weir/internal/tier"
 )
 
-// The commands of docs/seeing.md about figures work as they stand there, the
-// names that it lists are those of files, and pandas reads the numbers.
+// The commands of docs/seeing.md about figures work as written, the names in its list are the names
+// of files, and pandas reads the numbers.
 func TestSeeingPageFigures(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()
@@ -65,8 +65,8 @@ func TestSeeingPageFigures(t *testing.T) {
 	}
 }
 
-// The picture in docs/seeing.md is what this command draws of the first seed's
-// table. `make screenshots` has this test write it.
+// The picture in docs/seeing.md is the output of this command for the first seed's table. `make
+// screenshots` runs this test to write it.
 func TestFigureOfDocs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

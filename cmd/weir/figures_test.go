@@ -15,8 +15,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// The figures of a real run, against a real server, are read by real readers:
-// poppler finds the axes with their units, PNG has ink, SVG is well formed.
+// The figures of a real run with a real server can be read by other programs: poppler finds the
+// axes with their units, PNG has ink, and SVG is well formed.
 func TestFiguresOfARun(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "pdftotext")
@@ -58,14 +58,14 @@ func TestFiguresOfARun(t *testing.T) {
 		t.Fatal(pngs, err)
 	}
 	for _, path := range pngs {
-		if share := ink(t, path); share < 0.002 || share > 0.6 && !strings.Contains(path, "heat-map") { // which may fill its field
+		if share := ink(t, path); share < 0.002 || share > 0.6 && !strings.Contains(path, "heat-map") { // a heat map may fill its field
 			t.Errorf("%s: %.1f%% ink", path, 100*share)
 		}
 		wellFormed(t, strings.TrimSuffix(path, "png")+"svg")
 	}
 }
 
-// ink is the share of pixels of the inner part of a PNG that are not white.
+// ink returns the share of pixels in the inner part of a PNG that are not white.
 func ink(t *testing.T, path string) float64 {
 	t.Helper()
 	img := picture(t, path)

@@ -11,7 +11,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// A target that is a file is read, at each kind of server.
+// If the target is a file, runs read this file. This holds for each kind of server.
 func TestFileAsTarget(t *testing.T) {
 	t.Parallel()
 	nginx, ftp, s3 := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.GridFTPConfig{}), labtest.Start(t, lab.S3Config{})

@@ -22,11 +22,11 @@ import (
 	"weir/storage"
 )
 
-// peaked is a simulated service whose throughput is highest with 44 clients
-// (the Universal Scalability Law: sqrt((1-sigma)/kappa)).
+// peaked is the URL of a simulated service that has its highest throughput with 44 clients (the
+// Universal Scalability Law: sqrt((1-sigma)/kappa)).
 const peaked = "simulated://peaked?service=10ms&sigma=0.02&kappa=0.0005&files=100x1MiB"
 
-// foundSteps are the steps that the search in dir has held.
+// foundSteps returns the steps that the search in dir has held.
 func foundSteps(t *testing.T, dir string) []search.Step {
 	t.Helper()
 	run, err := results.Open(dir)
@@ -36,8 +36,8 @@ func foundSteps(t *testing.T, dir string) []search.Step {
 	return steps
 }
 
-// The whole search on a simulated service, killed in the middle: it goes on with
-// all that was held before, and never goes beyond its limits.
+// A search on a simulated service is killed in the middle. It goes on with all steps that were held
+// before, and never exceeds its limits.
 func TestFindIsResumed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -89,7 +89,7 @@ func TestFindIsInterrupted(t *testing.T) {
 	}
 }
 
-// The built-in server, with clients in two processes: the search steers them all.
+// A search on the built-in server, with clients in two processes, controls all clients.
 func TestFindWithSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -110,7 +110,7 @@ func TestFindWithSeveralProcesses(t *testing.T) {
 	}
 }
 
-// sameOptimum holds what a search knows of its steps against what is reported: the same
+// sameOptimum compares the result of a search, computed from its steps, with the report: the same
 // optimum, the same range, and the headline of the findings in the last line.
 func sameOptimum(t *testing.T, run *results.Run, f *analysis.Findings) {
 	t.Helper()
@@ -142,7 +142,7 @@ func TestSearchAndFindingsAgree(t *testing.T) {
 		for n := 1; n < 300; n *= 2 {
 			s.Clients = append(s.Clients, n)
 		}
-		for range r.IntN(8) { // refined, some of them again
+		for range r.IntN(8) { // refined, some steps twice
 			s.Clients = append(s.Clients, 10+5*r.IntN(12))
 		}
 		refuses := 1 + r.IntN(2*len(s.Clients))
@@ -162,8 +162,8 @@ func TestSearchAndFindingsAgree(t *testing.T) {
 	}
 }
 
-// A search of a real server names one optimum: in its first line, its findings and
-// its decisions.
+// A search on a real server reports the same optimum in its first line, its findings and its
+// decisions.
 func TestFindOnNginxNamesOneOptimum(t *testing.T) {
 	tier.Quiet(t, "the verdict on servers with a known limit")
 	s := labtest.Start(t, lab.NginxConfig{Workers: 2})

@@ -81,7 +81,7 @@ func (p *parsed) Set(text string) error {
 	return p.parse(text)
 }
 
-// into returns a parser that stores in to what parse reads.
+// into returns a parser that stores the result of parse in to.
 func into[T, U ~int | ~int32 | ~int64 | ~float64](to *T, parse func(string) (U, error)) func(string) error {
 	return func(text string) error {
 		value, err := parse(text)
@@ -119,7 +119,7 @@ func parseMaxFile(text string) (unit.Size, error) {
 // scenarioFlags name a scenario and change it.
 type scenarioFlags struct {
 	run.Selection
-	shorts           []string // as Sets, of the flags that are short for one
+	shorts           []string // Sets from the flags that abbreviate --set
 	include, exclude []string
 }
 
@@ -130,7 +130,7 @@ func (f *scenarioFlags) add(c *cobra.Command) {
 	f.addShared(c)
 }
 
-// addShared adds the flags that weir find has as well.
+// addShared adds the flags that weir run and weir find share.
 func (f *scenarioFlags) addShared(c *cobra.Command) {
 	f.Vars = map[string]string{}
 	setVar := func(text string) error {
@@ -146,7 +146,7 @@ func (f *scenarioFlags) addShared(c *cobra.Command) {
 	}.add(c)
 }
 
-// short reads a flag that is short for --set KEY=.
+// short returns a parser of a flag that abbreviates --set KEY=.
 func (f *scenarioFlags) short(key string) func(string) error {
 	return func(value string) error {
 		if key == "load.clients" && strings.Contains(value, ",") {
@@ -157,14 +157,14 @@ func (f *scenarioFlags) short(key string) func(string) error {
 	}
 }
 
-// selection is that of all flags.
+// selection returns the selection that all flags make.
 func (f *scenarioFlags) selection() run.Selection {
 	s := f.Selection
 	s.Sets = slices.Concat(f.Sets, f.shorts, listOf("files.include", f.include), listOf("files.exclude", f.exclude))
 	return s
 }
 
-// listOf is short for --set KEY= with a list of texts, if there are any.
+// listOf returns the text of --set KEY= with a list of texts, nil if there are no texts.
 func listOf(key string, texts []string) []string {
 	if len(texts) == 0 {
 		return nil
@@ -176,14 +176,14 @@ func listOf(key string, texts []string) []string {
 	return []string{key + "=[" + strings.Join(quoted, ", ") + "]"}
 }
 
-// runFlags are the flags of weir run, and those that weir find shares with it.
+// runFlags are the flags of weir run, most of which weir find shares.
 type runFlags struct {
 	scenarioFlags
 	out, resume string
 	processes   int
 	json        bool
 	watch       watchFlags
-	page        *livePage // nil: none
+	page        *livePage // nil: no page
 	stream      bool
 	failOn      failOn
 	export      exportFlags
@@ -200,7 +200,7 @@ func (f *runFlags) addRun(c *cobra.Command, s *streams) {
 	f.export.add(c)
 }
 
-// withStream returns s with a stream if the flags ask for one.
+// withStream returns s, with a stream if the flags request it.
 func (f *runFlags) withStream(s streams) streams {
 	if f.stream {
 		s.stream = live.NewStream(s.out)
@@ -208,7 +208,7 @@ func (f *runFlags) withStream(s streams) streams {
 	return s
 }
 
-// onlyResume refuses arguments, and flags of these names, beside --resume.
+// onlyResume returns an error if arguments, or flags of these names, are given with --resume.
 func (f *runFlags) onlyResume(c *cobra.Command, args []string, names ...string) error {
 	var refused []string
 	for _, name := range names {

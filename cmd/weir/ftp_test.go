@@ -10,14 +10,14 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// TestGridFTP runs everything that clients of ftp:// can do on servers behind a
-// balancer, and reads over parallel streams: the bytes are each server's own.
+// TestGridFTP runs all operations of ftp:// clients on servers behind a balancer, and reads over
+// parallel streams. The bytes are counted for each server.
 func TestGridFTP(t *testing.T) {
 	t.Parallel()
 	s := labtest.Start(t, lab.GridFTPConfig{Servers: 2})
 	var data []string
 	for _, server := range s.Servers {
-		if server.DataAddress != "" { // the balancer has none
+		if server.DataAddress != "" { // the balancer has no data address
 			data = append(data, server.DataAddress)
 		}
 	}
@@ -39,14 +39,15 @@ func TestGridFTP(t *testing.T) {
 			}
 			f := measureFor(t, args...)
 			for _, c := range f.Curve {
-				if c.Errors > 0 || c.Done < 4 { // one of each client
+				if c.Errors > 0 || c.Done < 4 { // one operation of each client
 					t.Errorf("%d done, %d errors %v", c.Done, c.Errors, c.ErrorsBy)
 				}
 				if strings.Contains(sets[0], "verify") && (c.Verified == 0 || c.Unverified > c.Verified) {
 					t.Errorf("%d verified, %d unverifiable", c.Verified, c.Unverified)
 				}
 			}
-			// A second on a busy machine may warn; one server's bytes missing is half of them.
+			// A run of one second on a busy machine may cause a warning. If one server's bytes were
+			// missing, half of the bytes would be missing.
 			if state, detail := status(f, "both ends agree"); state == analysis.Fail {
 				t.Errorf("two servers' bytes are not summed: %s", detail)
 			}

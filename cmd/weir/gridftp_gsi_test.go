@@ -16,8 +16,8 @@ import (
 	"weir/storage"
 )
 
-// TestProxiesBehindABalancer: weir's clients and gfal-copy log in with a proxy at three GridFTP servers behind HAProxy,
-// all of which serve files.
+// TestProxiesBehindABalancer: weir's clients and gfal-copy log in with a proxy to three GridFTP
+// servers behind HAProxy, and all three servers serve files.
 func TestProxiesBehindABalancer(t *testing.T) {
 	tier.Quiet(t, "the tests of the five reports, small")
 	s := labtest.Start(t, lab.GridFTPConfig{Auth: "gsi", Servers: 3, Loopback: true})
@@ -58,8 +58,8 @@ func TestProxiesBehindABalancer(t *testing.T) {
 	}
 }
 
-// TestGfalJobs is the test of 2017 whole and small: jobs of HTCondor, one client each, run gfal-copy with a proxy and copy to /dev/null
-// from six GridFTP servers behind HAProxy.
+// TestGfalJobs is the complete test of 2017 on a small scale: jobs of HTCondor, one client each,
+// run gfal-copy with a proxy and copy to /dev/null from six GridFTP servers behind HAProxy.
 func TestGfalJobs(t *testing.T) {
 	tier.Quiet(t, "the tests of the five reports, small")
 	s := labtest.Start(t, lab.GridFTPConfig{Auth: "gsi", Servers: 6})

@@ -21,8 +21,9 @@ import (
 	plays "weir/scenarios/transfer"
 )
 
-// helpText has the help of all commands: below "# weir run: Run a load test" what weir run --help explains, its examples and its
-// flags. Flags that have no text there have one below "# flags: ".
+// helpText has the help of all commands: below "# weir run: Run a load test" the explanation, the
+// examples and the flags of weir run --help. Flags that have no text in the section of their
+// command have a text below "# flags: ".
 //
 //go:embed help.txt
 var helpText string
@@ -80,7 +81,7 @@ func describe(c *cobra.Command) {
 	}
 }
 
-// manCommand is for packagers.
+// manCommand returns the command that writes the manual pages, for packagers.
 func manCommand(s streams) *cobra.Command {
 	return command("man DIR", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
 		date, err := manDate()
@@ -108,7 +109,7 @@ func manCommand(s streams) *cobra.Command {
 	})
 }
 
-// manDate returns the date of the pages: the zero time if nothing gives one.
+// manDate returns the date of the pages, the zero time if no date is known.
 func manDate() (time.Time, error) {
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)

@@ -25,8 +25,7 @@ import (
 	"weir/storage"
 )
 
-// weir calls the command in this process and returns its exit code and what
-// it said.
+// weir calls the command in this process and returns its exit code and its output.
 func weir(t *testing.T, args ...string) (code exitCode, said string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -36,7 +35,7 @@ func weir(t *testing.T, args ...string) (code exitCode, said string) {
 	return code, out.String()
 }
 
-// A process is weir as a process of its own, as a user starts it.
+// A process is a program in a process of its own, as a user starts it.
 type process struct {
 	*exec.Cmd
 	out bytes.Buffer
@@ -48,7 +47,8 @@ func started(t *testing.T, args ...string) *process {
 	return start(t, t.TempDir(), "weir", args...) // testscript puts this binary under that name into the PATH
 }
 
-// start starts a program in dir. With -short, the test is skipped: what remains calls the commands in this process.
+// start starts a program in dir. With -short, the test is skipped, and only tests that call the
+// commands in this process remain.
 func start(t *testing.T, dir, program string, args ...string) *process {
 	t.Helper()
 	tier.Slow(t, "starts programs")
@@ -59,12 +59,12 @@ func start(t *testing.T, dir, program string, args ...string) *process {
 	return p
 }
 
-// unwrapped is what a command said, without the line ends of its paragraphs.
+// unwrapped returns the output of a command without the line ends of its paragraphs.
 func unwrapped(said string) string {
 	return strings.Join(strings.Fields(said), " ")
 }
 
-// ended waits for the process's end and returns its exit code and what it said.
+// ended waits for the end of the process and returns its exit code and its output.
 func (p *process) ended() (code exitCode, said string) {
 	_ = p.Wait() // its code is returned
 	return exitCode(p.ProcessState.ExitCode()), p.out.String()
@@ -76,7 +76,7 @@ func (p *process) send(t *testing.T, signal os.Signal) {
 	require.NoError(t, p.Process.Signal(signal))
 }
 
-// kill ends the process as kill -9 does.
+// kill ends the process like kill -9.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
 	p.send(t, os.Kill)
@@ -93,7 +93,7 @@ func untilHeld(t *testing.T, dir string, step int) {
 	})
 }
 
-// killed starts weir and kills it when a second of the step was held.
+// killed starts weir and kills it when the step has been held for a second.
 func killed(t *testing.T, dir string, step int, args ...string) {
 	t.Helper()
 	p := started(t, args...)
@@ -101,8 +101,9 @@ func killed(t *testing.T, dir string, step int, args ...string) {
 	p.kill(t)
 }
 
-// measureFor calls weir run and returns what it found. A result may be invalid for
-// reasons of this machine, or miss the thresholds of a full-size scenario; the caller looks at the checks that it means.
+// measureFor calls weir run and returns its findings. A result may be invalid because of this
+// machine, or miss the thresholds of a full-size scenario. The caller examines only the checks that
+// it needs.
 func measureFor(t *testing.T, args ...string) *analysis.Findings {
 	t.Helper()
 	all := measureAll(t, args...)
@@ -112,7 +113,7 @@ func measureFor(t *testing.T, args ...string) *analysis.Findings {
 	return all[0]
 }
 
-// measureAll does the same for all runs of a campaign.
+// measureAll is like measureFor, for all runs of a campaign.
 func measureAll(t *testing.T, args ...string) []*analysis.Findings {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -142,13 +143,13 @@ func findings(t *testing.T, dir string) *analysis.Findings {
 	return f
 }
 
-// balanced fails t unless the operations of the run in dir that ended are done or failed, each once, and findings and tables have
-// them as the intervals do.
+// balanced fails t unless each ended operation of the run in dir is counted once, as done or
+// failed, and findings and tables have the same counts as the intervals.
 func balanced(t *testing.T, dir string, f *analysis.Findings) {
 	t.Helper()
 	run, err := results.Open(dir)
 	require.NoError(t, err)
-	var all, held, steps measure.Sum // steps: without those that a resumed run repeated
+	var all, held, steps measure.Sum // steps: without the steps that a resumed run repeated
 	for v, err := range run.Intervals() {
 		require.NoError(t, err)
 		all.AddCounts(&v.Sum)
@@ -214,8 +215,8 @@ func crowded(f *analysis.Findings) bool {
 	return state == analysis.Warn
 }
 
-// fill puts files with different content into dir. They belong to the owner of dir: a server must be able to keep
-// checksums in the attributes of its files, as XRootD does.
+// fill puts files with different content into dir. They belong to the owner of dir, because a
+// server must be able to keep checksums in the attributes of its files, like XRootD.
 func fill(t *testing.T, dir string, count, size int) {
 	t.Helper()
 	info, err := os.Stat(dir)
@@ -230,7 +231,7 @@ func fill(t *testing.T, dir string, count, size int) {
 	}
 }
 
-// empty fails t if something of a run is left in dir.
+// empty fails t if files of a run are left in dir.
 func empty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -252,7 +253,7 @@ func contains(path, text string) bool {
 	return err == nil && strings.Contains(string(b), text)
 }
 
-// What goes wrong beside an invalid result is told as well.
+// An error that occurs in addition to an invalid result is reported as well.
 func TestOutcome(t *testing.T) {
 	invalid, wrong := error(exit{code: exitInvalid}), errors.New("no room")
 	for _, c := range []struct {

@@ -18,8 +18,7 @@ import (
 	"weir/loadtest/scenario"
 )
 
-// loopback6 returns a listener on [::1]. Where the kernel has no IPv6 the test is
-// skipped.
+// loopback6 returns a listener on [::1]. If the kernel has no IPv6, it skips the test.
 func loopback6(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "[::1]:0")
@@ -56,8 +55,8 @@ func readsAt(t *testing.T, target string) {
 	}
 }
 
-// What listens on [::1] is measured like what listens on 127.0.0.1: the default name of
-// the run, its folder, the drivers with their redirects and data connections, and the
+// A server that listens on [::1] is measured like a server that listens on 127.0.0.1: the default
+// name of the run, its folder, the drivers with their redirects and data connections, and the
 // processes of the server.
 func TestIPv6(t *testing.T) {
 	t.Parallel()
@@ -128,7 +127,7 @@ func TestIPv6(t *testing.T) {
 	})
 }
 
-// Default names of IPv6 addresses can be names of files, with their zones.
+// Default names of runs with IPv6 addresses, zones included, are valid file names.
 func TestNamesOfIPv6(t *testing.T) {
 	for target, want := range map[string]string{
 		"http://[::1]:18080/": "ip6---1", "root://[fe80::1%25eth0]:1094//": "ip6-fe80--1-eth0", "ftp://[2001:DB8::10]/": "ip6-2001-DB8--10",

@@ -18,8 +18,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// An issuer of which nothing is weir's: OpenSSL makes its keys, signs its tokens and
-// is the TLS server, a process of its own, from which they are fetched.
+// foreign is an issuer without any code of weir. OpenSSL makes its keys, signs its tokens and is
+// the TLS server, a process of its own, from which the keys are fetched.
 type foreign struct {
 	t        *testing.T
 	dir, url string
@@ -78,7 +78,7 @@ func startIssuer(t *testing.T) *foreign {
 	return i
 }
 
-// token is what the profile has, signed with RS256 (RFC 7515, appendix A.2).
+// token returns a token with the claims of the profile, signed with RS256 (RFC 7515, appendix A.2).
 func (i *foreign) token(scope, audience string) string {
 	i.t.Helper()
 	now := time.Now().Unix()
@@ -92,9 +92,9 @@ func (i *foreign) token(scope, audience string) string {
 	return signed + "." + unpadded(i.openssl([]byte(signed), "dgst", "-sha256", "-sign", "sign.key"))
 }
 
-// The keys of an issuer elsewhere are found by its URL, over TLS (OpenID Connect
-// Discovery), and its tokens count for what their scopes say; not where its
-// certificate is not trusted.
+// The keys of an issuer elsewhere are found by its URL, over TLS (OpenID Connect Discovery), and
+// its tokens grant the access of their scopes. They are refused if the certificate of the issuer is
+// not trusted.
 func TestIssuerElsewhere(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t)

@@ -14,16 +14,16 @@ import (
 	"weir/storage"
 )
 
-// smallJobs are the options of a run whose jobs read and compute for some
-// tenths of a second.
+// smallJobs returns the options of a run with jobs that read and compute for some tenths of a
+// second.
 func smallJobs(dir, target, access string, more ...string) []string {
 	return append([]string{"run", "--target", target, "--out", dir, "--set", "load.ramp=0s", "--set", "load.warmup=0s", "--set",
 		"load.graceful_stop=5s",
 		"--set", "workload={kind: job, job: {access: " + access + ", events: 20, event_size: 40KiB, compute: 5ms}, timeout: 5s}"}, more...)
 }
 
-// A server that dies in the middle of jobs ends those, not the run: they have
-// failed, those after them fail as well, and the run says so to its end.
+// A server that dies in the middle of jobs ends these jobs, not the run. They and all later jobs
+// fail, and the run counts them until its end.
 func TestServerDiesUnderJobs(t *testing.T) {
 	t.Parallel()
 	for _, access := range []string{"direct", "staged"} {
@@ -60,8 +60,8 @@ func TestServerDiesUnderJobs(t *testing.T) {
 	}
 }
 
-// Files that are shorter than the list says, or than the events of a job: jobs
-// fail on them, others do not; and where none is long enough nothing begins.
+// Some files, found by a listing or named in a list, are shorter than the events of a job. Jobs
+// fail on these files and on no other files. If no file is long enough, the run does not begin.
 func TestFilesShorterThanTheirEvents(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -91,8 +91,8 @@ func TestFilesShorterThanTheirEvents(t *testing.T) {
 	}
 }
 
-// A server that answers too late crashes jobs, a slow copy too; the report and
-// the exit code say so.
+// Jobs crash if a server responds too late or a copy is too slow. The report and the exit code show
+// it.
 func TestJobsCrashOfTimeouts(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()

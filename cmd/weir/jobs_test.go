@@ -23,7 +23,7 @@ func byLevel(t *testing.T, file, factor string, args ...string) (f map[string]*a
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "campaign")
 	args = append([]string{"run", filepath.Join(scenarios(t), "jobs", file), "--quiet", "--out", dir}, args...)
-	code, said := started(t, args...).ended() // by itself, so that it is told apart from other tests' runs
+	code, said := started(t, args...).ended() // in its own process, to tell it apart from other tests' runs
 	if code != exitFine && code != exitInvalid && code != exitMissed {
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
@@ -38,7 +38,7 @@ func byLevel(t *testing.T, file, factor string, args ...string) (f map[string]*a
 	return f, dir, said
 }
 
-// heaviest is the step with most clients.
+// heaviest returns the step with the most clients.
 func heaviest(t *testing.T, f *analysis.Findings) *analysis.Step {
 	t.Helper()
 	if f == nil || len(f.Curve) == 0 || f.Curve[len(f.Curve)-1].Jobs == nil || f.Curve[len(f.Curve)-1].CPUEfficiency == nil {
@@ -47,8 +47,8 @@ func heaviest(t *testing.T, f *analysis.Findings) *analysis.Step {
 	return &f.Curve[len(f.Curve)-1]
 }
 
-// What the Objectivity note of 1999 found: at 2 and 10 Mbit/s the network is the
-// bottleneck, at 1000 Mbit/s a CPU; over the WAN jobs get a few percent.
+// The results of the Objectivity note of 1999 are reproduced: at 2 and 10 Mbit/s the network is the
+// bottleneck, at 1000 Mbit/s a CPU. Over the WAN jobs have an efficiency of a few percent.
 func TestLANAndWAN(t *testing.T) {
 	tier.Quiet(t, "the tests of the five reports, small")
 	linkNeeds(t)
@@ -59,7 +59,7 @@ func TestLANAndWAN(t *testing.T) {
 		"WAN 2 Mbit/s":    {analysis.ResourceNetwork},
 	} {
 		f := runs[network]
-		if len(f.Bottleneck) > 0 && f.Bottleneck[0].Reason == analysis.ReasonForeign { // the right answer beside programs that fill this machine
+		if len(f.Bottleneck) > 0 && f.Bottleneck[0].Reason == analysis.ReasonForeign { // correct if other programs use all of this machine
 			t.Logf("%s: %s", network, f.Bottleneck[0].Text())
 			continue
 		}
@@ -101,8 +101,9 @@ func TestLANAndWAN(t *testing.T) {
 	charted(t, string(page), "Cluster throughput</h3>", "CPU efficiency of jobs</h3>", "Mean wall clock time</h3>")
 }
 
-// The page server of 1999 had one thread: it is the limit, and its CPU time is seen apart from that of the clients. With
-// two threads there is twice as much of it, if the machine has it.
+// The page server of 1999 had one thread. This thread is the limit, and its CPU time is measured
+// separately from the CPU time of the clients. With two threads twice as much CPU time is used, if
+// the machine has it.
 func TestPageServer(t *testing.T) {
 	tier.Quiet(t, "the tests of the five reports, small")
 	if runtime.NumCPU() < 2 {
@@ -123,8 +124,8 @@ func TestPageServer(t *testing.T) {
 			}
 			f[i] = findings(t, dir)
 			for _, s := range f[i].Curve {
-				pages := s.Throughput / (40e3 / 5)                 // an event is five pages, the last of which is shorter
-				if used := pages * cost; used > float64(i+1)*1.1 { // a step may begin with pages that were served before
+				pages := s.Throughput / (40e3 / 5)                 // an event is five pages, and the last page is shorter
+				if used := pages * cost; used > float64(i+1)*1.1 { // pages served before may count in a step
 					t.Errorf("%d threads: pages of %.2f s of CPU time each second", i+1, used)
 				}
 				if s.ServerCores == nil || s.ClientCPU == nil || s.ServerCPU == nil {
@@ -152,8 +153,9 @@ func TestPageServer(t *testing.T) {
 	t.Error("one thread is not the limit, or two threads are no more, three times")
 }
 
-// What the HammerCloud tests of 2009 found: jobs that stage their files level
-// off with fewer jobs than those that read directly, and get less.
+// The results of the HammerCloud tests of 2009 are reproduced: the throughput of jobs that stage
+// their files levels off with fewer jobs, and at a lower value, than the throughput of jobs that
+// read directly.
 func TestDirectAndStaged(t *testing.T) {
 	tier.Quiet(t, "the tests of the five reports, small")
 	linkNeeds(t)
@@ -173,7 +175,7 @@ func TestDirectAndStaged(t *testing.T) {
 		}
 		page := require.File(t, filepath.Join(dir, "compare.html"))
 		charted(t, string(page), "Cluster throughput</h3>", "CPU efficiency of jobs</h3>")
-		// Four links carry the copies of 8 jobs' work, one the pages of 17.
+		// Four links carry the copies for 8 jobs' work, one link the pages for 17 jobs' work.
 		if *direct.ClusterThroughput > 1.15**staged.ClusterThroughput && *staged.ClusterThroughput < 12 || t.Failed() {
 			return
 		}
@@ -182,9 +184,9 @@ func TestDirectAndStaged(t *testing.T) {
 	t.Error("jobs that stage did as well as those that read directly, three times")
 }
 
-// A link that is cut for longer than a request may take crashes the jobs that
-// want something meanwhile; with a longer timeout they go on when it is back.
-// A threshold of crashes is not met by the one, and met by the other.
+// If a link is cut for longer than the timeout of requests, jobs that send requests meanwhile
+// crash. With a longer timeout they go on when the link is back. The run with the short timeout
+// does not meet a threshold of crashes, and the run with the long timeout meets it.
 func TestCutLink(t *testing.T) {
 	t.Parallel()
 	linkNeeds(t)
@@ -217,7 +219,7 @@ func TestCutLink(t *testing.T) {
 	}
 }
 
-// The scenarios of full size work as well, as far as a short time shows.
+// The scenarios of full size work as well, as far as a short run can show.
 func TestFullJobScenarios(t *testing.T) {
 	tier.Full(t, "the scenarios on the services that they are for")
 	tier.Slow(t, "runs for seconds")
@@ -248,7 +250,7 @@ func TestFullJobScenarios(t *testing.T) {
 	}
 }
 
-// A scenario that is added is tested here as well.
+// Each new scenario must be tested here as well.
 func TestAllJobScenariosAreTested(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../scenarios/jobs/*")
@@ -266,8 +268,8 @@ func TestAllJobScenariosAreTested(t *testing.T) {
 	}
 }
 
-// Every weir command of docs/jobs.md works as it stands there, in its order; what
-// is long is shorter, and the scenarios, which other tests run, are planned.
+// Every weir command of docs/jobs.md works as written, in the order of the page. Long runs are
+// shortened, and the scenarios, which other tests run, are only planned.
 func TestJobsPage(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()

@@ -57,7 +57,7 @@ func labUpCommand(s streams) *cobra.Command {
 	return c
 }
 
-// split separates the kind of system from the command after --, and checks both.
+// split separates the kind of system from the command after --, and checks that both are valid.
 func (f *labFlags) split(c *cobra.Command, args []string) (kind lab.Kind, command []string, err error) {
 	if n := c.ArgsLenAtDash(); n >= 0 {
 		args, command = args[:n], args[n:]
@@ -79,8 +79,8 @@ func (f *labFlags) split(c *cobra.Command, args []string) (kind lab.Kind, comman
 
 func diskRate(text string) (unit.Size, error) { return unit.ParseSize(strings.TrimSuffix(text, "/s")) }
 
-// up starts the system and keeps it until a signal comes, or until command has ended, if
-// there is one.
+// up starts the system and keeps it until a signal arrives or, if there is a command, until it has
+// ended.
 func (f *labFlags) up(ctx context.Context, k lab.Kind, command []string, s streams) error {
 	caught, release := run.WithHangup(s.signals.listen())
 	defer release()
@@ -146,7 +146,7 @@ func (f *labFlags) start(ctx context.Context, caught <-chan os.Signal, k lab.Kin
 }
 
 // runInside runs a command in the environment of the system. Signals of a terminal reach it
-// by themselves, others are forwarded; a second one kills it.
+// directly, other signals are forwarded. A second signal kills it.
 func runInside(ctx context.Context, system *lab.System, argv []string, s streams, caught <-chan os.Signal) error {
 	cmd := system.Command(ctx, argv)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.in, screen.Under(s.out), screen.Under(s.err) // it has the terminal

@@ -23,10 +23,10 @@ import (
 	"weir/lab/labtest"
 )
 
-// A kept lab is `weir lab up` that runs until a signal comes.
+// keptLab is a `weir lab up` that runs until it gets a signal.
 type keptLab struct {
 	out     *io.PipeReader
-	said    bytes.Buffer // by it on standard error, once it has ended
+	said    bytes.Buffer // its standard error, complete once it has ended
 	signals chan os.Signal
 	code    chan exitCode
 }
@@ -97,7 +97,7 @@ func vanished(t *testing.T, dir string, pids []int) {
 	}
 }
 
-// What people are shown is what a scenario takes and what clients need.
+// The output for people contains the settings for a scenario and the settings that clients need.
 func TestLabUpForPeople(t *testing.T) {
 	labtest.Need(t, "xrootd", "krb5kdc", "kadmin.local", "kinit", "xrdcp")
 	dir := t.TempDir() + "/lab"
@@ -143,7 +143,7 @@ func TestLabUpForPeople(t *testing.T) {
 	vanished(t, dir, pids)
 }
 
-// A lab does not outlive its terminal, and leaves nothing then.
+// A lab ends with its terminal, and leaves no files or processes.
 func TestLabUpHangsUp(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("this process was started so that hangups are ignored (nohup): its children ignore them, too")
@@ -166,7 +166,7 @@ func TestLabUpHangsUp(t *testing.T) {
 	vanished(t, state.Dir, state.Pids)
 }
 
-// A command runs in the lab's environment, and its end is that of weir.
+// A command runs in the lab's environment, and weir ends with its exit code.
 func TestLabUpRunsACommand(t *testing.T) {
 	labtest.Need(t, "nginx", "curl")
 	const use = `curl -sSf -T /etc/hostname "$WEIR_LAB_URL/f" && curl -sSf --cacert "$WEIR_LAB_CA" "$WEIR_LAB_URL_HTTPS/f" >/dev/null &&
@@ -187,7 +187,7 @@ func TestLabUpRunsACommand(t *testing.T) {
 	}
 }
 
-// A signal reaches the command, whose end ends the lab.
+// A signal reaches the command, and the end of the command ends the lab.
 func TestLabUpPassesSignalsOn(t *testing.T) {
 	labtest.Need(t, "nginx")
 	k := keepLab(t, "nginx", "--", "sh", "-c", `trap 'echo "told $WEIR_LAB_DATA"; exit 5' TERM; echo waiting; while :; do sleep 0.05; done`)
@@ -208,7 +208,7 @@ func TestLabUpPassesSignalsOn(t *testing.T) {
 	}
 }
 
-// What a scenario is to say of servers behind a balancer is what weir understands.
+// weir accepts the settings that a lab prints for a scenario with servers behind a balancer.
 func TestLabUpBalanced(t *testing.T) {
 	labtest.Need(t, "globus-gridftp-server", "haproxy")
 	k := keepLab(t, "gridftp", "--servers", "2")
@@ -235,8 +235,8 @@ func TestLabUpBalanced(t *testing.T) {
 	}
 }
 
-// The commands of docs/lab.md print what it says: they find the programs of batch
-// systems, and what a scenario says of those.
+// The commands of docs/lab.md print the output in the page: they find the programs of batch
+// systems, and the settings of a scenario for these systems.
 func TestLabPage(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	labtest.Need(t, "condor_master", "slurmctld", "munged", "sinfo", "sshd", "ssh", "globus-gridftp-server", "haproxy", "namespaces",
@@ -263,7 +263,7 @@ func TestLabPage(t *testing.T) {
 	}
 }
 
-// An interrupt before the service is up leaves nothing, either.
+// An interrupt before the service is up leaves no files or processes either.
 func TestLabUpInterruptedEarly(t *testing.T) {
 	labtest.Need(t, "xrootd", "cmsd")
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("weir-lab-early-%d", os.Getpid()))

@@ -24,8 +24,8 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// rigServer is an HTTP server with a limit that is known, as a process of its
-// own. Its arguments: the kind of limit, the file that gets its address.
+// rigServer is an HTTP server with a known limit, as a process of its own. Its arguments are the
+// kind of the limit and the file to which it writes its address.
 //
 //	lock     one request at a time, each of 4 ms without CPU time
 //	places   four requests at a time, each of 10 ms without CPU time
@@ -70,7 +70,7 @@ func rigServer() {
 	})))
 }
 
-// setAffinity binds all threads of this process, and those to come, to cores.
+// setAffinity binds all current and future threads of this process to cores.
 func setAffinity(set *unix.CPUSet) error {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -102,8 +102,8 @@ func rigURL(t *testing.T, kind string) string {
 	return "http://" + string(address)
 }
 
-// crowdedMachine keeps share of each core busy until t ends: what other
-// programs of a shared machine do.
+// crowdedMachine keeps share of each core busy until t ends, like other programs of a shared
+// machine.
 func crowdedMachine(t *testing.T, share float64) {
 	t.Helper()
 	const turn = 20 * time.Millisecond
@@ -129,8 +129,8 @@ func crowdedMachine(t *testing.T, share float64) {
 	t.Cleanup(func() { close(end); all.Wait() })
 }
 
-// runApart runs weir as a process of its own, so that the load of this test
-// counts as that of other programs, and returns the findings.
+// runApart runs weir as a process of its own, so that the load of this test counts as the load of
+// other programs, and returns the findings.
 func runApart(t *testing.T, args ...string) *analysis.Findings {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -142,7 +142,7 @@ func runApart(t *testing.T, args ...string) *analysis.Findings {
 	return findings(t, dir)
 }
 
-// limitOf is what is said to limit a run.
+// limitOf returns the resource that limits a run according to its findings.
 func limitOf(t *testing.T, f *analysis.Findings) string {
 	t.Helper()
 	if len(f.Bottleneck) == 0 {
@@ -191,8 +191,8 @@ Require all granted
 	return "http://" + address
 }
 
-// TestSameAnswer repeats a run beside programs that use 30% of the machine:
-// what limits it is the same each time.
+// TestSameAnswer repeats a run while other programs use 30% of the machine. The reported limit is
+// the same each time.
 func TestSameAnswer(t *testing.T) {
 	tier.Quiet(t, "the verdict on servers with a known limit")
 	times, least, clients := 3, 2, "1,8,64"
@@ -239,9 +239,9 @@ func TestSameAnswer(t *testing.T) {
 	}
 }
 
-// TestKnownLimitsOfServers runs the command against servers whose limit is
-// known. It may say that it cannot tell, as beside other programs it must, but
-// never something else.
+// TestKnownLimitsOfServers runs the command against servers with a known limit. The limit may be
+// reported as unknown, which is required if other programs use the machine, but a different limit
+// is an error.
 func TestKnownLimitsOfServers(t *testing.T) {
 	tier.Quiet(t, "the verdict on servers with a known limit")
 	times := 1

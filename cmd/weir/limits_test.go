@@ -14,10 +14,9 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// limitedBy measures, and fails t unless the first bottleneck is the resource.
-// Where other programs used much of the machine it may be another one, or
-// unknown: it measures again then, and again, and skips t in the end. It returns
-// the evidence.
+// limitedBy measures, and fails t unless the first bottleneck is the resource. It returns the
+// evidence. If other programs used much of the machine, the bottleneck may be another resource or
+// unknown. It then measures up to three times, and finally skips t.
 func limitedBy(t *testing.T, resource string, args ...string) string {
 	t.Helper()
 	for range 3 {
@@ -51,12 +50,12 @@ func listed(t *testing.T, folder string, size int) string {
 	return list
 }
 
-// Each connection has a rate of its own: more clients bring more, and each
-// only waits for its own operations.
+// Each connection has a rate of its own, so that more clients have a higher throughput, and each
+// client only waits for its own operations.
 func TestLimitOfEachConnection(t *testing.T) {
 	tier.Quiet(t, "the verdict on servers with a known limit")
 	s := labtest.Start(t, lab.NginxConfig{SlowRate: 1 << 20})
-	// its first second's bytes are sent at once
+	// nginx sends the bytes of the first second at once
 	limitedBy(t, analysis.LimitLatency, "--target", s.URLs["slow"], "--clients", "1,4,16", "--duration", "2s", "--set", "files={list: "+
 		listed(t, s.Data, 5<<18)+"}")
 }
@@ -70,7 +69,7 @@ func TestLimitInsideTheServer(t *testing.T) {
 		listed(t, s.Data, 64<<10)+"}")
 }
 
-// shown writes a file that servers, which are other users, can read and run.
+// shown writes a file that servers, which run as other users, can read and execute.
 func shown(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -81,8 +80,8 @@ func shown(t *testing.T, name, content string) string {
 	return path
 }
 
-// One process with one thread, which hashes a password for each request: it
-// fills one core, and another one idles.
+// One process with one thread hashes a password for each request. It uses one core completely, and
+// another core is idle.
 func TestLimitOfOneCore(t *testing.T) {
 	tier.Quiet(t, "the verdict on servers with a known limit")
 	// openssl passwd -6 -salt weirweir secret: 5000 rounds of SHA-512
@@ -97,7 +96,8 @@ func TestLimitOfOneCore(t *testing.T) {
 	}
 }
 
-// A few threads, each of which waits for a program that makes a checksum.
+// The limit is a small number of threads, each of which waits for a program that computes a
+// checksum.
 func TestLimitOfThreads(t *testing.T) {
 	tier.Quiet(t, "the verdict on servers with a known limit")
 	slow := shown(t, "slow", "#!/bin/sh\nsleep 0.1\necho 00000001\n")

@@ -20,8 +20,8 @@ import (
 	"weir/loadtest/results"
 )
 
-// linkNeeds skips t where no links can be made over which TCP runs as over a
-// real one, unless they are required.
+// linkNeeds skips t if this machine cannot make links over which TCP behaves as over a real link,
+// unless they are required.
 func linkNeeds(t *testing.T) {
 	t.Helper()
 	if why := emulator.Probe(); why != "" {
@@ -36,7 +36,7 @@ func scenarioOf(t *testing.T, text string) string {
 	return path
 }
 
-// linkHost is what a link went through in the first step.
+// linkHost returns the figures of a link in the first step.
 func linkHost(t *testing.T, f *analysis.Findings, name string) *analysis.LinkFigure {
 	t.Helper()
 	for _, h := range f.Curve[0].Hosts {
@@ -48,8 +48,7 @@ func linkHost(t *testing.T, f *analysis.Findings, name string) *analysis.LinkFig
 	return nil
 }
 
-// A job that reads one page after the other takes a round trip for each, and not
-// two.
+// A job that reads one page after the other takes one round trip for each page, not two.
 func TestAPageTakesARoundTrip(t *testing.T) {
 	linkNeeds(t)
 	xrootd := labtest.Start(t, lab.XRootDConfig{})
@@ -63,7 +62,7 @@ link: {rate: 100Mbit/s, rtt: 51ms, congestion: cubic}
 workload: {kind: job, verify: 0, job: {events: 8, event_size: 40KiB, page: 8KiB}}
 load: {clients: [1, 1, 1], jobs: 2, duration: 60s, ramp: 0, warmup: 0, cooldown: 100ms}
 `))
-			took := 1e9 // at best: the machine's other work may spoil some
+			took := 1e9 // the shortest, since other work of the machine may delay some jobs
 			for _, s := range f.Curve {
 				took = min(took, s.JobSeconds.P50)
 			}
@@ -75,7 +74,7 @@ load: {clients: [1, 1, 1], jobs: 2, duration: 60s, ramp: 0, warmup: 0, cooldown:
 	}
 }
 
-// Jobs share the rate of their link, and links at once have each their own.
+// Jobs share the rate of their link, and each of several links has its own rate.
 func TestJobsShareTheirLink(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	linkNeeds(t)
@@ -96,7 +95,7 @@ load: {clients: 24, duration: 6s, ramp: 0, warmup: 2s, graceful_stop: 1s}
 		if share < 0.95 || share > 1.005 {
 			t.Errorf("%s carried %.1f%% of its rate", name, 100*share)
 		}
-		payload += rate * 1448 / 1500 // of full packets, with TCP's time stamps
+		payload += rate * 1448 / 1500 // full packets, with TCP's time stamps
 	}
 	if got := 8 * f.Curve[0].Throughput; got < 0.93*payload || got > 1.01*payload {
 		t.Errorf("%.2f Mbit/s of payload, %.2f are possible", got/1e6, payload/1e6)
@@ -106,8 +105,7 @@ load: {clients: 24, duration: 6s, ramp: 0, warmup: 2s, graceful_stop: 1s}
 	}
 }
 
-// Jobs wait for a link that comes back, unless their requests must not wait for
-// so long.
+// Jobs wait until a link is back, unless the timeout of their requests is shorter than the outage.
 func TestALinkThatIsDownForAWhile(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	linkNeeds(t)
@@ -141,8 +139,8 @@ load: {clients: 3, jobs: 1, duration: 60s, ramp: 0, warmup: 0}
 	}
 }
 
-// Whatever ends a run, no process of its links stays. Their devices and
-// namespaces end with these: package emulator tests that.
+// No process of the links remains, in whichever way a run ends. Their devices and namespaces end
+// with the processes, which package emulator tests.
 func TestLinksLeaveNothing(t *testing.T) {
 	linkNeeds(t)
 	for _, end := range []string{"interrupt", "terminate twice", "kill", "kill the keeper", "kill the mover"} {
@@ -195,7 +193,7 @@ func alive(pid int) bool {
 	return err == nil && !strings.Contains(string(b), ") Z ")
 }
 
-// descendants are the processes that pid has started, and those that they have.
+// descendants returns the processes that pid has started, directly or through other processes.
 func descendants(pid int) (all []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, f := range files {
@@ -212,7 +210,8 @@ func descendants(pid int) (all []int) {
 	return all
 }
 
-// Without privileges links are made in a network of their own, and its limitations are reported; or the run is refused with the reason.
+// Without privileges links are made in a network of their own, and its limitations are reported; or
+// the run is refused with the reason.
 func TestLinksWithoutPrivileges(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this test becomes somebody without privileges, which only root can")
@@ -251,8 +250,8 @@ load: {clients: 8, duration: 3s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 	}
 }
 
-// A target keeps its name for TLS, and servers that it redirects to are reached
-// over the link as well. Programs of others get an address that they can reach.
+// A target keeps its name for TLS, and servers that it redirects to are reached over the link as
+// well. External client programs get an address that they can reach.
 func TestLinksReachWhatIsNamed(t *testing.T) {
 	linkNeeds(t)
 	labtest.Need(t, "curl")
@@ -274,7 +273,8 @@ load: {clients: 6, duration: 3s, ramp: 0, warmup: 500ms}
 `))
 			clean(t, f)
 			carried := linkHost(t, f, "link far").ToClients.Carried + linkHost(t, f, "link near").ToClients.Carried
-			// Seconds at the edges of the hold are weighted: what counts is that nothing goes past the links.
+			// Seconds at the edges of the hold are weighted: the test only requires that no traffic
+			// bypasses the links.
 			if got := f.Curve[0].Throughput; carried < 0.7*got || carried > 1.6*got {
 				t.Errorf("the links carried %.0f B/s of %.0f B/s of payload", carried, got)
 			}
@@ -282,7 +282,7 @@ load: {clients: 6, duration: 3s, ramp: 0, warmup: 500ms}
 	}
 }
 
-// The first example of the page is a run. What its jobs did is told by site.
+// The first example of the page is run. The results of its jobs are reported by site.
 func TestExampleOfLinks(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	tier.Slow(t, "runs for seconds")
@@ -310,7 +310,7 @@ func TestExampleOfLinks(t *testing.T) {
 			t.Errorf("%d jobs: far %+v, near %+v, together %+v", s.Clients, far, near, s.JobFigures)
 		}
 		farEach, nearEach := far.EventRate/far.RunningJobs, near.EventRate/near.RunningJobs
-		if !(nearEach > 2*farEach && farEach > 0) { // a page takes 51 ms and more there
+		if !(nearEach > 2*farEach && farEach > 0) { // a page of the far site takes at least 51 ms
 			t.Errorf("%d jobs: a job reads %v events/s over 51 ms, %v over 7 ms", s.Clients, farEach, nearEach)
 		}
 	}

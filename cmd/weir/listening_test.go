@@ -10,7 +10,7 @@ import (
 	"weir/internal/require"
 )
 
-// Clumsy calls are told what would be right.
+// Calls with unusable addresses fail with an error that suggests the correct call.
 func TestClumsyAddresses(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

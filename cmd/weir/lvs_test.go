@@ -20,8 +20,8 @@ import (
 	"weir/storage"
 )
 
-// The test of the GridFTP servers behind LVS, small: up to 200 jobs of a real
-// HTCondor and of a real Slurm, one client each, through a balancer to real GridFTP servers.
+// The test of the GridFTP servers behind LVS on a small scale: up to 200 jobs of a real HTCondor
+// and of a real Slurm, with one client each, read through a balancer from real GridFTP servers.
 func TestClientsAsJobs(t *testing.T) {
 	tier.Quiet(t, "the tests of the five reports, small")
 	const most = 200
@@ -32,7 +32,7 @@ func TestClientsAsJobs(t *testing.T) {
 		submit string
 		queue  []string // prints a line for each job that is left
 	}{
-		// The program of the tests is large, and the pool has it already.
+		// The test program is large, and the pool has it already, so that it is not transferred.
 		{"htcondor", func() *lab.System { return labtest.Start(t, lab.HTCondorConfig{Slots: most}) }, "[transfer_executable = False]",
 			[]string{"condor_q", "-allusers", "-af", "ClusterId"}},
 		{"slurm", func() *lab.System { return labtest.Start(t, lab.SlurmConfig{CPUs: most}) }, "[]", []string{"squeue", "--noheader"}},
@@ -69,8 +69,8 @@ func TestClientsAsJobs(t *testing.T) {
 	}
 }
 
-// asJobs fails t unless all jobs of all four steps were there, came and went
-// as jobs do, and the parts of the steps have their function.
+// asJobs fails t unless all jobs of all four steps were present, began and ended as jobs do, and
+// the parts of the steps have their function.
 func asJobs(t *testing.T, f *analysis.Findings) {
 	t.Helper()
 	jobs := 0
@@ -101,7 +101,7 @@ func asJobs(t *testing.T, f *analysis.Findings) {
 			whole++
 		}
 	}
-	if whole < jobs/2 { // a process that has no turn for seconds tells of fewer, longer ones
+	if whole < jobs/2 { // a process that does not get the CPU for seconds reports fewer, longer intervals
 		t.Errorf("%d of %d jobs told of most of their 8 seconds", whole, jobs)
 	}
 	if len(came) != jobs || jobs != 500 {
@@ -112,9 +112,9 @@ func asJobs(t *testing.T, f *analysis.Findings) {
 	}
 }
 
-// whatBackendsGave fails t unless each backend has its figures, which are together
-// what the clients saw. A machine that starts hundreds of jobs may be too busy to ask
-// the balancer in the eight seconds of a step: it must have been asked in three of four.
+// whatBackendsGave fails t unless each backend has its figures, and their sum is the throughput of
+// the clients. A machine that starts hundreds of jobs may be too busy to query the balancer in the
+// eight seconds of a step. It must have been queried in three of four steps.
 func whatBackendsGave(t *testing.T, f *analysis.Findings) {
 	t.Helper()
 	if f.Balance == nil || len(f.Balance.Backends) != 3 {
@@ -146,8 +146,8 @@ func whatBackendsGave(t *testing.T, f *analysis.Findings) {
 	}
 }
 
-// sameBytes fails t unless the servers' own logs have what the clients of the run
-// read, and the 16 files of 200 kB that the run read back when it had made them.
+// sameBytes fails t unless the servers' own logs contain the bytes that the clients of the run
+// read, plus the 16 files of 200 kB that the run read back after it had made them.
 func sameBytes(t *testing.T, dir string, before, after map[string]int64) {
 	t.Helper()
 	run, err := results.Open(dir)
@@ -169,7 +169,7 @@ func sameBytes(t *testing.T, dir string, before, after map[string]int64) {
 	}
 }
 
-// retrieved is how many bytes each server has sent, by its transfer log.
+// retrieved returns the number of bytes that each server has sent, according to its transfer log.
 func retrieved(t *testing.T, s *lab.System) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
@@ -187,7 +187,7 @@ func retrieved(t *testing.T, s *lab.System) map[string]int64 {
 	return all
 }
 
-// page fails t unless the report shows what this test is about.
+// page fails t unless the report shows phases, backends and workers.
 func page(t *testing.T, run string) {
 	t.Helper()
 	b := require.File(t, filepath.Join(run, "report.html"))

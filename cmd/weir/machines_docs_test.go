@@ -14,9 +14,9 @@ import (
 	"weir/lab/labtest"
 )
 
-// Every weir command of docs/machines.md works as it stands there, in its order, on a real
-// HTCondor and over ssh, but for the names of machines, and numbers and times, which are smaller.
-// Those of several runs as one have a test of their own.
+// Every weir command of docs/machines.md works as written, in the order of the page, on a real
+// HTCondor and over ssh. Only the names of machines differ, and numbers and times are smaller. The
+// commands that merge several runs have a test of their own.
 func TestMachinesPage(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	pool := labtest.Start(t, lab.HTCondorConfig{Slots: 6})
@@ -54,7 +54,8 @@ func TestMachinesPage(t *testing.T) {
 	r.left(t)
 }
 
-// The whole test of docs/gridftp-lvs.md can be planned as it stands there; it is run small (TestClientsAsJobs).
+// The complete test of docs/gridftp-lvs.md can be planned as written. TestClientsAsJobs runs it on
+// a small scale.
 func TestGridFTPPage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	_ "golang.org/x/crypto/x509roots/fallback" // Mozilla's authorities, where the system has none: in a container
+	_ "golang.org/x/crypto/x509roots/fallback" // Mozilla's authorities, used if the system has no authorities, as in a container
 
 	"weir/internal/redact"
 	"weir/internal/say"
@@ -36,8 +36,8 @@ func main() {
 	os.Exit(int(execute(context.Background(), os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, signals)))
 }
 
-// A signalSource begins to catch the signals that end a program. A command that does
-// not call it is ended by them. The nil source has none.
+// A signalSource begins to catch the signals that end a program. They end a command that does not
+// call it. A nil source returns no signals.
 type signalSource func() <-chan os.Signal
 
 func (s signalSource) listen() <-chan os.Signal {
@@ -47,15 +47,15 @@ func (s signalSource) listen() <-chan os.Signal {
 	return s()
 }
 
-// streams are what a command reads, writes and is interrupted by. execute makes err a
+// streams are the input, the outputs and the signals of a command. execute makes err a
 // *screen.Screen, so that permanent lines do not disturb rows that move.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 	quiet    bool           // no progress is shown
 	verbose  bool           // results are printed in full
-	stream   *live.Stream   // --json-stream; nil: none
-	secrets  *redact.Values // removed from all errors; nil: none are known
+	stream   *live.Stream   // --json-stream; nil: no stream
+	secrets  *redact.Values // removed from all errors; nil: no known secrets
 	signals  signalSource
 }
 
@@ -143,10 +143,12 @@ func versionCommand(s streams) *cobra.Command {
 	return c
 }
 
-// release is VERSION/COMMIT/TIME of a release, as in 1.2.3/17c4e37.../2026-01-31T12:00:00Z, which `make release` has the linker set.
+// release is VERSION/COMMIT/TIME of a release, as in 1.2.3/17c4e37.../2026-01-31T12:00:00Z, which
+// the linker sets in `make release`.
 var release string //nolint:gochecknoglobals // the linker sets variables only
 
-// version returns the version of the program: that of the release, or what else the build recorded.
+// version returns the version of the release or, if the program is not a release, the version that
+// the build recorded.
 func version() string {
 	if v, _, ok := strings.Cut(release, "/"); ok {
 		return v
@@ -182,7 +184,7 @@ func built() (commit, at string) {
 	return commit, at
 }
 
-// checkUsage makes wrong arguments of c and its subcommands usage errors that name the
+// checkUsage turns errors in the arguments of c and its subcommands into usage errors that name the
 // help to read.
 func checkUsage(c *cobra.Command) {
 	if args := c.Args; args != nil {

@@ -14,13 +14,13 @@ import (
 	"weir/internal/require"
 )
 
-// The command is this test binary under the name weir, so that what it starts
-// (its server, its workers) is this binary as well.
+// The command is this test binary under the name weir, so that the processes that it starts (its
+// server, its workers) run this binary as well.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "4"); err != nil { // most of them wait: -parallel says otherwise
+	if err := flag.Set("test.parallel", "4"); err != nil { // most tests wait; -parallel overrides it
 		panic(err)
 	}
-	if strings.HasPrefix(filepath.Base(os.Args[0]), ".weir-") { // as it travels with Slurm
+	if strings.HasPrefix(filepath.Base(os.Args[0]), ".weir-") { // its name when Slurm copies it
 		os.Args[0] = "weir"
 	}
 	testscript.Main(m, map[string]func(){"weir": main, "rigserver": rigServer})
@@ -51,9 +51,9 @@ func scenarios(t *testing.T) string {
 	return dir
 }
 
-// measured runs weir as exec does, but takes a result that the run itself calls
-// invalid (exit code 4) as well: on a machine that is busy with other tests the
-// generator may well have been held up, and says so.
+// measured runs weir like exec, but also accepts a result that the run itself reports as invalid
+// (exit code 4). On a machine that is busy with other tests the generator may have been delayed,
+// and then reports it.
 func measured(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("measure: use ! exec weir")

@@ -14,7 +14,8 @@ import (
 	"weir/loadtest/results"
 )
 
-// The commands of docs/machines.md for several runs as one: three machines, which are three processes here.
+// The commands of docs/machines.md that merge several runs work with three machines, which are
+// three processes here.
 func TestRunsAreMerged(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()

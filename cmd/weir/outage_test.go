@@ -20,7 +20,7 @@ import (
 	"weir/loadtest/results"
 )
 
-// deadSeconds counts the intervals of a step in which no operation ended well.
+// deadSeconds returns the number of intervals of a step in which no operation succeeded.
 func deadSeconds(dir string, step int) (n int) {
 	run, err := results.Open(dir)
 	if err != nil {
@@ -34,8 +34,8 @@ func deadSeconds(dir string, step int) (n int) {
 	return n
 }
 
-// A server that is away for a part of a step: the outage has its moments and its
-// kind, the step does not count, and the rest does.
+// A server is unavailable for a part of a step. The findings have the times and the kind of the
+// outage, the step does not count, and all other steps count.
 func TestServerAwayDuringAStep(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -73,7 +73,8 @@ func TestServerAwayDuringAStep(t *testing.T) {
 			if len(f.Outages) == 0 {
 				t.Fatalf("no outage was found:\n%s", said)
 			}
-			// On a busy machine an answer may come late in the middle of it: the longest part counts.
+			// On a busy machine a late response may interrupt the outage, so the longest part
+			// counts.
 			o := slices.MaxFunc(f.Outages, func(a, b analysis.Outage) int { return cmp.Compare(a.Seconds, b.Seconds) })
 			if o.Kind != c.kind || o.Step != 2 || o.Seconds < 1 || !o.Ended {
 				t.Errorf("%+v, want a %s outage of step 2 of a second or more that ended", o, c.kind)
@@ -102,8 +103,8 @@ func sendAll(t *testing.T, s *lab.System, sig syscall.Signal) {
 	}
 }
 
-// A server that is lost in the second of three steps leaves no capacity to state,
-// and an exit code that says so.
+// If a server is lost in the second of three steps, no capacity is reported, and the exit code
+// shows the failure.
 func TestServerLost(t *testing.T) {
 	t.Parallel()
 	s := labtest.Start(t, lab.NginxConfig{})
@@ -126,8 +127,9 @@ func TestServerLost(t *testing.T) {
 	}
 }
 
-// A service that dies for good in the last second of the load is lost, however short the time until the end is: the load ends at the
-// second in which the service completed as many operations as it can.
+// A service that fails permanently in the last second of the load is lost, even if the time until
+// the end is very short. The load ends in the second in which the service has completed its maximum
+// number of operations.
 func TestServerLostAtTheEnd(t *testing.T) {
 	t.Parallel()
 	const most = 1500

@@ -15,8 +15,8 @@ import (
 	"weir/storage"
 )
 
-// Jobs that write: whatever the service and the access, the files are as large as they should be, are verified, are
-// operations of their own, and are gone at the end.
+// Jobs write output. With any service and access, the files have the right size, are verified,
+// count as operations of their own, and are removed at the end.
 func TestOutputOfJobs(t *testing.T) {
 	t.Parallel()
 	ng, xr := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.XRootDConfig{})
@@ -70,7 +70,7 @@ func TestOutputOfJobs(t *testing.T) {
 				if left, err := filepath.Glob(filepath.Join(dir, "weir-*/*/*.dat")); err != nil || len(left) > 0 {
 					t.Errorf("%v is left, %v", left, err)
 				}
-				empty(t, dir) // also where curl, which can remove no folders, wrote
+				empty(t, dir) // also if curl wrote, which cannot remove folders
 			}
 			html := read(t, filepath.Join(r.run(), "report.html"))
 			if !strings.Contains(html, "Output of jobs, step by step") {
@@ -80,7 +80,7 @@ func TestOutputOfJobs(t *testing.T) {
 	}
 }
 
-// intervals are those of the run in dir.
+// intervals returns the intervals of the run in dir.
 func intervals(t *testing.T, dir string) iter.Seq[*measure.Interval] {
 	t.Helper()
 	run, err := results.Open(dir)
@@ -95,7 +95,8 @@ func intervals(t *testing.T, dir string) iter.Seq[*measure.Interval] {
 	}
 }
 
-// writesVerified returns how many writes of a run were verified, and how many could not be.
+// writesVerified returns the numbers of writes of a run that were verified and that could not be
+// verified.
 func writesVerified(t *testing.T, dir string) (good, not int64) {
 	t.Helper()
 	for v := range intervals(t, dir) {
@@ -106,7 +107,7 @@ func writesVerified(t *testing.T, dir string) (good, not int64) {
 	return good, not
 }
 
-// workload.keep leaves the output where it is, as other files that a run wrote.
+// workload.keep keeps the output, like other files that a run wrote.
 func TestOutputIsKept(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

@@ -13,9 +13,9 @@ import (
 	"weir/internal/require"
 )
 
-// The commands that docs/xrootd.md and the comments of scenarios/xrootd and
-// scenarios/jobs name can be given as they stand there: each run is planned,
-// with the target and the credentials of a lab where the command starts one.
+// The commands in docs/xrootd.md and in the comments of scenarios/xrootd and scenarios/jobs are
+// valid as written. Each run is planned, with the target and the credentials of a lab if the
+// command starts a lab.
 func TestCommandsOfScenarios(t *testing.T) {
 	pages, err := filepath.Glob("../../scenarios/xrootd/*.yaml")
 	require.NoError(t, err)
@@ -57,8 +57,8 @@ printf '\n' >>"$WEIR_LOG"
 	}
 }
 
-// commandsOf lets a shell take the page's commands apart and returns the
-// arguments of each call of weir.
+// commandsOf parses the page's commands with a shell and returns the arguments of each call of
+// weir.
 func commandsOf(t *testing.T, page, bin string) [][]string {
 	t.Helper()
 	b, err := os.ReadFile(page)

@@ -12,7 +12,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// The page's snippet for pandas works on a real run, and finds what weir found.
+// The page's snippet for pandas works on a real run, and computes the same values as weir.
 func TestPandas(t *testing.T) {
 	t.Parallel()
 	python := needPandas(t)
@@ -50,7 +50,7 @@ print("agreed")
 	t.Logf("%s", said)
 }
 
-// needPandas returns the Python that Debian's pandas belongs to.
+// needPandas returns the Python for which Debian installs pandas.
 func needPandas(t *testing.T) string {
 	t.Helper()
 	const python = "/usr/bin/python3"

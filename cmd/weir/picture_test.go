@@ -15,9 +15,8 @@ import (
 	"weir/internal/require"
 )
 
-// smallPicture writes the top of the picture in from, which has the given
-// width, as a small one: of 256 colors, which is enough for pages. It returns
-// its bytes.
+// smallPicture writes the top of the picture in from, which has the given width, as a small picture
+// with 256 colors, which are enough for pages. It returns the size in bytes.
 func smallPicture(t *testing.T, from, to string, width, height int) int {
 	t.Helper()
 	b := require.File(t, from)
@@ -36,8 +35,8 @@ func smallPicture(t *testing.T, from, to string, width, height int) int {
 	return out.Len()
 }
 
-// palette is the 256 colors of the picture that are there most, without those
-// that look like one of them already.
+// palette returns the 256 most frequent colors of the picture, without colors that look like a
+// color that is already in the palette.
 func palette(of image.Image, part image.Rectangle) color.Palette {
 	count := map[color.RGBA]int{}
 	for y := part.Min.Y; y < part.Max.Y; y++ {
@@ -49,7 +48,7 @@ func palette(of image.Image, part image.Rectangle) color.Palette {
 		return cmp.Or(count[b]-count[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
 	})
 	var p color.Palette
-	for near := 24; near >= 0 && len(p) < 256; near -= 8 { // first what is far apart
+	for near := 24; near >= 0 && len(p) < 256; near -= 8 { // colors that are far apart first
 		for _, c := range colors {
 			if len(p) < 256 && !slices.ContainsFunc(p, func(q color.Color) bool { return alike(c, q.(color.RGBA), near) }) {
 				p = append(p, c)

@@ -53,7 +53,8 @@ func planCommand(s streams) *cobra.Command {
 	return c
 }
 
-// warnOfCredentials warns of credentials of p that end before a load that begins now and takes so long.
+// warnOfCredentials warns of credentials of p that expire before the end of a load that begins now
+// and takes that long.
 func (s streams) warnOfCredentials(p *scenario.Plan, load time.Duration) {
 	for _, text := range run.CredentialWarnings(p, load) {
 		s.printErr("warning: %s\n", text)

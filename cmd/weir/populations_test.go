@@ -15,8 +15,8 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// populationsAddUp fails t unless f has these populations with so many clients in the steps, and what they did is
-// what all clients did.
+// populationsAddUp fails t unless f has these populations with these numbers of clients in the
+// steps, and their operations and bytes add up to the totals of all clients.
 func populationsAddUp(t *testing.T, f *analysis.Findings, want map[string][]int) {
 	t.Helper()
 	done, moved := make([]int64, len(f.Curve)), make([]int64, len(f.Curve))
@@ -89,7 +89,8 @@ load: {ramp: 0s, warmup: 300ms, duration: 2s}
 	}
 }
 
-// populationsAreExported fails t unless each population's metrics are its own, and no series is of all clients.
+// populationsAreExported fails t unless each population has metrics of its own, and no series
+// combines all clients.
 func populationsAreExported(t *testing.T, dir string, f *analysis.Findings) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "metrics.txt")
@@ -120,7 +121,7 @@ func populationsAreExported(t *testing.T, dir string, f *analysis.Findings) {
 		for i := range p.Curve {
 			least += p.Curve[i].Done
 		}
-		if sums[p.Name] < float64(least) { // warm-up and graceful stop come on top
+		if sums[p.Name] < float64(least) { // warm-up and graceful stop are added
 			t.Errorf("%s: %v operations exported, %d were measured", p.Name, sums[p.Name], least)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// serving starts weir serve as a process of its own, until t ends, and returns its URL.
+// serving starts weir serve as a process of its own, which runs until t ends, and returns its URL.
 func serving(t *testing.T, args ...string) (cmd *exec.Cmd, url string) {
 	t.Helper()
 	cmd = exec.CommandContext(t.Context(), "weir", args...)
@@ -34,11 +34,11 @@ func serving(t *testing.T, args ...string) (cmd *exec.Cmd, url string) {
 	return cmd, url
 }
 
-// Users' own tools on real files: uproot reads a tree that uproot has written,
-// by the scenario that is there for it.
+// Users' own tools work on real files: uproot reads a tree that uproot has written, in a scenario
+// made for it.
 func TestAnalysisByUproot(t *testing.T) {
 	t.Setenv("PATH", labtest.Python(t)+":"+os.Getenv("PATH"))
-	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // XRootD's client asks name servers
+	t.Setenv("RES_OPTIONS", "timeout:1 attempts:1") // XRootD's client queries name servers
 	xrootd := labtest.Start(t, lab.XRootDConfig{})
 	made := exec.CommandContext(t.Context(), "python3", "../../scenarios/jobs/make_events.py", filepath.Join(xrootd.Data, "events.root"),
 		"5000")
@@ -67,7 +67,7 @@ func TestAnalysisByUproot(t *testing.T) {
 	}
 }
 
-// What becomes of a program decides what its job counts as.
+// The way in which a program ends determines whether its job counts as failed or crashed.
 func TestProgramsThatEndBadly(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

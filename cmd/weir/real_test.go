@@ -13,9 +13,9 @@ import (
 	"weir/loadtest/results"
 )
 
-// clean fails t unless all went well: no error, payloads verified, both ends agree on the bytes within 1%. At most 1%
-// of the payloads to be verified may lack a reference: a service may refuse a checksum or take too long to compute it,
-// which weir counts as unverifiable.
+// clean fails t unless the run was successful: no errors, payloads verified, and client and server
+// agree on the bytes within 1%. At most 1% of the payloads to be verified may lack a reference: a
+// service may refuse a checksum or take too long to compute it, which weir counts as unverifiable.
 func clean(t *testing.T, f *analysis.Findings) {
 	t.Helper()
 	for _, s := range f.Curve {
@@ -58,7 +58,7 @@ func TestWriteMixAndMetadataNginx(t *testing.T) {
 			}
 			f := measureFor(t, args...)
 			for _, c := range f.Curve {
-				if c.Errors > 0 || c.Done < 4 { // one of each client
+				if c.Errors > 0 || c.Done < 4 { // one operation of each client
 					t.Errorf("%d done, %d errors %v", c.Done, c.Errors, c.ErrorsBy)
 				}
 				if strings.Contains(strings.Join(sets, " "), "verify") && (c.Verified == 0 || c.Unverified > c.Verified) {
@@ -79,8 +79,8 @@ func TestReadXRootDOverHTTP(t *testing.T) {
 	want(t, f, "both ends agree", analysis.OK)
 }
 
-// The real clients of the field, each against the service that speaks its
-// protocol; the service's own checksums prove a sample.
+// The client programs in common use run against the services of their protocols. The service's own
+// checksums verify a sample.
 func TestRealClients(t *testing.T) {
 	t.Parallel()
 	xrd := labtest.Start(t, lab.XRootDConfig{})
@@ -100,7 +100,7 @@ func TestRealClients(t *testing.T) {
 			}
 			files := "files.listing=true"
 			if c.target == ftp.URL || c.client == "curl" {
-				files = "files.make={count: 10, size: 1MiB}" // no listing, or none with checksums
+				files = "files.make={count: 10, size: 1MiB}" // the service has no listing, or its listing has no checksums
 			}
 			f := measureFor(t, "--target", c.target, "--clients", "2", "--duration", "8s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms",
 				"--set", "client="+c.client, "--set", files, "--set", "workload.verify=50%")
@@ -112,8 +112,8 @@ func TestRealClients(t *testing.T) {
 	}
 }
 
-// A service that dies in the middle of a step and comes back: the run goes on,
-// the errors are classed, the later step is good.
+// A service is killed in the middle of a step and restarted. The run goes on, the errors are
+// classified, and the later step is good.
 func TestServerKilledInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s := labtest.Start(t, lab.NginxConfig{})

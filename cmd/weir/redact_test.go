@@ -17,7 +17,7 @@ import (
 	"weir/loadtest/results"
 )
 
-// Secrets of the tests below, each as it stands in a URL.
+// Secrets of the tests below, as they are encoded in a URL.
 const (
 	secretSig    = "s3cr3t%2Bsig%3D42"
 	secretWrong  = "wr0ngsignature77"
@@ -31,7 +31,7 @@ const (
 	secretList   = "l1stsignature55"
 )
 
-// noSecrets fails t if a text has one of the secrets, in any of their forms.
+// noSecrets fails t if a text contains one of the secrets in any of its forms.
 func noSecrets(t *testing.T, where, text string) {
 	t.Helper()
 	for _, s := range []string{secretSig, secretWrong, secretJWT, secretAPIKey, secretAmz, secretOther, secretBare, secretPage,
@@ -47,7 +47,7 @@ func noSecrets(t *testing.T, where, text string) {
 	}
 }
 
-// noSecretsIn does so for all files below dir, and their names.
+// noSecretsIn calls noSecrets for all files below dir, and for their names.
 func noSecretsIn(t *testing.T, dir string) {
 	t.Helper()
 	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -62,8 +62,8 @@ func noSecretsIn(t *testing.T, dir string) {
 	}
 }
 
-// signed serves files below /data to who has all the secrets, and says to others what
-// they showed.
+// signed serves files below /data to clients that have all the secrets. Its refusals repeat the
+// secrets of the request.
 func signed(t *testing.T) (target string, granted *atomic.Int64) {
 	t.Helper()
 	granted = new(atomic.Int64)
@@ -90,8 +90,8 @@ func signed(t *testing.T) (target string, granted *atomic.Int64) {
 		"&x=" + secretOther + "&" + secretBare, granted
 }
 
-// No secret of a URL leaves the process, whether a run succeeds or fails: not to its
-// directory, not to its output, not to what other commands make of it.
+// No secret of a URL leaves the process, whether a run succeeds or fails. Neither its directory,
+// nor its output, nor the output of other commands for this run contains a secret.
 func TestSecretsStay(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -174,8 +174,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// A run whose target has secrets is resumed with the target named again, and with no
-// other one; one without is resumed as it is.
+// A run whose target has secrets can be resumed only if the same target is given again. A run
+// without secrets is resumed without a target.
 func TestResumeWithSecrets(t *testing.T) {
 	t.Parallel()
 	target, granted := signed(t)

@@ -18,10 +18,11 @@ import (
 	"weir/loadtest/results"
 )
 
-// behindLinks are two sites over a shared line, in one line of YAML.
+// behindLinks is the configuration of two sites over a shared line, in one line of YAML.
 const behindLinks = "{line: {rate: 40Mbit/s}, far: {rtt: 30ms, trunk: line}, near: {rate: 10Mbit/s, rtt: 4ms, trunk: line}}"
 
-// nothingPast fails t if the run says that clients passed by the links. That packets were late may be other tests' fault.
+// nothingPast fails t if the run reports that clients bypassed the links. Late packets may be
+// caused by other tests.
 func nothingPast(t *testing.T, f *analysis.Findings) {
 	t.Helper()
 	for _, c := range f.Validity.Checks {
@@ -38,7 +39,8 @@ func nothingPast(t *testing.T, f *analysis.Findings) {
 	t.Error("the links were not checked")
 }
 
-// carriedAll fails t unless the links carried what the clients counted, and the trunk no more than the links over it.
+// carriedAll fails t unless the links carried the bytes that the clients counted, and the trunk no
+// more than the links over it.
 func carriedAll(t *testing.T, f *analysis.Findings) {
 	t.Helper()
 	nothingPast(t, f)
@@ -54,7 +56,7 @@ func carriedAll(t *testing.T, f *analysis.Findings) {
 				over += h.Link.ToClients.Carried + h.Link.FromClients.Carried
 			}
 		}
-		// Seconds at the edges of the hold are weighted.
+		// Seconds at the start and the end of the hold are weighted.
 		if over < 0.8*s.Throughput || over > 1.5*s.Throughput || trunk < 0.9*over || trunk > 1.1*over || s.Errors > 0 || s.Done == 0 {
 			t.Errorf("%d clients: the links carried %.0f B/s, the trunk %.0f, of %.0f of payload; %d operations, errors %v", s.Clients, over, trunk,
 				s.Throughput, s.Done, s.ErrorsBy)
@@ -62,8 +64,8 @@ func carriedAll(t *testing.T, f *analysis.Findings) {
 	}
 }
 
-// Workers elsewhere reach real servers over the links of their sites: redirected, with data connections of their own,
-// with a name that TLS verifies, and by a program of others.
+// Workers elsewhere reach real servers over the links of their sites: with redirects, with data
+// connections of their own, with a name that TLS verifies, and with an external client program.
 func TestWorkersBehindLinks(t *testing.T) {
 	tier.Full(t, "workers behind links, against each kind of server")
 	linkNeeds(t)
@@ -105,8 +107,8 @@ func TestWorkersBehindLinks(t *testing.T) {
 	}
 }
 
-// Jobs of a real pool are a remote pool: all their traffic passes one line, whether several clients are one job or each
-// client is one.
+// Jobs of a real pool act as a remote pool: all their traffic passes one line, whether a job has
+// several clients or each client is a job.
 func TestHTCondorBehindALink(t *testing.T) {
 	tier.Full(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
 	linkNeeds(t)
@@ -142,7 +144,7 @@ func TestHTCondorBehindALink(t *testing.T) {
 	}
 }
 
-// Without privileges workers elsewhere pass links in a network of their own, or the run is refused.
+// Without privileges, workers elsewhere use links in a network of their own, or the run is refused.
 func TestWorkersBehindLinksWithoutPrivileges(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this test becomes somebody without privileges, which only root can")
@@ -178,7 +180,7 @@ load: {clients: 8, duration: 4s, ramp: 0, warmup: 1s, graceful_stop: 2s}
 	}
 }
 
-// forOthers returns a folder that everybody may use, with this program in it.
+// forOthers returns a folder that every user may use, with this program in it.
 func forOthers(t *testing.T) (dir, program string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "weir-links-")

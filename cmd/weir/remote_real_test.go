@@ -18,8 +18,8 @@ import (
 	"weir/loadtest/results"
 )
 
-// On a real pool: more workers than slots, the controller killed in the middle of
-// a step and started again, a job that is held, and an end that leaves nothing.
+// A run on a real pool has more workers than slots, its controller is killed in the middle of a
+// step and started again, a job is held, and its end leaves no files or jobs.
 func TestRunOnHTCondor(t *testing.T) {
 	tier.Full(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
 	pool := labtest.Start(t, lab.HTCondorConfig{Slots: 3})
@@ -43,7 +43,7 @@ func TestRunOnHTCondor(t *testing.T) {
 	})
 }
 
-// Each client is a job of its own.
+// clientsAsJobs runs each client as a job of its own.
 func clientsAsJobs(t *testing.T, system, url string) {
 	r := newRemote(t)
 	code, said := r.start(t, "run", "--on", system, "--target", url, "--clients", "2,3", "--duration", "6s", "--set", "on.job_per_client=true",
@@ -62,8 +62,8 @@ func clientsAsJobs(t *testing.T, system, url string) {
 	r.left(t)
 }
 
-// killedOfJobs kills a controller whose clients are jobs, more than there is room
-// for, and starts it again: each of them counts for as long as it was there.
+// killedOfJobs kills a controller whose clients are jobs, more than there are slots, and starts it
+// again. Each client counts for the time in which it was present.
 func killedOfJobs(t *testing.T, system, url string) {
 	r := newRemote(t)
 	p := r.start(t, "run", "--on", system, "--target", url, "--clients", "5", "--duration", "6s", "--set", "on.job_per_client=true", "--set",
@@ -80,7 +80,7 @@ func killedOfJobs(t *testing.T, system, url string) {
 	require.NoError(t, err)
 	for v, err := range run.Intervals() {
 		require.NoError(t, err)
-		if area += v.Clients * v.Seconds; v.Clients > 4.5 { // one may begin in the second in which another one ends
+		if area += v.Clients * v.Seconds; v.Clients > 4.5 { // a client may begin in the second in which another client ends
 			t.Errorf("%v clients at %v", v.Clients, v.Start)
 		}
 	}
@@ -90,7 +90,7 @@ func killedOfJobs(t *testing.T, system, url string) {
 	r.left(t)
 }
 
-// On a real Slurm.
+// Runs on a real Slurm.
 func TestRunOnSlurm(t *testing.T) {
 	tier.Full(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
 	nodes := labtest.Start(t, lab.SlurmConfig{CPUs: 3})
@@ -102,7 +102,8 @@ func TestRunOnSlurm(t *testing.T) {
 	t.Run("clients are jobs", func(t *testing.T) { clientsAsJobs(t, "slurm", s.URL) })
 }
 
-// In pods of a real Kubernetes, whose image has this program; they need this machine's libraries for it.
+// Runs in pods of a real Kubernetes. Their image contains this program, which needs this machine's
+// libraries.
 func TestRunOnKubernetes(t *testing.T) {
 	tier.Full(t, "Kubernetes")
 	program, err := exec.LookPath("weir")
@@ -124,8 +125,8 @@ func TestRunOnKubernetes(t *testing.T) {
 	}
 }
 
-// kubernetesManifest applies deploy/kubernetes.yaml: the coordinator runs, commands in its pod reach it, and so does the job with a load
-// test.
+// kubernetesManifest applies deploy/kubernetes.yaml. The coordinator runs, commands in its pod
+// reach it, and the job with a load test reaches it as well.
 func kubernetesManifest(t *testing.T) {
 	dir := t.TempDir()
 	kubectl := func(args ...string) string {
@@ -156,13 +157,13 @@ func kubernetesManifest(t *testing.T) {
 	}
 }
 
-// manifestHere is deploy/kubernetes.yaml with what a lab's cluster has: its image, volumes that are folders in dir, the network and the
-// libraries of this machine.
+// manifestHere returns deploy/kubernetes.yaml adapted to a lab's cluster: its image, volumes that
+// are folders in dir, the network and the libraries of this machine.
 func manifestHere(t *testing.T, dir string) string {
 	text := string(require.File(t, "../../deploy/kubernetes.yaml"))
 	var objects []string
 	for _, o := range strings.Split(text, "\n---\n") {
-		if !strings.Contains(o, "kind: ServiceMonitor") { // no operator of Prometheus is here
+		if !strings.Contains(o, "kind: ServiceMonitor") { // the cluster has no Prometheus operator
 			objects = append(objects, o)
 		}
 	}
@@ -198,7 +199,7 @@ func manifestHere(t *testing.T, dir string) string {
 	return text
 }
 
-// On machines that ssh reaches.
+// Runs on machines that ssh reaches.
 func TestRunOverSSH(t *testing.T) {
 	nodes := labtest.Start(t, lab.SSHConfig{Nodes: 2})
 	labtest.Use(t, nodes)
@@ -222,7 +223,7 @@ func TestRunOverSSH(t *testing.T) {
 	nobody(t, r.state)
 }
 
-// killedOnBatch kills a controller whose workers live on, and starts it again.
+// killedOnBatch kills a controller whose workers keep running, and starts it again.
 func killedOnBatch(t *testing.T, system, url string, more ...string) {
 	r := newRemote(t)
 	p := r.start(t, append([]string{"run", "--on", system, "--workers", "3", "--target", url, "--clients", "3,6", "--duration", "5s", "--set",
@@ -247,7 +248,7 @@ func killedOnBatch(t *testing.T, system, url string, more ...string) {
 	r.left(t)
 }
 
-// fewSlots asks for more workers than there is room for.
+// fewSlots requests more workers than there are slots.
 func fewSlots(t *testing.T, system, url string) {
 	r := newRemote(t)
 	code, said := r.start(t, "run", "--on", system, "--workers", "5", "--target", url, "--clients", "6", "--duration", "3s", "--set",
@@ -257,7 +258,7 @@ func fewSlots(t *testing.T, system, url string) {
 		t.Fatalf("exit code %d\n%s", code, said)
 	}
 	f := findings(t, r.run())
-	if len(f.Curve) != 1 || f.Curve[0].Clients != 6 || f.Curve[0].ActiveClients < 5 { // 4 with one worker less; on a busy machine 6 are late
+	if len(f.Curve) != 1 || f.Curve[0].Clients != 6 || f.Curve[0].ActiveClients < 5 { // 4 with one worker less; on a busy machine some are late
 		t.Errorf("%+v", f.Curve)
 	}
 	absent := 0

@@ -21,8 +21,7 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A remote is weir with clients on other machines, its private state in a folder
-// of the test's.
+// A remote is a weir with clients on other machines. Its private state is in a folder of the test.
 type remote struct{ dir, state string }
 
 func newRemote(t *testing.T) *remote {
@@ -44,7 +43,7 @@ func (r *remote) local(t *testing.T, args ...string) *process {
 
 func (r *remote) run() string { return filepath.Join(r.dir, "run") }
 
-// left fails t if there is anything left of a run's private state.
+// left fails t if any of a run's private state is left.
 func (r *remote) left(t *testing.T) {
 	t.Helper()
 	if all, err := filepath.Glob(filepath.Join(r.state, "weir/runs/*")); err != nil || len(all) > 0 {
@@ -52,8 +51,8 @@ func (r *remote) left(t *testing.T) {
 	}
 }
 
-// A run with workers over the network: who came, from where, and how good the
-// clocks are known; nothing secret stays.
+// A run with workers over the network records its workers, their hosts and the accuracy of their
+// clocks. No secrets remain.
 func TestRunWithWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -110,8 +109,8 @@ func TestRunWithWorkers(t *testing.T) {
 	}
 }
 
-// The same plan on one machine and on four workers gives the same answer within
-// the noise that weir compare accepts.
+// The same plan on one machine and on four workers gives the same result within the noise that weir
+// compare accepts.
 func TestWorkersGiveTheSameAnswer(t *testing.T) {
 	tier.Full(t, "the same answer from one process and from four workers")
 	t.Parallel()
@@ -145,7 +144,8 @@ func TestWorkersGiveTheSameAnswer(t *testing.T) {
 	r.left(t)
 }
 
-// The first interrupt ends the load and reports; nothing of the workers stays.
+// After the first interrupt the load ends and the report is written. No process or state of the
+// workers remains.
 func TestInterruptedWorkersGoHome(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -178,8 +178,8 @@ func nobody(t *testing.T, state string) {
 	})
 }
 
-// A run whose controller was killed goes on with new workers, since those of this
-// machine ended with it.
+// A run whose controller was killed goes on with new workers, since the workers of this machine
+// ended with it.
 func TestKilledRunWithWorkersIsResumed(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -207,7 +207,7 @@ func TestKilledRunWithWorkersIsResumed(t *testing.T) {
 	nobody(t, r.state)
 }
 
-// What a killed run has left is removed, its private state as well.
+// weir clean removes the files that a killed run has left, its private state included.
 func TestCleanForgetsWorkers(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
@@ -226,7 +226,7 @@ func TestCleanForgetsWorkers(t *testing.T) {
 	empty(t, s.Data)
 }
 
-// Workers that nobody can start are told, with what the system says of them.
+// If the workers cannot be started, the error contains the message of the system.
 func TestWorkersThatCannotStart(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("ssh"); err != nil {

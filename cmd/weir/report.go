@@ -82,7 +82,8 @@ func (f *figureFlags) add(c *cobra.Command) {
 	}.add(c)
 }
 
-// check refuses flags about figures without --figures, and values that cannot be drawn.
+// check returns an error for flags of figures without --figures, and for values that cannot be
+// drawn.
 func (f *figureFlags) check(c *cobra.Command) (err error) {
 	if c.Flags().Changed("figures") && f.dir == "" {
 		return usagef("--figures: name the folder to write them into")
@@ -101,8 +102,8 @@ func (f *figureFlags) check(c *cobra.Command) (err error) {
 	return nil
 }
 
-// write draws the set. Where it is goes to standard error: standard output has the table,
-// or JSON.
+// write draws the set. It prints the folder to standard error, because the table or JSON goes to
+// standard output.
 func (f *figureFlags) write(set gallery.Set, s streams) error {
 	w, o := s.working("drawing figures"), f.Options
 	o.Progress = func(done, total int) { w.Advance("drawing figures", done, total) }

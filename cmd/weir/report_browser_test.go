@@ -15,8 +15,8 @@ import (
 	"weir/web"
 )
 
-// The report of a real run opens without a complaint, and its charts have as
-// many points as the run directory has steps and seconds.
+// The report of a real run opens without errors, and its charts have as many points as the run
+// directory has steps and seconds.
 func TestReportOfARealRun(t *testing.T) {
 	tier.Slow(t, "it is a run of three steps")
 	if _, built := web.Bundle("report.js"); !built {
@@ -32,7 +32,7 @@ func TestReportOfARealRun(t *testing.T) {
 	f, s, err := analysis.AnalyzeWithSeries(run)
 	require.NoError(t, err)
 	p := browser.Open(t, "file://"+filepath.Join(dir, results.ReportFile), 1600, 900)
-	// what is folded is drawn when it is opened
+	// folded sections are drawn when they are opened
 	p.Eval(`(() => { for (const folded of document.querySelectorAll("details")) folded.open = true })()`, nil)
 	p.Wait(`(() => { const next = document.querySelector("figure[data-figure]:not(.charted)"); next?.scrollIntoView({block: "center"}); return !next })()`)
 	p.Eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = b => { saved.push(b); return make(b) } })()`,
@@ -51,7 +51,7 @@ func TestReportOfARealRun(t *testing.T) {
 		p.Eval(`saved[0].text()`, &table)
 		own := 0
 		for line := range strings.Lines(table) {
-			if cells := strings.Split(line, ","); cells[1] != "" { // elsewhere only a model is known
+			if cells := strings.Split(line, ","); cells[1] != "" { // other rows only have a model
 				own++
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"weir/loadtest/results"
 )
 
-// A run that was killed goes on at the step where it stopped: what was held
-// before counts, what was broken off does not, and the time in between is no fault.
+// A run that was killed goes on at the step in which it stopped. Steps that were held before count,
+// the interrupted step does not, and the time in between causes no warning.
 func TestKilledRunIsResumed(t *testing.T) {
 	t.Parallel()
 	target := t.TempDir()
@@ -53,8 +53,8 @@ func TestKilledRunIsResumed(t *testing.T) {
 	}
 }
 
-// The built-in server of a killed run is gone: another one takes its place,
-// and several processes go on as one does.
+// The built-in server of a killed run has ended. A new server replaces it, and a run with several
+// processes goes on like a run with one process.
 func TestKilledRunOfTheBuiltInServerIsResumed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")

@@ -12,7 +12,8 @@ import (
 	"weir/internal/require"
 )
 
-// A service that asks clients to wait: findings, verdict and report have the share of the clients' time.
+// If a service sends Retry-After, findings, verdict and report contain the share of the clients'
+// time that is spent waiting.
 func TestRetryAfter(t *testing.T) {
 	var requests atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

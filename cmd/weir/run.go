@@ -81,7 +81,7 @@ func (f *runFlags) resumeRun(c *cobra.Command, args []string, s streams) error {
 	})
 }
 
-// measure has do measure into dir and shows the result.
+// measure calls do, which measures into dir, and shows the result.
 func (f *runFlags) measure(in run.Interrupts, dir string, s streams, do func(run.Config) error) error {
 	f.page.show(dir)
 	c := f.config(in, dir, s)
@@ -96,7 +96,7 @@ func (f *runFlags) measure(in run.Interrupts, dir string, s streams, do func(run
 	return verdict
 }
 
-// campaign has do measure into dir, and returns the worst exit code of its runs.
+// campaign calls do, which measures into dir, and returns the worst exit code of its runs.
 func (f *runFlags) campaign(in run.Interrupts, dir string, runs int, s streams, do func(run.CampaignConfig) error) error {
 	f.page.show(dir)
 	worst := exitFine

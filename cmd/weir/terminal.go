@@ -39,7 +39,7 @@ func (s streams) progress() io.Writer {
 // working shows an activity on a terminal until Stop is called.
 func (s streams) working(what string) *screen.Spinner { return screen.Spin(s.progress(), what) }
 
-// console returns how packages show what they do.
+// console returns the functions with which packages show their progress.
 func (s streams) console() run.Console {
 	return run.Console{
 		Stderr: s.err, Secrets: s.secrets, Say: s.say, Warn: s.printErr,
@@ -50,7 +50,7 @@ func (s streams) console() run.Console {
 	}
 }
 
-// view returns what shows a run that in ends.
+// view returns a function that makes the display of a run, which in can end.
 func (s streams) view(in run.Interrupts) func(string, *scenario.Plan, run.Series) run.View {
 	return func(dir string, plan *scenario.Plan, of run.Series) run.View {
 		return live.New(live.Options{
@@ -72,7 +72,7 @@ func (s streams) log() *slog.Logger {
 	}}))
 }
 
-// look returns how a result is printed to standard output.
+// look returns the options with which a result is printed to standard output.
 func (s streams) look() report.Options {
 	terminal := screen.IsTerminal(s.out)
 	return report.Options{
@@ -80,8 +80,8 @@ func (s streams) look() report.Options {
 	}
 }
 
-// line replaces what a terminal would obey in external text, and the ends of lines;
-// plain keeps these.
+// line replaces control characters, and the ends of lines, in external text. plain keeps the ends
+// of lines.
 func line(text string) string { return say.Plain(text) }
 
 func plain(text string) string {
@@ -100,8 +100,8 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// ignoreUnread returns err unless standard output has lost its reader, which is no error
-// of a command that has done its work.
+// ignoreUnread returns err unless standard output has lost its reader, which is not an error if a
+// command has done its work.
 func ignoreUnread(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Path == os.Stdout.Name() && errors.Is(path.Err, syscall.EPIPE) {
 		return nil
@@ -129,8 +129,8 @@ func codeOf(sig os.Signal) exitCode {
 	return exitInterrupt
 }
 
-// afterSignal gives err the exit code of the signal that ended ctx; it returns err itself
-// if none did. An error that only says that ctx ended has no text.
+// afterSignal returns err with the exit code of the signal that ended ctx, and err itself if no
+// signal did. An error that only reports the end of ctx loses its text.
 func afterSignal(ctx context.Context, err error) error {
 	var by run.Interruption
 	if !errors.As(context.Cause(ctx), &by) {
@@ -142,7 +142,8 @@ func afterSignal(ctx context.Context, err error) error {
 	return exit{codeOf(by.Signal), err}
 }
 
-// serviceEnd returns how a service ended: err, but nil if it only says that a signal ended ctx, which is its normal end.
+// serviceEnd returns err, but nil if err only reports that a signal ended ctx, which is the normal
+// end of a service.
 func serviceEnd(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), run.ErrInterrupted) && (errors.Is(err, context.Canceled) || errors.Is(err, run.ErrInterrupted)) {
 		return nil
@@ -172,7 +173,8 @@ func (s streams) untilSignal(ctx context.Context, whileStdin bool) (context.Cont
 	return ctx, cancel
 }
 
-// interruptible returns the ways to end a run, which the first three signals are, until release is called.
+// interruptible returns the ways to end a run. The first three signals trigger them until release
+// is called.
 func (s streams) interruptible(ctx context.Context, say io.Writer) (in run.Interrupts, release func()) {
 	return run.Catch(ctx, s.signals.listen(), say)
 }

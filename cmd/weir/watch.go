@@ -22,7 +22,7 @@ import (
 // watchFlags set the address of the live page.
 type watchFlags struct{ address, tokenFile string }
 
-// watchHere is the value of --watch without one.
+// watchHere is the value of --watch without an address.
 const watchHere = "this machine"
 
 func watchCommand(s streams) *cobra.Command {
@@ -54,7 +54,7 @@ func watchCommand(s streams) *cobra.Command {
 
 // open begins to serve the page of dir and prints its address.
 func (f *watchFlags) open(ctx context.Context, dir string, s streams) (*dashboard.Server, error) {
-	const minToken = 16 // a shorter one could be guessed over a network
+	const minToken = 16 // a shorter token could be guessed over a network
 	conf := dashboard.Config{Dir: dir}
 	var err error
 	if f.address != "" && f.address != watchHere {
@@ -76,13 +76,13 @@ func (f *watchFlags) open(ctx context.Context, dir string, s streams) (*dashboar
 	return page, nil
 }
 
-// A livePage is the page of a run under way; nil if there is none.
+// A livePage is the page of a run that is in progress. A nil page does nothing.
 type livePage struct {
 	*dashboard.Server
 	streams
 }
 
-// interruptible calls do, which signals can end, with the live page that the flags ask for.
+// interruptible calls do, which signals can end, with the live page that the flags request.
 func (f *runFlags) interruptible(ctx context.Context, s streams, do func(in run.Interrupts) error) error {
 	if f.watch.address == "" && f.watch.tokenFile != "" {
 		return usagef("--watch-token-file needs --watch")
@@ -108,9 +108,9 @@ func (p *livePage) show(dir string) {
 	}
 }
 
-// end closes the page after the run, whose error is err. Open pages get the result; on a
-// terminal they are served until the last one is closed or a signal comes, unless one has
-// ended the run.
+// end closes the page after the run, whose error is err. Open pages get the result. On a terminal
+// they are served until the last page is closed or a signal arrives, unless a signal has ended the
+// run.
 func (p *livePage) end(ctx context.Context, err error, interrupted bool) error {
 	if p == nil {
 		return err
@@ -125,7 +125,7 @@ func (p *livePage) end(ctx context.Context, err error, interrupted bool) error {
 		for p.Pages() > 0 && ctx.Err() == nil {
 			pause.For(ctx, time.Second)
 			if p.Pages() == 0 {
-				pause.For(ctx, 3*time.Second) // a page that is reloaded comes back
+				pause.For(ctx, 3*time.Second) // a page that is reloaded connects again
 			}
 		}
 	}
@@ -172,8 +172,8 @@ func listening(what string, err error) error {
 	return err
 }
 
-// misplaced explains --watch ADDRESS instead of --watch=ADDRESS, where the address was
-// taken for a scenario.
+// misplaced returns an error that explains --watch ADDRESS instead of --watch=ADDRESS, if the
+// address was taken for a scenario.
 func (f *watchFlags) misplaced(args []string, err error) error {
 	for _, arg := range args {
 		if _, missing := os.Lstat(arg); f.address != watchHere || missing == nil {

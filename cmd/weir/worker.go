@@ -16,10 +16,11 @@ import (
 	"weir/storage/all"
 )
 
-// These commands are processes that weir starts. They leave it to the run, whose end ends
-// them, to handle signals.
+// These commands are processes that weir starts. They do not handle signals: the run does, and its
+// end ends them.
 
-// setPath has programs found where a batch system gives its jobs no PATH: the shell of a script would set one as well.
+// setPath sets PATH if a batch system gives its jobs no PATH, so that programs are found. The shell
+// of a script would set it as well.
 func setPath() error {
 	if os.Getenv("PATH") != "" {
 		return nil
@@ -27,8 +28,8 @@ func setPath() error {
 	return os.Setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
 }
 
-// workerCommand speaks with its run on standard input and output or, started by a batch
-// system, over the network with a pass.
+// workerCommand returns the command of a worker. It communicates with its run on standard input and
+// output or, if a batch system starts it, over the network with a pass.
 func workerCommand(s streams) *cobra.Command {
 	var pass string
 	c := command("worker", cobra.NoArgs, func(c *cobra.Command, _ []string) error {
@@ -85,7 +86,8 @@ func moverCommand(s streams) *cobra.Command {
 	return c
 }
 
-// podCommand is the first process of a pod: it runs weir with its arguments as a worker.
+// podCommand returns the command of a pod's first process, which runs weir with its arguments as a
+// worker.
 func podCommand(s streams) *cobra.Command {
 	c := command("pod ARGUMENT...", cobra.MinimumNArgs(1), func(_ *cobra.Command, args []string) error {
 		status, err := kubernetes.Pod(args, s.out, s.err)
