@@ -15,7 +15,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// A run on S3 reads and writes objects, verifies both by their ETags, and leaves nothing.
+// A run on S3 reads and writes objects, verifies reads and writes by their ETags, and leaves no
+// objects.
 func TestRunOnS3(t *testing.T) {
 	t.Parallel()
 	for _, server := range labtest.S3Servers() {
@@ -42,8 +43,8 @@ func runOnS3(t *testing.T, server string) {
 	}
 }
 
-// A markerless is an S3 service whose listings leave out the marker of the folder that they are about, as s3proxy's do: it is found by
-// the name alone, by HEAD only if heads is set.
+// A markerless is an S3 service whose listings omit the marker of the listed folder, like listings
+// of s3proxy. The marker is found only by its name, and by HEAD only if heads is set.
 type markerless struct {
 	mu    sync.Mutex
 	keys  map[string]int
@@ -89,7 +90,7 @@ func (m *markerless) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Folders of a run are removed where listings leave their markers out.
+// Folders of a run are removed even if listings omit their markers.
 func TestMarkersThatNoListingHas(t *testing.T) {
 	t.Parallel()
 	for _, heads := range []bool{true, false} {
@@ -102,7 +103,7 @@ func TestMarkersThatNoListingHas(t *testing.T) {
 				"--duration", "1s", "--set", "load.ramp=50ms", "--set", "load.warmup=100ms",
 				"--set", "auth={method: s3, user: x, password_file: " + writeTemp(t, "x\n") + "}",
 				"--set", "workload={kind: mix, mix: {mkdir: 3, write: 1, remove: 1, stat: 1}, size: 1KiB, think: 10ms}"}
-			if !heads { // then a listing of an empty folder is that of a missing one
+			if !heads { // then an empty folder has the same listing as a missing folder
 				args = append(args, "--set", "files.list="+writeTemp(t, "f 100\n"))
 			}
 			code, said := weir(t, args...)

@@ -18,9 +18,9 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// The commands of docs/scale.md: its scenario is planned as it stands there; its runs are two instead of
-// four, each with a controller and workers of its own, which are processes here; and the benchmarks
-// that it names are there.
+// The commands of docs/scale.md work. Its scenario is planned as written. It has two runs instead
+// of four, each with a controller and workers of its own, which are processes here. The benchmarks
+// that it names exist.
 func TestScalePage(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()

@@ -17,15 +17,15 @@ import (
 	"weir/storage"
 )
 
-// stagedJobs are the options of a run of staged jobs: ten events of 40 KiB from
-// each file, copied to scratch.
+// stagedJobs returns the options of a run of staged jobs, which copy files to scratch and read ten
+// events of 40 KiB from each file.
 func stagedJobs(scratch string, more ...string) []string {
 	return append([]string{"--set", "workload={kind: job, verify: 100%, job: {access: staged, events: 10, event_size: 40KiB, " +
 		"compute: 1ms, scratch: " + scratch + "}}"}, more...)
 }
 
-// Whatever the service: each job copies its file and works on the copy, the
-// copies are checked, and none stays.
+// With any service, each job copies its file and works on the copy, the copies are verified, and no
+// copy remains.
 func TestStagedJobs(t *testing.T) {
 	t.Parallel()
 	ng, xr := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.XRootDConfig{})
@@ -60,8 +60,8 @@ func TestStagedJobs(t *testing.T) {
 	}
 }
 
-// A scratch disk that is full: that is told before, the jobs that find it full
-// fail with that reason, the others go on, and the service is not blamed.
+// If a scratch disk is too small, a warning is printed before the run, jobs that have no space fail
+// with that reason, other jobs go on, and the errors are not attributed to the service.
 func TestFullScratchDisk(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestFullScratchDisk(t *testing.T) {
 	}
 	c := findings(t, dir).Curve[0]
 	if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || c.ErrorsBy[storage.Scratch] != c.Errors ||
-		max(c.Errors, c.Jobs.Failed) > min(c.Errors, c.Jobs.Failed)+4 { // an error before the step begins, its job ends after: one of each client
+		max(c.Errors, c.Jobs.Failed) > min(c.Errors, c.Jobs.Failed)+4 { // an error may precede the step, its job's end follow: one per client
 		t.Errorf("jobs %+v, errors %v, want some done and some failed by scratch only", c.Jobs, c.ErrorsBy)
 	}
 	for _, w := range []string{"no space left", disk + ": 4 clients with a copy of up to 410 kB each need 1.64 MB, and there are ",
@@ -115,8 +115,8 @@ func TestNoScratchFolder(t *testing.T) {
 	}
 }
 
-// What a run leaves that is killed in the middle of its copies goes with the
-// next one, or with weir clean; what is somebody else's stays.
+// The copies of a run that is killed while it copies are removed by the next run, or by weir clean.
+// Files that do not belong to weir are kept.
 func TestCopiesOfAKilledRun(t *testing.T) {
 	t.Parallel()
 	data, disk := t.TempDir(), t.TempDir()
@@ -168,8 +168,8 @@ func TestCopiesOfAKilledRun(t *testing.T) {
 	}
 }
 
-// An interrupt, and a service that dies and comes back: jobs fail, others follow,
-// and no copy stays.
+// After an interrupt, or if a service is killed and restarted, jobs fail, later jobs go on, and no
+// copy remains.
 func TestStagedJobsInterrupted(t *testing.T) {
 	t.Parallel()
 	s, disk := labtest.Start(t, lab.NginxConfig{}), t.TempDir()

@@ -15,22 +15,21 @@ import (
 	"weir/loadtest/results"
 )
 
-// A shot is one picture of a page.
+// A shot is a picture of a page.
 type shot struct {
-	name          string // of the file, without its ending
-	width, height int    // CSS pixels of the window; what is below is cut off
+	name          string // name of the file, without its ending
+	width, height int    // CSS pixels of the window; the part below is cut off
 	dark          bool
 }
 
-// shots are the pictures that pages of the documentation show of each page.
+// shots returns the pictures of a page that the documentation shows.
 func shots(page string) []shot {
 	return []shot{{page, 1600, 1240, false}, {page + "-dark", 1600, 1240, true}, {page + "-phone", 400, 1000, true}}
 }
 
-// The pages of a real run are as the README shows them, and complain about
-// nothing: the live page while the run goes on, the report after it.
-// `make screenshots` has this test write docs/*.png, of a run of a minute;
-// otherwise the run is short and the pictures are only looked at.
+// The pages of a real run look as the README shows them, and have no errors: the live page during
+// the run, and the report after it. `make screenshots` runs this test to write docs/*.png from a
+// run of a minute. Otherwise the run is short and the pictures are only checked.
 func TestScreenshots(t *testing.T) {
 	tier.Full(t, "the pictures of the pages")
 	labtest.Need(t, "chromium")
@@ -38,7 +37,7 @@ func TestScreenshots(t *testing.T) {
 	if dir == "" {
 		tier.Slow(t, "a browser takes its time")
 		t.Parallel()
-		dir, hold, clients = t.TempDir(), "2s", strings.TrimSuffix(strings.Repeat("1,2,4,", 20), ",") // until it is told to end
+		dir, hold, clients = t.TempDir(), "2s", strings.TrimSuffix(strings.Repeat("1,2,4,", 20), ",") // until it is interrupted
 	}
 	service := limitedService(t)
 	home := t.TempDir()
@@ -71,17 +70,17 @@ func TestScreenshots(t *testing.T) {
 		s.take(t, live, dir)
 	}
 	if os.Getenv("WEIR_SCREENSHOTS") == "" {
-		_ = cmd.Process.Signal(os.Interrupt) // it reports what it has
+		_ = cmd.Process.Signal(os.Interrupt) // it reports the measurements so far
 	}
 	<-drained
-	_ = cmd.Wait() // its exit code is that of validity
+	_ = cmd.Wait() // its exit code depends on the validity
 	for _, s := range shots("report") {
 		s.take(t, "file://"+filepath.Join(out, results.ReportFile), dir)
 	}
 }
 
-// limitedService is a service of its own process whose limits are what it was
-// told, not those of this machine: its curve is the same everywhere.
+// limitedService starts a service as a process of its own. Its limits are set by flags and do not
+// depend on this machine, so that its curve is the same everywhere.
 func limitedService(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "weir", "serve", "--synthetic", "1000x256KiB", "--delay", "20ms", "--total-rate", "1Gbit/s")
@@ -116,7 +115,7 @@ func (s shot) take(t *testing.T, url, dir string) {
 	}
 	scale := 1
 	if s.width < 600 {
-		scale = 2 // as phones have it
+		scale = 2 // like phones
 	}
 	size := smallPicture(t, whole, filepath.Join(dir, s.name+".png"), s.width*scale, s.height*scale)
 	t.Logf("%s.png has %d kB", s.name, size/1000)

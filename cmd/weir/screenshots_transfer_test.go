@@ -21,9 +21,9 @@ import (
 	"weir/transfer/trial"
 )
 
-// The coordinator's page as the documentation shows it: three agents and a
-// storage server of limited speed, with a request that runs, one that is partial,
-// one that waits for approval. Only `make screenshots` takes the pictures.
+// The coordinator's page looks as the documentation shows it: three agents and a storage server of
+// limited speed, with a running request, a partial request and a request that waits for approval.
+// Only `make screenshots` takes the pictures.
 func TestScreenshotsOfTransfers(t *testing.T) {
 	tier.Full(t, "the pictures of the pages")
 	dir := os.Getenv("WEIR_SCREENSHOTS")
@@ -96,7 +96,7 @@ func TestScreenshotsOfTransfers(t *testing.T) {
 		p.Eval(`location.hash = "`+s.at+`"`, nil)
 		p.Wait(`document.querySelector("canvas")`)
 		begin := time.Now()
-		p.Wait(fmt.Sprintf(`Date.now() > %d`, begin.Add(16*time.Second).UnixMilli())) // a stretch of time to see
+		p.Wait(fmt.Sprintf(`Date.now() > %d`, begin.Add(16*time.Second).UnixMilli())) // so that the chart shows some time
 		whole := filepath.Join(t.TempDir(), s.name+".png")
 		p.Screenshot(whole)
 		if said := p.Errors(); len(said) > 0 {

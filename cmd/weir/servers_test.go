@@ -26,8 +26,9 @@ var (
 	s3proxyLog = logFormat{`request: Request\(GET \S+/data/(?P<file>[^?)]+)\)`, `request: Request\(PUT \S+/data/\S+[^/]\)`}
 )
 
-// TestFurtherServers measures servers of which no other test knows more than that they work: a run that finds its files by listing
-// agrees with the server's own log, and a run that makes and removes files and folders leaves nothing.
+// TestFurtherServers measures servers for which other tests only check that they work. A run that
+// finds its files by listing agrees with the server's own log, and a run that makes and removes
+// files and folders leaves no files.
 func TestFurtherServers(t *testing.T) {
 	tier.Full(t, "further servers, by their own logs")
 	for _, server := range lab.FTPServers() {
@@ -57,7 +58,8 @@ func TestFurtherServers(t *testing.T) {
 	})
 }
 
-// agrees fails t unless a run finds files by listing, reads each, and counts as many reads and bytes as the server has in its log.
+// agrees fails t unless a run finds files by listing, reads each file, and counts the same numbers
+// of reads and bytes as the server's log.
 func agrees(t *testing.T, s *lab.System, format logFormat, args ...string) {
 	t.Helper()
 	for i := range 12 {
@@ -86,8 +88,8 @@ func agrees(t *testing.T, s *lab.System, format logFormat, args ...string) {
 	}
 }
 
-// leavesNothing fails t unless a run writes as often as the server has in its log, and leaves nothing, neither by its manifest nor in the
-// data folder.
+// leavesNothing fails t unless a run counts as many writes as the server's log, and leaves no
+// files, neither in its manifest nor in the data folder.
 func leavesNothing(t *testing.T, s *lab.System, format logFormat, args ...string) {
 	t.Helper()
 	before := len(require.File(t, s.AccessLog))
@@ -127,7 +129,8 @@ func runFor(t *testing.T, target string, args ...string) string {
 	return dir
 }
 
-// countsOf returns how many operations of a kind succeeded in a run, and the bytes that they moved.
+// countsOf returns the number of operations of a kind that succeeded in a run, and the bytes that
+// they moved.
 func countsOf(t *testing.T, dir string, kind storage.Kind) (done, moved int64) {
 	t.Helper()
 	run, err := results.Open(dir)

@@ -12,8 +12,8 @@ import (
 	"weir/internal/tier"
 )
 
-// A server that closes each connection, as those of HTTP/1.0 do, keeps no session,
-// and the report does not claim that it does.
+// A server that closes each connection, like servers of HTTP/1.0, keeps no session, and the report
+// does not claim that sessions are kept.
 func TestSessionsThatAreNotKept(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()

@@ -8,9 +8,9 @@ import (
 	"weir/lab/labtest"
 )
 
-// A server that wants requests to be signed is measured with signatures, by clients with a
-// session each and by clients that share one, and the report says so: each open, page read
-// and close is signed.
+// A server that requires signed requests is measured with signatures, by clients with a session
+// each and by clients that share a session. The report shows that each open, page read and close is
+// signed.
 func TestSignedRequests(t *testing.T) {
 	t.Parallel()
 	for level, want := range map[string]string{"none": "requests not signed", "pedantic": "requests signed (3.00 per operation)"} {

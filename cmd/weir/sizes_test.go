@@ -11,8 +11,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// Part reads of files of a list without sizes, at servers that give no listing, ask
-// for all their parts.
+// Part reads of files from a list without sizes, on servers without listings, request all parts of
+// the files.
 func TestPartsOfFilesWithoutSizes(t *testing.T) {
 	t.Parallel()
 	s := labtest.Start(t, lab.NginxConfig{})

@@ -20,15 +20,16 @@ import (
 	"weir/storage"
 )
 
-// stagedLoad is 20 staged jobs of ten events of 40 KiB, which compute for 300 ms each, on two workers.
+// stagedLoad returns the arguments for 20 staged jobs of ten events of 40 KiB, which compute for
+// 300 ms each, on two workers.
 func stagedLoad(url string, more ...string) []string {
 	return append([]string{"run", "--target", url, "--out", "run", "--set",
 		"workload={kind: job, verify: 100%, job: {access: staged, events: 10, event_size: 40KiB, compute: 30ms}}",
 		"--set", "load={clients: 4, jobs: 5, ramp: 0, warmup: 0, duration: 1m}"}, more...)
 }
 
-// Staged jobs on the workers of a batch system do what they do here: the same jobs, the same bytes, the same
-// efficiency; and nothing of their copies stays.
+// Staged jobs on the workers of a batch system give the same results as on this machine: the same
+// jobs, the same bytes, the same efficiency. No copies remain.
 func TestStagedJobsOnBatch(t *testing.T) {
 	tier.Full(t, "runs on batch systems by the command; cluster/batch has them in the first tier")
 	s := labtest.Start(t, lab.NginxConfig{})
@@ -76,7 +77,7 @@ func stagedOnBatch(t *testing.T, want *analysis.Step, folder string, args []stri
 		got.Verified+got.Unverified != want.Verified+want.Unverified {
 		t.Fatalf("jobs %+v, staged %d, used %d, want %+v, %d and %d\n%s", got.Jobs, got.Staged, got.Used, want.Jobs, want.Staged, want.Used, said)
 	}
-	for _, s := range []*analysis.Step{got, want} { // however long the jobs took, they computed for 20 times 300 ms
+	for _, s := range []*analysis.Step{got, want} { // independently of their duration, the jobs computed for 20 times 300 ms
 		if computed := *s.CPUEfficiency * s.RunningJobs * s.Duration; math.Abs(computed-6) > 0.1 {
 			t.Errorf("a CPU efficiency of %v of %v jobs for %v s is %v s of computing, want 6 s", *s.CPUEfficiency, s.RunningJobs, s.Duration,
 				computed)
@@ -103,7 +104,7 @@ func stagedOnBatch(t *testing.T, want *analysis.Step, folder string, args []stri
 	r.left(t)
 }
 
-// leftByUs reports whether one of these scratch folders is not that of another test.
+// leftByUs reports whether one of these scratch folders does not belong to another test.
 func leftByUs(t *testing.T, folders []string) bool {
 	t.Helper()
 	for _, dir := range folders {
@@ -120,7 +121,8 @@ func leftByUs(t *testing.T, folders []string) bool {
 	return false
 }
 
-// workerPids returns the processes of a run's workers, by its private state.
+// workerPids returns the processes of a run's workers, which it identifies by the run's private
+// state.
 func workerPids(t *testing.T, state string) (pids []int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
@@ -136,8 +138,8 @@ func workerPids(t *testing.T, state string) (pids []int) {
 	return pids
 }
 
-// A worker that is killed in the middle of its copies leaves them; the other one on its machine removes them at its
-// end, and nothing that is not a killed worker's.
+// A worker that is killed while it copies leaves its copies. The other worker on its machine
+// removes them at its end, and removes only files of killed workers.
 func TestScratchOfAKilledWorker(t *testing.T) {
 	t.Parallel()
 	r, disk := newRemote(t), t.TempDir()
@@ -177,8 +179,8 @@ func TestScratchOfAKilledWorker(t *testing.T) {
 	r.left(t)
 }
 
-// Workers that share a machine share its quota: with room for two copies, two of four jobs at a time go on, and the
-// others fail with the reason.
+// Workers that share a machine share its quota. With room for two copies, two of four jobs at a
+// time go on, and the other jobs fail with the reason.
 func TestScratchQuotaOfWorkers(t *testing.T) {
 	t.Parallel()
 	data, disk := t.TempDir(), t.TempDir()
@@ -197,7 +199,7 @@ func TestScratchQuotaOfWorkers(t *testing.T) {
 				t.Fatalf("exit code %d\n%s", code, said)
 			}
 			c := &findings(t, r.run()).Curve[0]
-			const clients = 4 // the end of the measurement can come between the end of an operation and that of its job
+			const clients = 4 // the measurement can end between the end of an operation and the end of its job
 			if c.Jobs == nil || c.Jobs.Done == 0 || c.Jobs.Failed == 0 || len(c.ErrorsBy) != 1 ||
 				max(c.ErrorsBy[storage.Scratch]-c.Jobs.Failed, c.Jobs.Failed-c.ErrorsBy[storage.Scratch]) > clients {
 				t.Errorf("jobs %+v, errors %v, want some done and some failed by scratch only", c.Jobs, c.ErrorsBy)
@@ -214,7 +216,7 @@ func TestScratchQuotaOfWorkers(t *testing.T) {
 	}
 }
 
-// A worker whose disk has no room for one copy says so and does not begin.
+// A worker whose disk has no room for a single copy reports this and does not begin.
 func TestScratchOfAWorkerIsTooSmall(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -244,7 +246,7 @@ func TestScratchOfAWorkerIsTooSmall(t *testing.T) {
 	}
 }
 
-// The samples of a machine name the disk with the copies.
+// The samples of a machine contain the name of the disk with the copies.
 func TestScratchDeviceInSamples(t *testing.T) {
 	t.Parallel()
 	r, data := newRemote(t), t.TempDir()
@@ -278,7 +280,8 @@ func TestScratchDeviceInSamples(t *testing.T) {
 	}
 }
 
-// Jobs that read directly and jobs that copy, from servers and onto nodes whose disks have limits.
+// Jobs read directly, or copy files, from servers with limited disks and onto nodes with limited
+// disks.
 func TestDisksScenario(t *testing.T) {
 	tier.Full(t, "the scenarios on the services that they are for")
 	if os.Geteuid() != 0 {

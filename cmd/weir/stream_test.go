@@ -20,7 +20,7 @@ import (
 	"weir/loadtest/run/live"
 )
 
-// said calls weir in this process and returns what it wrote where.
+// said calls weir in this process and returns its standard output and standard error.
 func said(t *testing.T, args ...string) (code exitCode, out, err string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -28,8 +28,8 @@ func said(t *testing.T, args ...string) (code exitCode, out, err string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// With --json standard output is one JSON value with the keys that the pages
-// name; without, there is the same as text.
+// With --json, standard output is one JSON value with the keys that the pages name. Without it,
+// standard output has the same contents as text.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -71,7 +71,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// --json-stream tells a run's start, its steps and its findings, a line each.
+// --json-stream prints a line for each of the run's start, its steps and its findings.
 func TestJSONStream(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -116,13 +116,13 @@ func TestJSONStream(t *testing.T) {
 	one := []string{"start", "begin", "step", "begin", "step", "end", "findings"}
 	slices.Sort(events)
 	want := append(slices.Concat(one, one), "repetitions")
-	slices.Sort(want) // the last step of a run is told after its end
+	slices.Sort(want) // the last step of a run is written after its end
 	if !slices.Equal(events, want) {
 		t.Errorf("%q, want %q", events, want)
 	}
 }
 
-// A reader that goes away does not end a run; the exit code tells it.
+// The loss of its reader does not end a run, but changes the exit code.
 func TestJSONStreamLost(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -143,7 +143,7 @@ type lostPipe struct{}
 
 func (lostPipe) Write([]byte) (int, error) { return 0, errors.New("no reader") }
 
-// What docs/seeing.md pipes into jq is JSON.
+// The output that docs/seeing.md pipes into jq is JSON.
 func TestSeeingPageJSON(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/seeing.md")
@@ -171,8 +171,8 @@ func TestSeeingPageJSON(t *testing.T) {
 	}
 }
 
-// Readers that hang, of both outputs, do not hold up a run: it is measured and
-// reported, and then all is told.
+// Hanging readers of standard output and standard error do not delay a run. It is measured and
+// reported, and then all output is written.
 func TestHangingReaders(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()

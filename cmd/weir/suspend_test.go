@@ -12,8 +12,8 @@ import (
 	"weir/internal/require"
 )
 
-// A run whose terminal goes away ends as with Ctrl-C: what it made is removed,
-// and what it measured is reported. With nohup it goes on.
+// A run whose terminal is closed ends as with Ctrl-C: the files that it made are removed, and the
+// measurements are reported. With nohup it goes on.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	if signal.Ignored(syscall.SIGHUP) {
@@ -33,7 +33,7 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// A run that was stopped and goes on says so, on the screen and in its events.
+// A run that was stopped and goes on reports this on the screen and in its events.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")

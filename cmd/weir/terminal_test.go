@@ -12,8 +12,7 @@ import (
 	"weir/internal/tier"
 )
 
-// onTerminal runs weir on a pseudo-terminal of its own and returns all that it
-// wrote there.
+// onTerminal runs weir on a pseudo-terminal of its own and returns all output on it.
 func onTerminal(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("script"); err != nil {
@@ -24,13 +23,13 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 	cmd.Env = append(os.Environ(), "TERM=xterm", "LC_ALL=C.UTF-8", "NO_COLOR=")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdin = strings.NewReader("")
-	_ = cmd.Run() // the code is that of validity
+	_ = cmd.Run() // the code depends on the validity
 	b := require.File(t, log)
 	return string(b)
 }
 
-// On a terminal rows move; escapes are only those that each terminal knows, and
-// colors only where they are wanted.
+// On a terminal rows move. Only escape sequences that every terminal supports are written, and
+// colors only if they are requested.
 func TestTerminal(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -57,7 +56,7 @@ func TestTerminal(t *testing.T) {
 		_, table, _ := strings.Cut(rest, "CPU server client")
 		for _, want := range []string{"\n    1       1 ", "\n    2       2 "} {
 			if c.moves {
-				want = strings.TrimPrefix(want, "\n") // what moved stands before it
+				want = strings.TrimPrefix(want, "\n") // the moving rows precede it
 			}
 			if !strings.Contains(table, want) {
 				t.Errorf("%q: %q is missing in\n%s", c.env, want, table)

@@ -10,8 +10,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// Every command of docs/third-party.md works as it stands there, in its order, but for
-// the ports; and each copy is there.
+// Every command of docs/third-party.md works as written, in the order of the page, except for the
+// ports, and each copy exists.
 func TestThirdPartyPage(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	labtest.Need(t, "curl", "gfal-copy", "davix-cp")
@@ -22,7 +22,7 @@ func TestThirdPartyPage(t *testing.T) {
 	block := section(t, "third-party.md", "## Try it")
 	_, block, _ = strings.Cut(block, "```sh\n")
 	block, _, _ = strings.Cut(block, "```")
-	var ports []string // as they are written, and as they are
+	var ports []string // as written, and as used here
 	for line := range strings.Lines(block) {
 		line = strings.NewReplacer(ports...).Replace(strings.TrimSpace(line))
 		if args, ok := strings.CutPrefix(line, "weir "); ok {

@@ -9,8 +9,9 @@ import (
 	"weir/lab/labtest"
 )
 
-// A run of fresh sessions over TLS measures connect, handshake and first byte, and tells which share of the handshakes
-// resumed a session: none unless the scenario says so.
+// A run of fresh sessions over TLS measures connect, handshake and first byte, and reports the
+// share of the handshakes that resumed a session, which is 0 unless the scenario sets
+// workload.tls_resumption.
 func TestHandshakesAreReported(t *testing.T) {
 	t.Parallel()
 	s := labtest.Start(t, lab.NginxConfig{Config: lab.Config{TLS: true}})

@@ -70,15 +70,15 @@ func (i *issuer) sign(name string, c *x509.Certificate) (*x509.Certificate, *ecd
 
 func (i *issuer) file(name string) string { return filepath.Join(i.dir, name) }
 
-// user makes a certificate of a client and returns the flags that show it.
+// user makes a certificate of a client and returns the flags that present it.
 func (i *issuer) user(name string) []string {
 	i.t.Helper()
 	i.sign(name, &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	return []string{"--client-cert", i.file(name + ".pem"), "--client-key", i.file(name + ".key")}
 }
 
-// Users and agents that show certificates may do what the coordinator was told of
-// their names, whatever token lies about; those of other authorities nothing.
+// Users and agents that present certificates have the roles that the coordinator's flags give to
+// their names, regardless of token files. Certificates of other authorities give no access.
 func TestCertificatesInsteadOfTokens(t *testing.T) {
 	t.Parallel()
 	ours, others := newIssuer(t, "ours"), newIssuer(t, "others")
@@ -100,8 +100,8 @@ func TestCertificatesInsteadOfTokens(t *testing.T) {
 	r.wants(0, as(ann, "transfer show 1 --wait"), "completed")
 }
 
-// Commands on the coordinator's machine know its certificate although no authority of this system vouches for it, and a certificate
-// that is renewed needs no restart.
+// Commands on the coordinator's machine trust its certificate although no authority of this system
+// has signed it, and a renewed certificate needs no restart.
 func TestCertificateOfAnAuthority(t *testing.T) {
 	t.Parallel()
 	ours := newIssuer(t, "ours")

@@ -7,7 +7,7 @@ import (
 	"weir/transfer"
 )
 
-// A decision says what became of a request, once.
+// The text after a decision has the status of the request only once.
 func TestDecisionsInWords(t *testing.T) {
 	for _, c := range []struct {
 		done string

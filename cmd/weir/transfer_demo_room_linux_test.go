@@ -18,8 +18,8 @@ cases:
   - {name: much, files: 10, size: 1MB, at: {A: 1-7}, to: B, expect: {status: completed}}
 `
 
-// Whether there is room is known before anything begins: with which folder there is
-// not, how much is needed there and how much is there. Other cases can be played.
+// A lack of space is reported before any case begins, with the folder, the required and the
+// available bytes. Other cases can be played.
 func TestDemoRoom(t *testing.T) {
 	t.Parallel()
 	dir, small := t.TempDir(), t.TempDir()

@@ -16,8 +16,8 @@ import (
 	"weir/transfer/trial"
 )
 
-// Each of weir's own scenarios comes out as expected, on real processes, and leaves a
-// run directory that can be read.
+// Each of weir's own scenarios has the expected result with real processes, and leaves a run
+// directory that can be read.
 func TestTransferScenarios(t *testing.T) {
 	tier.Full(t, "the demonstrations of transfers")
 	t.Parallel()
@@ -28,7 +28,7 @@ func TestTransferScenarios(t *testing.T) {
 			all, err := trial.ReadScenarios([]string{name})
 			require.NoError(t, err)
 			if err := trial.CheckLinks(t.Context(), all[0].Named()); err != nil {
-				labtest.Need(t, "namespaces") // which fails where everything is required
+				labtest.Need(t, "namespaces") // which fails if everything is required
 				t.Skip(err)
 			}
 			code, said := started(t, "transfer", "demo", name, "--out", out).ended()
@@ -64,8 +64,8 @@ func TestTransferScenarios(t *testing.T) {
 	}
 }
 
-// The rows of a trial tell what coordinator, source and destination used, peaks that a link allows, the time of each
-// source, and what came of each request that was added.
+// The rows of a trial contain the resources that coordinator, source and destination used, peaks
+// that a link allows, the time of each source, and the result of each added request.
 func TestTransferDemoFigures(t *testing.T) {
 	tier.Full(t, "the demonstrations of transfers")
 	t.Parallel()
@@ -148,7 +148,7 @@ cases:
 	}
 }
 
-// All scenarios of the folder are weir's own, and none is left out.
+// All scenarios of the folder are weir's own, and the command has all of them.
 func TestTransferScenariosAreAll(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../scenarios/transfer/*.yaml")
@@ -162,8 +162,8 @@ func TestTransferScenariosAreAll(t *testing.T) {
 	}
 }
 
-// Requests of any coordinator become a run directory, whose bytes are those of the
-// files.
+// Requests of any coordinator can be recorded as a run directory, with the same number of bytes as
+// the files.
 func TestTransferRecord(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -212,8 +212,8 @@ func TestTransferRecord(t *testing.T) {
 	}
 }
 
-// Where links have different rates, files come from the source that is predicted to be fastest, and are there sooner than if
-// sources are chosen by chance.
+// If links have different rates, files come from the source that is predicted to be fastest, and
+// arrive sooner than with a random choice of sources.
 func TestRoutingByPrediction(t *testing.T) {
 	tier.Full(t, "the demonstrations of transfers")
 	t.Parallel()
@@ -226,7 +226,7 @@ func TestRoutingByPrediction(t *testing.T) {
 		}
 		return got.Cases[1].Seconds, got.Cases[1].From["A"]
 	}
-	for try := range 3 { // both take as long where the machine, and not a link, is the limit
+	for try := range 3 { // both plays take equally long if the machine, and not a link, is the limit
 		predicted, best := play("routing")
 		chance, some := play("routing-random")
 		t.Logf("try %d: predicted: %.1f s, %d of 60 files by the fast link; by chance: %.1f s, %d", try, predicted, best, chance, some)

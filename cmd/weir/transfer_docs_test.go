@@ -16,12 +16,12 @@ import (
 	"weir/lab/labtest"
 )
 
-// A newcomer follows a page: with a home of his own, and nothing in it.
+// A newcomer is a user with an empty home directory who follows a page.
 type newcomer struct {
 	t    *testing.T
 	dir  string
 	env  []string
-	here []string // what is written, and what it is here
+	here []string // texts of the page and their replacements here
 }
 
 func newNewcomer(t *testing.T) *newcomer {
@@ -49,8 +49,7 @@ func (n *newcomer) write(name, text string) {
 	}
 }
 
-// stays starts a command that goes on, and returns it with the first line that it
-// says.
+// stays starts a command that keeps running, and returns it with the first line of its output.
 func (n *newcomer) stays(command string) (cmd *exec.Cmd, said string) {
 	n.t.Helper()
 	cmd = exec.CommandContext(context.WithoutCancel(n.t.Context()), "weir", append(strings.Fields(command)[1:], "--while-stdin")...)
@@ -77,8 +76,7 @@ func (n *newcomer) stays(command string) (cmd *exec.Cmd, said string) {
 	return cmd, said
 }
 
-// does does what a line of the page says, and returns what a command says that
-// goes on.
+// does runs a line of the page, and returns the first line of output if the command keeps running.
 func (n *newcomer) does(line string) string {
 	n.t.Helper()
 	line = strings.NewReplacer(n.here...).Replace(strings.TrimSpace(line))
@@ -99,7 +97,7 @@ func (n *newcomer) does(line string) string {
 	return ""
 }
 
-// site waits until a site is known.
+// site waits until the coordinator has a site.
 func (n *newcomer) site(name string) {
 	n.t.Helper()
 	require.Eventually(n.t, "the site is up", func() bool {
@@ -110,7 +108,7 @@ func (n *newcomer) site(name string) {
 	})
 }
 
-// commands are the lines of a section's blocks for a shell.
+// commands returns the lines of a section's blocks for a shell.
 func commands(text string) (all []string) {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1) {
 		all = append(all, strings.Split(strings.TrimSpace(block[1]), "\n")...)
@@ -118,8 +116,8 @@ func commands(text string) (all []string) {
 	return all
 }
 
-// Every command of docs/transfer.md works as it stands there, in its order, but for ports and the
-// names of machines. Those about databases have a test of their own.
+// Every command of docs/transfer.md works as written, in the order of the page, except for ports
+// and the names of machines. The commands about databases have a test of their own.
 func TestTransferPage(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()
@@ -155,7 +153,7 @@ func TestTransferPage(t *testing.T) {
 	n.rest(url)
 }
 
-// The chapter on many machines, all of which are this one.
+// The chapter on many machines works, with this machine in all roles.
 func TestTransferPageManyMachines(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()
@@ -178,7 +176,7 @@ func TestTransferPageManyMachines(t *testing.T) {
 	n.site("C")
 }
 
-// rest follows the chapters behind those, at the coordinator of one machine.
+// rest follows the later chapters, with the coordinator of one machine.
 func (n *newcomer) rest(url string) {
 	t := n.t
 	t.Helper()
@@ -205,8 +203,8 @@ func (n *newcomer) rest(url string) {
 	}
 }
 
-// The password of a database comes from the environment or from ~/.pgpass, and nobody sees it
-// in the list of processes. What was in a file moves there.
+// The password of a database comes from the environment or from ~/.pgpass, and is not visible in
+// the list of processes. The contents of a database file can be moved to PostgreSQL.
 func TestTransferPagePostgreSQL(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()
@@ -242,7 +240,7 @@ func TestTransferPagePostgreSQL(t *testing.T) {
 	}
 }
 
-// moves has a coordinator on a file, ends it, and moves its database.
+// moves starts a coordinator with a database file, ends it, and moves its database.
 func (n *newcomer) moves(line string) {
 	n.t.Helper()
 	cmd, _ := n.stays("weir coordinator --listen 127.0.0.1:0")
@@ -262,8 +260,8 @@ func (n *newcomer) moves(line string) {
 	}
 }
 
-// The services of the page are started with options that there are, and its tables have each
-// fault, status and state.
+// The services of the page are started with existing options, and its tables contain each fault,
+// status and state.
 func TestTransferPageTells(t *testing.T) {
 	t.Parallel()
 	page := require.File(t, "../../docs/transfer.md")

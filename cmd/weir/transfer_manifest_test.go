@@ -21,9 +21,8 @@ import (
 	"weir/transfer/trial"
 )
 
-// However many files a request has, a command that prints its manifest, or writes
-// it into a file, has no more than a few of them in memory; and what it wrote is
-// one whole document.
+// For any number of files in a request, a command that prints its manifest, or writes it into a
+// file, keeps only a few files in memory, and its output is one complete document.
 func TestManifestsAreNotKeptInMemory(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -75,7 +74,7 @@ func TestManifestsAreNotKeptInMemory(t *testing.T) {
 	}
 }
 
-// heap calls the command, and fails the test unless its heap stayed small.
+// heap calls the command, and fails the test unless its heap remained small.
 func (r *moving) heap(code exitCode, args ...string) {
 	r.t.Helper()
 	cmd := exec.CommandContext(r.t.Context(), "weir", args...)
@@ -85,7 +84,8 @@ func (r *moving) heap(code exitCode, args ...string) {
 		r.t.Errorf("weir %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	most, times := 0, 0
-	// gc 5 @0.134s 2%: ... ms cpu, 4->5->2 MB, 5 MB goal, ...: the heap before, after, and what lives (package runtime)
+	// gc 5 @0.134s 2%: ... ms cpu, 4->5->2 MB, 5 MB goal, ...: the heap before and after the
+	// collection, and the live heap (package runtime)
 	for _, m := range regexp.MustCompile(`(?m)^gc .* (\d+)->(\d+)->\d+ MB`).FindAllStringSubmatch(stderr.String(), -1) {
 		for _, text := range m[1:] {
 			mb, _ := strconv.Atoi(text) // they are digits

@@ -21,13 +21,13 @@ import (
 	"weir/transfer/trial"
 )
 
-// A hook is a webhook that may be out of order.
+// A hook is a webhook that may fail.
 type hook struct {
 	*httptest.Server
 	mu    sync.Mutex
 	works bool
 	tries int
-	got   []notify.Message // of those that went well
+	got   []notify.Message // messages of the requests that succeeded
 }
 
 func newHook(t *testing.T) *hook {
@@ -56,15 +56,16 @@ func (h *hook) state() (tries int, got []notify.Message) {
 	return h.tries, append([]notify.Message{}, h.got...)
 }
 
-// repair has it work from now on.
+// repair makes the hook accept messages from now on.
 func (h *hook) repair() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.works = true
 }
 
-// Requests that end as partial, failed, cancelled and rejected are notified; those that are completed are to the
-// target that wants them. What could not be delivered before a kill -9 is delivered after it.
+// Notifications are sent for requests that end as partial, failed, cancelled and rejected, and for
+// completed requests only to the target that requests them. Messages that could not be delivered
+// before a kill -9 are delivered after it.
 func TestNotifications(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -149,7 +150,7 @@ notify:
 	}
 }
 
-// A test says of each target whether it works. Without targets, that there are none.
+// notify-test reports for each target whether it works. If there are no targets, it reports that.
 func TestNotifyTest(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"weir/transfer"
 )
 
-// Names that no coordinator would read are not sent.
+// Lists of names that are too long for a coordinator are not sent.
 func TestTooManyNames(t *testing.T) {
 	t.Parallel()
 	list := filepath.Join(t.TempDir(), "list")

@@ -29,13 +29,13 @@ import (
 	"weir/transfer/trial"
 )
 
-// A moving is a coordinator with sites, all of them processes, and a user.
+// A moving is a coordinator with sites, each a process, and a user.
 type moving struct {
 	*trial.Trial
 	t *testing.T
 }
 
-// rooms starts one; its logs are shown if the test fails.
+// rooms starts a coordinator with sites. The logs are shown if the test fails.
 func rooms(t *testing.T, o trial.Options) *moving {
 	t.Helper()
 	command, err := exec.LookPath("weir") // testscript puts this binary under that name into the PATH
@@ -66,8 +66,8 @@ func logsIn(dir string) string {
 	return all.String()
 }
 
-// weir calls the command as a user would, and returns its exit code and what it
-// said.
+// weir calls the command like a user, and returns its exit code, standard output and standard
+// error.
 func (r *moving) weir(args ...string) (code exitCode, out, said string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
@@ -83,8 +83,8 @@ func (r *moving) weir(args ...string) (code exitCode, out, said string) {
 	return exitCode(cmd.ProcessState.ExitCode()), stdout.String(), stderr.String()
 }
 
-// wants calls the command and fails the test unless it ends with the code and
-// says all of the words.
+// wants calls the command and fails the test unless it ends with the code and prints all of the
+// words.
 func (r *moving) wants(code exitCode, args []string, words ...string) string {
 	r.t.Helper()
 	got, out, said := r.weir(args...)
@@ -101,7 +101,7 @@ func (r *moving) wants(code exitCode, args []string, words ...string) string {
 
 func words(text string) []string { return strings.Fields(text) }
 
-// submits asks for a dataset without waiting.
+// submits requests a dataset without waiting.
 func (r *moving) submits(s transfer.Submission) int64 {
 	r.t.Helper()
 	id, err := r.Submit(r.t.Context(), s)
@@ -133,7 +133,7 @@ func (r *moving) ends(id int64) transfer.Manifest {
 	return m
 }
 
-// completes waits for the end of a request, which must have all files right.
+// completes waits for the end of a request, and fails the test unless all files are correct.
 func (r *moving) completes(id int64, files ...trial.File) transfer.Manifest {
 	r.t.Helper()
 	m := r.ends(id)
@@ -148,7 +148,7 @@ func (r *moving) completes(id int64, files ...trial.File) transfer.Manifest {
 	return m
 }
 
-// attempts are those of a request, in the order of time.
+// attempts returns the attempts of a request in the order of time.
 func (r *moving) attempts(id int64) []transfer.Attempt {
 	r.t.Helper()
 	c, err := r.Client()
@@ -162,7 +162,7 @@ func (r *moving) attempts(id int64) []transfer.Attempt {
 	return all
 }
 
-// A dataset is added, found, asked for, watched and told of, all by commands.
+// A dataset is added, found, requested, followed and listed with commands only.
 func TestTransferByHand(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -200,8 +200,8 @@ func TestTransferByHand(t *testing.T) {
 	r.wants(exitFine, []string{"__complete", "transfer", "show", ""}, "1\t/store/run1 to C: completed")
 }
 
-// Files come from a folder here, a table or a listing as well; what is left out is
-// told, and what contradicts the catalog is refused.
+// Files can also come from a local folder, a table or a listing. Omitted files are reported, and
+// files that contradict the catalog are refused.
 func TestDatasetAdd(t *testing.T) {
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
@@ -251,8 +251,8 @@ func TestDatasetAdd(t *testing.T) {
 	r.wants(exitError, words("dataset show /store/local"), "/store/local")
 }
 
-// Two servers that know nothing of weir copy to each other, when the coordinator
-// tells one of them to; agents pull from and push to such servers.
+// Two servers without weir copy to each other on request of the coordinator, and agents pull from
+// and push to such servers.
 func TestTransferByThirdParties(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -310,7 +310,7 @@ func (r *moving) serves(dir string, more ...string) string {
 	return strings.TrimSpace(strings.TrimPrefix(out.String(), "serving "))
 }
 
-// What cannot be asked for is refused with a sentence that says what can.
+// Invalid requests are refused with an error that names the mistake or the valid values.
 func TestTransferMistakes(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -336,7 +336,7 @@ func TestTransferMistakes(t *testing.T) {
 	r.wants(exitError, words("site list"), "does not answer", "weir coordinator")
 }
 
-// Files that are gone at the source are named with reasons; the others arrive.
+// Files that are missing at the source are listed with reasons, and the other files arrive.
 func TestTransferPartial(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -353,8 +353,8 @@ func TestTransferPartial(t *testing.T) {
 	r.completes(1, files...)
 }
 
-// The same on PostgreSQL, whose connection is cut while files move: nothing is lost,
-// and the coordinator goes on.
+// Transfers also work with PostgreSQL. If its connection is cut while files move, no files are
+// lost, and the coordinator goes on.
 func TestTransferOnPostgreSQL(t *testing.T) {
 	tier.Full(t, "PostgreSQL")
 	t.Parallel()
@@ -378,8 +378,8 @@ func TestTransferOnPostgreSQL(t *testing.T) {
 	r.completes(two, files...)
 }
 
-// held starts a copy of one large file from A to B and holds A when a part has arrived: A runs for moments only, so that no more than a
-// part arrives on a busy machine as well. release lets A go on.
+// held starts a copy of one large file from A to B and stops A when a part has arrived. A runs only
+// for moments, so that on a busy machine, too, no more than a part arrives. release lets A go on.
 func (r *moving) held(f trial.File) (id int64, release func()) {
 	r.t.Helper()
 	r.fills("A", filepath.Dir(f.Name), f)
@@ -399,7 +399,7 @@ func (r *moving) held(f trial.File) (id int64, release func()) {
 	return id, release
 }
 
-// arrived is the space that parts of files take below a root.
+// arrived returns the space that parts of files take below a root.
 func arrived(root string) (bytes int64) {
 	parts, _ := filepath.Glob(filepath.Join(root, ".weir", "*.part"))
 	for _, p := range parts {
@@ -413,8 +413,8 @@ func arrived(root string) (bytes int64) {
 
 const gibibyte = 1 << 30
 
-// An agent that is killed in the middle of a large file goes on with it when it is
-// started again.
+// An agent that is killed in the middle of a large file continues the copy when it is started
+// again.
 func TestAgentKilledInTheMiddle(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -432,8 +432,8 @@ func TestAgentKilledInTheMiddle(t *testing.T) {
 	}
 }
 
-// While the coordinator is away a copy goes on to its end, and is known when it is
-// back.
+// While the coordinator is down, a copy goes on to its end, and the coordinator records it after
+// its restart.
 func TestCoordinatorKilledInTheMiddle(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -453,7 +453,7 @@ func TestCoordinatorKilledInTheMiddle(t *testing.T) {
 	}
 }
 
-// A cancellation reaches the running copy, and what had arrived is removed.
+// A cancellation reaches the running copy, and the part that had arrived is removed.
 func TestCancelReachesTheCopy(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -471,7 +471,7 @@ func TestCancelReachesTheCopy(t *testing.T) {
 	}
 }
 
-// A site without an endpoint pulls and pushes.
+// A site without an endpoint can pull and push files.
 func TestSiteBehindAFirewall(t *testing.T) {
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "N", NoEndpoint: true}, {Name: "M", NoEndpoint: true}}})
@@ -493,7 +493,7 @@ func TestSiteBehindAFirewall(t *testing.T) {
 	})
 }
 
-// Whoever stops waiting is told how to go on, and the request goes on.
+// A command whose waiting is interrupted prints the command to go on with, and the request goes on.
 func TestInterruptOfWaiting(t *testing.T) {
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}, {Name: "B"}}})
@@ -506,7 +506,7 @@ func TestInterruptOfWaiting(t *testing.T) {
 	require.NoError(t, p.Start())
 	require.Eventually(t, "the command to approve it", func() bool { return strings.Contains(out.String(), "weir transfer approve 1") })
 	p.send(t, os.Interrupt)
-	_ = p.Wait() // its code tells
+	_ = p.Wait() // its exit code is checked
 	if exitCode(p.ProcessState.ExitCode()) != exitInterrupt || !strings.Contains(out.String(), "weir transfer show 1 --wait") {
 		t.Errorf("exit code %d: %s", p.ProcessState.ExitCode(), out.String())
 	}
@@ -532,7 +532,7 @@ func (l *locked) String() string {
 	return l.buf.String()
 }
 
-// While the coordinator is down, nobody else gets the port at which the agents will look for it.
+// While the coordinator is down, no other program gets the port to which the agents will connect.
 func TestRestartKeepsThePort(t *testing.T) {
 	t.Parallel()
 	r := rooms(t, trial.Options{Sites: []trial.Site{{Name: "a"}}})

@@ -9,9 +9,9 @@ import (
 	"weir/loadtest/analysis"
 )
 
-// Healthy servers raise no alarm of the checks that a busy machine cannot
-// disturb, whatever clients do, and however much of it is checked: what checks
-// read back, and what the server reads for checksums, is known traffic.
+// Healthy servers cause no warnings from the checks that a busy machine cannot disturb, for all
+// kinds of load and any share of verified operations. The bytes that checks read back, and the
+// bytes that the server reads for checksums, count as expected traffic.
 func TestHealthyServersRaiseNoAlarm(t *testing.T) {
 	tier.Quiet(t, "the verdict on servers with a known limit")
 	t.Parallel()
@@ -47,7 +47,7 @@ func TestHealthyServersRaiseNoAlarm(t *testing.T) {
 	}
 }
 
-// Six operations are too few to rely on.
+// Six operations are too few for a valid result.
 func TestSixOperationsAreNotValid(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()

@@ -23,20 +23,20 @@ import (
 	"weir/web"
 )
 
-// A watching is weir with a live page, as a process of its own.
+// A watching is a weir with a live page, as a process of its own.
 type watching struct {
 	*exec.Cmd
 	url  string
-	told chan string // what it said, when it has ended
+	told chan string // its output, sent when it has ended
 }
 
-// watch starts weir, which says where its live page is.
+// watch starts weir, which prints the address of its live page.
 func watch(t *testing.T, args ...string) *watching {
 	t.Helper()
 	return watchIn(t, t.TempDir(), args...)
 }
 
-// watchIn is watch in a folder that is there.
+// watchIn is like watch, in an existing folder.
 func watchIn(t *testing.T, dir string, args ...string) *watching {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 3*time.Minute)
@@ -59,7 +59,7 @@ func watchIn(t *testing.T, dir string, args ...string) *watching {
 		}
 	}
 	go func() {
-		rest, _ := io.ReadAll(lines) // what there is
+		rest, _ := io.ReadAll(lines) // the remaining output
 		w.told <- said + string(rest)
 	}()
 	return w
@@ -76,8 +76,8 @@ func (w *watching) end(t *testing.T, interrupt bool) (code exitCode, said string
 	return exitCode(w.ProcessState.ExitCode()), said
 }
 
-// The page of a real run goes along with it, comes back with another server, and
-// has in the end as many seconds as the run directory.
+// The page of a real run follows it, reconnects to another server, and finally has as many seconds
+// as the run directory.
 func TestWatchInBrowser(t *testing.T) {
 	t.Parallel()
 	if _, ok := web.Bundle("live.js"); !ok {
@@ -127,7 +127,7 @@ func TestWatchInBrowser(t *testing.T) {
 	}
 }
 
-// weir watch waits for a run that is not there yet, and needs no file of it.
+// weir watch waits for a run that does not exist yet, and needs no file of it.
 func TestWatchWaits(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "later")
@@ -140,7 +140,7 @@ func TestWatchWaits(t *testing.T) {
 	}
 }
 
-// The page of a campaign has all its runs; that of a search shows it.
+// The page of a campaign has all its runs, and the page of a search shows the search.
 func TestWatchCampaignAndSearch(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestWatchCampaignAndSearch(t *testing.T) {
 	}
 }
 
-// A page that is open does not keep a run from ending, and an interrupt ends both.
+// An open page does not prevent a run from ending, and an interrupt ends the run and the page.
 func TestWatchIsInterrupted(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()
@@ -187,7 +187,7 @@ func TestWatchIsInterrupted(t *testing.T) {
 	}
 }
 
-// The analysis for the page says what the page shows.
+// The analysis for the page contains the findings that the page shows.
 func TestGlance(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -204,7 +204,7 @@ func TestGlance(t *testing.T) {
 	}
 }
 
-// What cannot be is told before anything is measured.
+// Invalid flags are reported before anything is measured.
 func TestWatchUsage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, []byte("short"), 0o600))
@@ -224,8 +224,7 @@ func TestWatchUsage(t *testing.T) {
 	}
 }
 
-// The commands of docs/seeing.md about the live page work as they stand there,
-// but for the port.
+// The commands of docs/seeing.md about the live page work as written, except for the port.
 func TestWatchPageOfDocs(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()
@@ -256,8 +255,7 @@ func TestWatchPageOfDocs(t *testing.T) {
 	}
 }
 
-// On a terminal a run with a page that is open waits, when it is over, until the
-// page was closed.
+// On a terminal a run with an open page waits after its end until the page is closed.
 func TestWatchWaitsForPages(t *testing.T) {
 	tier.Slow(t, "runs for seconds")
 	t.Parallel()

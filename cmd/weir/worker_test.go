@@ -7,7 +7,7 @@ import (
 	"weir/internal/require"
 )
 
-// A job of a batch system finds programs though it has no PATH, and one that has a PATH keeps it.
+// A job of a batch system finds programs even if it has no PATH, and a PATH that is set is kept.
 func TestAJobWithoutAPath(t *testing.T) {
 	for path, found := range map[string]bool{"": true, "/nowhere": false} {
 		t.Setenv("PATH", path)

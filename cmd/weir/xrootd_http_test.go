@@ -18,7 +18,7 @@ import (
 	"weir/storage"
 )
 
-// onEachXRootD runs a test beside others on one server of each version.
+// onEachXRootD runs a test in parallel with other tests on one server of each version.
 func onEachXRootD(t *testing.T, test func(t *testing.T, s *lab.System)) {
 	t.Helper()
 	t.Parallel()
@@ -30,8 +30,8 @@ func onEachXRootD(t *testing.T, test func(t *testing.T, s *lab.System)) {
 	}
 }
 
-// XRootD 5 may answer a question for a checksum with that of another file, on a
-// connection that was used before: no payload is called wrong for that.
+// On a reused connection XRootD 5 may respond to a checksum request with the checksum of another
+// file. No payload is reported as wrong because of that.
 func TestChecksumsOfXRootDOverHTTP(t *testing.T) {
 	onEachXRootD(t, func(t *testing.T, s *lab.System) {
 		fill(t, s.Data, 50, 64<<10)
@@ -44,7 +44,7 @@ func TestChecksumsOfXRootDOverHTTP(t *testing.T) {
 	})
 }
 
-// An answer to a removal that is lost is told, costs half a minute and leaves nothing.
+// A lost response to a removal is reported, costs half a minute and leaves no files.
 func TestRemovalAnswerOfXRootDIsLost(t *testing.T) {
 	tier.Full(t, "half a minute of waiting for XRootD")
 	onEachXRootD(t, func(t *testing.T, s *lab.System) {
@@ -60,8 +60,8 @@ func TestRemovalAnswerOfXRootDIsLost(t *testing.T) {
 	})
 }
 
-// forgetful starts a proxy before a server that passes on all but the answer to the
-// first request of a method; lost tells that there was one.
+// forgetful starts a proxy of a server that forwards everything except the response to the first
+// request of a method. lost reports that there was such a request.
 func forgetful(t *testing.T, server, method string) (address string, lost *atomic.Bool) {
 	t.Helper()
 	to, err := url.Parse(server)

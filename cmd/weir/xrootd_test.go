@@ -20,9 +20,9 @@ import (
 	"weir/monitor"
 )
 
-// xrootdRun runs a scenario of scenarios/xrootd at a scale for tests and
-// returns what it found and its report. A machine with too much to do may hold no
-// step at all, and XRootD may crash; then it has four more tries.
+// xrootdRun runs a scenario of scenarios/xrootd at a scale for tests and returns its findings and
+// its report. An overloaded machine may hold no step at all, and XRootD may crash. The run is then
+// tried up to four more times.
 func xrootdRun(t *testing.T, s *lab.System, name string, args ...string) (*analysis.Findings, string) {
 	t.Helper()
 	longer := []string{"10s", "30s"}
@@ -68,7 +68,7 @@ func xrootdTry(t *testing.T, s *lab.System, name string, args ...string) (*analy
 	for _, c := range f.Curve {
 		lost := c.Unverified
 		if name == "namespace.yaml" && lost <= c.Verified {
-			lost = 0 // its clients remove files: a few before they could be asked for
+			lost = 0 // its clients remove files, a few before their checksums could be requested
 		}
 		if c.Done == 0 || c.Errors > broken(s, c.Done) || lost > 0 {
 			t.Errorf("%d clients: %d done, %d errors (%v), %d unverifiable", c.Clients, c.Done, c.Errors, c.ErrorsBy, c.Unverified)
@@ -77,11 +77,11 @@ func xrootdTry(t *testing.T, s *lab.System, name string, args ...string) (*analy
 	return f, string(page)
 }
 
-// broken returns how many of so many logins the server itself may spoil: under
-// TLS and ztn XRootD 5.5.3 now and then resets one of some thousands, answers it with
-// bytes that are no TLS record, long before it crashes (after 14,000 logins
-// in one try, see crashed), or denies a good token as it "couldn't resolve host
-// name". What runs without is to have no error at all.
+// broken returns the number of done logins that may fail because of the server itself. Under TLS
+// and ztn XRootD 5.5.3 now and then resets one of some thousands of connections, or responds with
+// bytes that are not a TLS record, long before it crashes (after 14,000 logins in one try, see
+// crashed), or denies a valid token because it "couldn't resolve host name". Runs without TLS must
+// have no errors at all.
 func broken(s *lab.System, done int64) int64 {
 	if !strings.HasPrefix(s.URL, "roots:") {
 		return 0
@@ -89,7 +89,7 @@ func broken(s *lab.System, done int64) int64 {
 	return max(1, done/100)
 }
 
-// crashed reports whether a server of s does not take connections any more.
+// crashed reports whether a server of s no longer accepts connections.
 func crashed(t *testing.T, s *lab.System) bool {
 	t.Helper()
 	for _, server := range s.Servers {
@@ -102,8 +102,8 @@ func crashed(t *testing.T, s *lab.System) bool {
 	return false
 }
 
-// served fails t unless each data server of s has done something for f, and
-// the way there was measured.
+// served fails t unless each data server of s has completed operations of f, and the redirects to
+// it were measured.
 func served(t *testing.T, s *lab.System, f *analysis.Findings) {
 	t.Helper()
 	for _, server := range s.Servers {
@@ -120,11 +120,11 @@ func served(t *testing.T, s *lab.System, f *analysis.Findings) {
 	}
 }
 
-// agree fails t unless servers and clients saw the same bytes within 10%: the
-// check warns above 1%, but so little is moved here that files made before the
-// run count, whose connections XRootD counts when they end. Where servers were
-// too busy to say what they counted, it is loopback's bytes, those of other tests
-// among them: those may not be fewer. On a busy machine the two ends count other seconds.
+// agree fails t unless servers and clients counted the same bytes within 10%. The check warns above
+// 1%, but the runs here move so few bytes that files made before the run matter, since XRootD
+// counts connections when they end. If servers were too busy to report their counts, the check
+// takes the bytes of the loopback interface, which include the bytes of other tests and must not be
+// fewer. On a busy machine the two ends count different seconds.
 func agree(t *testing.T, f *analysis.Findings) {
 	t.Helper()
 	for _, c := range f.Validity.Checks {
@@ -138,7 +138,7 @@ func agree(t *testing.T, f *analysis.Findings) {
 	}
 }
 
-// charted fails t unless a report has the figures of those names.
+// charted fails t unless a report has the figures with these titles.
 func charted(t *testing.T, page string, titles ...string) {
 	t.Helper()
 	for _, title := range titles {
@@ -148,7 +148,7 @@ func charted(t *testing.T, page string, titles ...string) {
 	}
 }
 
-// A scenario that is added is tested here as well.
+// Each new scenario must be tested here as well.
 func TestAllXRootDScenariosAreTested(t *testing.T) {
 	files, err := filepath.Glob("../../scenarios/xrootd/*")
 	require.NoError(t, err)
@@ -162,8 +162,8 @@ func TestAllXRootDScenariosAreTested(t *testing.T) {
 	}
 }
 
-// Eight clients log in at four servers, at one, and one client at one, in each way; the
-// cost of a login for the server is told.
+// Eight clients log in to four servers and to one server, and one client logs in to one server,
+// with each method. The cost of a login for the server is reported.
 func TestXRootDLoginsByServers(t *testing.T) {
 	tier.Full(t, "the scenarios on the services that they are for")
 	for _, auth := range []string{"krb5", "gsi", "unix"} {
@@ -195,7 +195,7 @@ func TestXRootDLoginsByServers(t *testing.T) {
 	}
 }
 
-// The tests of 2008 against a redirector with three data servers.
+// Runs the tests of 2008 against a redirector with three data servers.
 func TestXRootDScenarios(t *testing.T) {
 	tier.Full(t, "the scenarios on the services that they are for")
 	for _, version := range labtest.XRootDs() {
@@ -256,7 +256,7 @@ func scenarios2008(t *testing.T, s *lab.System) {
 	emptyServers(t, s)
 }
 
-// did fails t unless f has done something of each of these kinds, and of no other.
+// did fails t unless f has completed operations of each of these kinds, and of no other kind.
 func did(t *testing.T, f *analysis.Findings, kinds ...string) {
 	t.Helper()
 	var got []string
@@ -281,8 +281,8 @@ func emptyServers(t *testing.T, s *lab.System) {
 	}
 }
 
-// writeThenRead is series 1, whose files stay, and series 2 on these files: the
-// short form of 2000 clients.
+// writeThenRead runs series 1, whose files are kept, and series 2 on these files: the short form of
+// 2000 clients.
 func writeThenRead(t *testing.T, s *lab.System) {
 	f, page := xrootdRun(t, s, "write.yaml", "--clients", "100", "--duration", "3s", "--set", "workload.keep=true")
 	served(t, s, f)
@@ -301,10 +301,10 @@ func writeThenRead(t *testing.T, s *lab.System) {
 		t.Errorf("%d files of 1 MB are on the data servers, %d were written while the load was held", files, c.Done)
 	}
 	f, page = xrootdRun(t, s, "read.yaml", "--clients", "100", "--target", s.URL+"/"+folder,
-		"--set", "files.make=null", "--set", "files.listing=true", "--set", "workload.verify=1%") // what others wrote is asked for file by file
+		"--set", "files.make=null", "--set", "files.listing=true", "--set", "workload.verify=1%") // other runs' checksums are requested by file
 	served(t, s, f)
 	c = f.Curve[0]
-	if c.Done > 1000 { // of fewer files, as on a busy machine, chance may check none
+	if c.Done > 1000 { // with fewer files, as on a busy machine, the random sample may be empty
 		want(t, f, "verification", analysis.OK)
 	}
 	charted(t, page, "Files against time", "Transfer time with 100 clients", "Time to first byte against load")
@@ -314,7 +314,7 @@ func writeThenRead(t *testing.T, s *lab.System) {
 	removeMade(t, s)
 }
 
-// removeMade removes what runs were told to leave.
+// removeMade removes the files that runs were configured to keep.
 func removeMade(t *testing.T, s *lab.System) {
 	t.Helper()
 	for _, server := range s.Servers[1:] {
@@ -326,8 +326,8 @@ func removeMade(t *testing.T, s *lab.System) {
 	}
 }
 
-// left returns the folder that a run has left and how many files of 1 MB are
-// in it on all data servers.
+// left returns the folder that a run has left and the number of files of 1 MB in it on all data
+// servers.
 func left(t *testing.T, s *lab.System) (folder string, files int) {
 	t.Helper()
 	for _, server := range s.Servers[1:] {
@@ -364,12 +364,12 @@ func namespace(t *testing.T, s *lab.System) {
 	f, _ = xrootdRun(t, s, "namespace.yaml", append(small, "--duration", "1s", "--set", "workload.mix={stat: 1}", "--set",
 		"workload.size=null", "--set", "workload.verify=null")...)
 	did(t, f, "stat")
-	if c := f.Curve[0]; c.Waits > 0 || c.Operations <= float64(c.Clients) { // one a second, had each to wait
+	if c := f.Curve[0]; c.Waits > 0 || c.Operations <= float64(c.Clients) { // one per second if each had to wait
 		t.Errorf("%.1f stats/s with %d waits of files that the redirector knows", c.Operations, c.Waits)
 	}
 }
 
-// loginAndCopy is series 3 and 4 for one way of authentication.
+// loginAndCopy runs series 3 and 4 with one authentication method.
 func loginAndCopy(t *testing.T, s *lab.System) {
 	t.Helper()
 	f, page := xrootdRun(t, s, "login.yaml", "--clients", "8", "--duration", "1s")
@@ -379,12 +379,12 @@ func loginAndCopy(t *testing.T, s *lab.System) {
 		if c.Operations <= 0 || c.Login == nil || c.Login.P50 <= 0 || c.SessionRate < 0.9*c.Operations {
 			t.Errorf("%d clients: %.1f logins/s, %.1f sessions/s, login %+v", c.Clients, c.Operations, c.SessionRate, c.Login)
 		}
-		if l := c.Little; l != nil && c.Done > 1000 && (*l < 0.9 || *l > 1.1) { // without the time that closing takes it was 0.85
+		if l := c.Little; l != nil && c.Done > 1000 && (*l < 0.9 || *l > 1.1) { // without the time of closing it was 0.85
 			t.Errorf("%d clients: recorded times explain %v of the clients' time", c.Clients, *l)
 		}
 	}
-	// A login by GSI takes the server's CPU for 37 ms, and longer on a busy machine:
-	// each server is to have some.
+	// A login by GSI takes 37 ms of the server's CPU time, and longer on a busy machine. Each
+	// server must get some logins.
 	fresh, page := xrootdRun(t, s, "copy.yaml", "--clients", "8", "--set", "files.make={count: 16, size: 1B, keep: true}", "--duration", "3s")
 	kept, _ := xrootdRun(t, s, "copy.yaml", "--clients", "8", "--set", "files.make=null", "--set", "files.listing=true",
 		"--set", "workload.verify=0", "--duration", "3s", "--var", "SESSION=kept")
@@ -399,7 +399,8 @@ func loginAndCopy(t *testing.T, s *lab.System) {
 	}
 }
 
-// Logins and small files with each authentication, at a redirector and two data servers that all ask for it.
+// Logins and small files work with each authentication method, on a redirector and two data servers
+// that all require it.
 func TestXRootDScenariosWithEachAuthentication(t *testing.T) {
 	tier.Full(t, "the scenarios on the services that they are for")
 	for _, auth := range lab.XRootDAuths() {
@@ -414,7 +415,8 @@ func TestXRootDScenariosWithEachAuthentication(t *testing.T) {
 	}
 }
 
-// Over HTTP only redirects tell where data servers are: their processes are the service's, as those of the redirector.
+// Over HTTP only redirects reveal the addresses of data servers. Their processes belong to the
+// service, like the processes of the redirector.
 func TestDataServersOfRedirectsAreMonitored(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{Servers: 2})
 	dir := filepath.Join(t.TempDir(), "run")
