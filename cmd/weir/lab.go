@@ -57,7 +57,8 @@ func labUpCommand(s streams) *cobra.Command {
 	return c
 }
 
-// split separates the kind of system from the command after --, and checks that both are valid.
+// split separates the kind of system from the command after --, and checks the kind and the
+// command.
 func (f *labFlags) split(c *cobra.Command, args []string) (kind lab.Kind, command []string, err error) {
 	if n := c.ArgsLenAtDash(); n >= 0 {
 		args, command = args[:n], args[n:]

@@ -11,7 +11,7 @@ import (
 )
 
 // A run that was killed goes on at the step in which it stopped. Steps that were held before count,
-// the interrupted step does not, and the time in between causes no warning.
+// the interrupted step does not, and the time in between is not a fault.
 func TestKilledRunIsResumed(t *testing.T) {
 	t.Parallel()
 	target := t.TempDir()

@@ -83,8 +83,8 @@ func (r *moving) weir(args ...string) (code exitCode, out, said string) {
 	return exitCode(cmd.ProcessState.ExitCode()), stdout.String(), stderr.String()
 }
 
-// wants calls the command and fails the test unless it ends with the code and prints all of the
-// words.
+// wants calls the command and fails the test unless it ends with the code and
+// prints all of the words.
 func (r *moving) wants(code exitCode, args []string, words ...string) string {
 	r.t.Helper()
 	got, out, said := r.weir(args...)

@@ -78,10 +78,10 @@ func xrootdTry(t *testing.T, s *lab.System, name string, args ...string) (*analy
 }
 
 // broken returns the number of done logins that may fail because of the server itself. Under TLS
-// and ztn XRootD 5.5.3 now and then resets one of some thousands of connections, or responds with
-// bytes that are not a TLS record, long before it crashes (after 14,000 logins in one try, see
-// crashed), or denies a valid token because it "couldn't resolve host name". Runs without TLS must
-// have no errors at all.
+// and ztn XRootD 5.5.3 now and then resets one of some thousands of logins, or responds with bytes
+// that are not a TLS record, long before it crashes (after 14,000 logins in one try, see crashed),
+// or denies a valid token because it "couldn't resolve host name". Runs without TLS must have no
+// errors at all.
 func broken(s *lab.System, done int64) int64 {
 	if !strings.HasPrefix(s.URL, "roots:") {
 		return 0
@@ -102,8 +102,8 @@ func crashed(t *testing.T, s *lab.System) bool {
 	return false
 }
 
-// served fails t unless each data server of s has completed operations of f, and the redirects to
-// it were measured.
+// served fails t unless each data server of s has completed operations of f, and redirects were
+// measured.
 func served(t *testing.T, s *lab.System, f *analysis.Findings) {
 	t.Helper()
 	for _, server := range s.Servers {
