@@ -38,8 +38,7 @@ func located(t testing.TB, said string) (map[string]bool, error) {
 	return found, err
 }
 
-// hello answers the handshake and the question for the protocol: a server
-// without TLS.
+// hello is the response of a server without TLS to the handshake and the protocol request.
 var hello = "\x00\x00\x00\x00\x00\x00\x00\x08\x00\x00\x05\x11\x00\x00\x00\x00" +
 	answer(0, "\x00\x00\x05\x11\x00\x00\x00\x01")
 

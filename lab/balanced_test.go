@@ -18,8 +18,8 @@ import (
 )
 
 // Servers behind HAProxy share the work; each reports its own part in its transfer log, in its data
-// interface's counters and to HAProxy. The death of a server does not keep the others from working,
-// and it comes back.
+// interface's counters and to HAProxy. If a server is killed, the other servers go on, and it can
+// be started again.
 func TestGridFTPBehindHAProxy(t *testing.T) {
 	labtest.Need(t, "globus-url-copy")
 	for _, c := range []lab.GridFTPConfig{{Servers: 3}, {Servers: 2, Loopback: true}} {
@@ -103,8 +103,7 @@ func haproxy(t *testing.T, s *lab.System, question string) string {
 	return string(b)
 }
 
-// field is a number of the line of one server in a table that begins with its
-// heading.
+// field returns a number from the line of a server in a table that begins with its heading.
 func field(t *testing.T, table, server, name string) int {
 	t.Helper()
 	names := strings.Split(strings.SplitN(strings.TrimPrefix(table, "# "), "\n", 2)[0], ",")

@@ -123,7 +123,7 @@ func TestXRootDAnswersItsClients(t *testing.T) {
 	run(t, nil, "xrdfs", server, "rm", "/data/up.dat")
 }
 
-// XRootD cannot be told to listen on one address only.
+// XRootD cannot be configured to listen on one address only.
 func TestXRootDRefusesOtherHosts(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{})
 	addrs, err := net.InterfaceAddrs()

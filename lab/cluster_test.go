@@ -21,7 +21,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// One cluster, three data servers: shared by all its tests.
+// A cluster with three data servers is shared by all subtests.
 func TestCluster(t *testing.T) {
 	labtest.Need(t, "xrdcp", "curl")
 	reports, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -181,7 +181,7 @@ func hung(t *testing.T, s *lab.System) {
 	}
 }
 
-// killed takes one data server away and gives it back, then the redirector.
+// killed kills one data server and restarts it, and then does the same with the redirector.
 func killed(t *testing.T, s *lab.System) {
 	there(t, s, s.URL, "survivor")
 	on := where(s, "survivor")
@@ -239,7 +239,7 @@ func TestXRootDConfigIsChecked(t *testing.T) {
 		"authentication krb5: /bin/false create": {Auth: "krb5", Config: lab.Config{Programs: map[string]string{"kdb5_util": "/bin/false"}}},
 	} {
 		if want == "keeps others out" && os.Geteuid() != 0 {
-			continue // it keeps us out ourselves
+			continue // this process may not enter it either
 		}
 		s, err := c.Start(t.Context())
 		if err == nil {

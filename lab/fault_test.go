@@ -77,7 +77,7 @@ func folders(t *testing.T) []string {
 	return names
 }
 
-// A program that runs but never answers is given up in time, and said so.
+// A program that runs but never responds is given up in time, with an error.
 func TestSilentServer(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "nginx")
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho warming up\nexec tail -f /dev/null\n"), 0o755))
@@ -102,8 +102,8 @@ func public(t *testing.T, path string) {
 	}
 }
 
-// The port is taken by a stranger while the server is down: impossible
-// through lab's own reservation, so the test gives that up first.
+// Another program takes the port while the server is down. The lab's own reservation makes this
+// impossible, so the test releases it first.
 func TestPortInUse(t *testing.T) {
 	s := labtest.Start(t, lab.NginxConfig{})
 	s.Kill()
@@ -121,7 +121,7 @@ func TestPortInUse(t *testing.T) {
 }
 
 // Sockets that leave the choice of a port to the kernel, but may have only the reserved port, get
-// no port; its own server does.
+// no port, but the lab's own server gets it.
 func TestReservedPortIsKept(t *testing.T) {
 	p, err := ports.Reserve("127.0.0.1")
 	require.NoError(t, err)
@@ -199,7 +199,7 @@ func shared(t *testing.T) string {
 	return dir
 }
 
-// within polls a condition that nothing reports, such as a stranger's death.
+// within polls a condition that is not reported, such as the end of another program's process.
 func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(limit)

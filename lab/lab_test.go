@@ -19,7 +19,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// payload is 300,000 bytes that no text conversion leaves as they are.
+// payload returns 300,000 bytes that any text conversion would change.
 func payload() []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := make([]byte, 300_000)

@@ -16,8 +16,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// When the test binary dies without a chance to clean up, its servers go too,
-// with all that they run, their folders and their interfaces.
+// If the test binary is killed and cannot clean up, its servers end as well, with all their
+// processes, folders and interfaces.
 func TestServersDieWithUs(t *testing.T) {
 	tier.Slow(t, "kills programs with their servers")
 	servers := func(t *testing.T) []*lab.System {
@@ -70,8 +70,8 @@ func TestServersDieWithUs(t *testing.T) {
 	}
 }
 
-// orphaned starts the test of that name in a process of its own, kills it when it has printed all
-// that it started, and checks that nothing of that is left.
+// orphaned starts the test with this name in a process of its own, kills it when it has printed the
+// list of everything that it started, and checks that no part of it is left.
 func orphaned(t *testing.T, name string) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestServersDieWithUs$/^"+name+"$", "-test.v")
 	cmd.Env = append(os.Environ(), "WEIR_LAB_ORPHAN=1", "TMPDIR="+shared(t))
@@ -167,7 +167,7 @@ func kubernetesAtWork(t *testing.T) []*lab.System {
 	return []*lab.System{s}
 }
 
-// nodeAtWork is a node on which something runs that nobody waits for.
+// nodeAtWork is a node with a process that no parent waits for.
 func nodeAtWork(t *testing.T) []*lab.System {
 	s := labtest.Start(t, lab.SSHConfig{})
 	labtest.Use(t, s)

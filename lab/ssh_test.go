@@ -13,8 +13,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// One logs in to each node by its name, as oneself, in a home of the lab's; the processes on a node
-// end with it, while the others continue.
+// A user logs in to each node by its name, as the same user, in a home directory of the lab. The
+// processes on a node end with it, while other nodes continue.
 func TestSSH(t *testing.T) {
 	begin := time.Now()
 	s := labtest.Start(t, lab.SSHConfig{Nodes: 2})
@@ -48,8 +48,7 @@ func TestSSH(t *testing.T) {
 	run(t, nil, "ssh", "node1", "true")
 }
 
-// inSpace lists the processes in the given process namespace. The dead whom nobody has waited for
-// yet do not count.
+// inSpace lists the processes in the given process namespace. Zombies do not count.
 func inSpace(t *testing.T, space string) []string {
 	t.Helper()
 	links, err := filepath.Glob("/proc/[0-9]*/ns/pid")

@@ -15,7 +15,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// leftNothing fails t unless nothing is left of s after Stop.
+// leftNothing fails t if processes or files of s are left after Stop.
 func leftNothing(t *testing.T, s *lab.System) {
 	t.Helper()
 	pids := s.Pids()

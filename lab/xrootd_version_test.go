@@ -9,7 +9,8 @@ import (
 	"weir/lab/labtest"
 )
 
-// Later XRootDs run beside this system's, with each authentication, and as a cluster.
+// Later versions of XRootD run together with the version of this system, with each authentication
+// method, and as a cluster.
 func TestXRootDVersions(t *testing.T) {
 	tier.Full(t, "further versions of XRootD")
 	labtest.Need(t, "xrdfs")

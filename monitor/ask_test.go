@@ -40,7 +40,7 @@ func open(t testing.TB, s *lab.System) storage.Service {
 	return service
 }
 
-// nobody is a Progress that is not listened to.
+// nobody is a Progress that discards all reports.
 type nobody struct{}
 
 func (nobody) Reached(storage.Phase) {}
@@ -152,8 +152,7 @@ func sum2(k *keep, name string) Proc {
 	return sum(all, name)
 }
 
-// TestAskRestarted: a server that is killed is told about once, and asked
-// again when it is back.
+// TestAskRestarted: a server that is killed is reported once, and queried again when it is back.
 func TestAskRestarted(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{})
 	service := open(t, s)
@@ -174,8 +173,8 @@ func TestAskRestarted(t *testing.T) {
 	}
 }
 
-// TestAskStopped: a server that is stopped answers nothing, and stops neither
-// the watch nor the other hosts.
+// TestAskStopped: a server that is stopped does not respond, and blocks neither the watch nor the
+// other hosts.
 func TestAskStopped(t *testing.T) {
 	s := labtest.Start(t, lab.XRootDConfig{})
 	service := open(t, s)
@@ -192,7 +191,7 @@ func TestAskStopped(t *testing.T) {
 	}
 }
 
-// played is a Reporter that is played.
+// played is a Reporter whose results are functions of a test.
 type played struct {
 	servers func() ([]string, error)
 	report  func(server string) ([]byte, error)
@@ -208,8 +207,8 @@ func (p *played) Report(ctx context.Context, server string) ([]byte, error) {
 	return p.report(server)
 }
 
-// TestAskRefused: a server that refuses is said once in two minutes, and tried
-// again ever less often; the others are asked each second.
+// TestAskRefused: a server that refuses is reported once in two minutes, and retried at growing
+// intervals. The other servers are queried each second.
 func TestAskRefused(t *testing.T) {
 	text := require.File(t, "testdata/xrootd/server.xml")
 	synctest.Test(t, func(t *testing.T) {

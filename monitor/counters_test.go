@@ -125,8 +125,8 @@ func TestUntilNext(t *testing.T) {
 	}
 }
 
-// Loop devices are seen while they are used: an image that is mounted and idle, of
-// which machines have dozens, is not.
+// Loop devices are reported while they are used. Mounted images that are idle, of which machines
+// have dozens, are not reported.
 func TestLoopDevicesInUse(t *testing.T) {
 	listed := func(used int64) []diskCount {
 		return realDisks([]diskCount{{name: "loop0", ops: 10}, {name: "loop1", ops: 10 + used, read: 4096 * used}, {name: "loop2"},

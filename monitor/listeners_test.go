@@ -66,8 +66,8 @@ func (f *fakeProc) fd(pid int, inode string) {
 	}
 }
 
-// TestFamilyOfListener has only a worker hold the socket, as with a port that
-// each worker opens: the parent of its name and all descendants belong to it.
+// TestFamilyOfListener: only a worker holds the socket, as with a port that each worker opens. The
+// parent with the same name and all its descendants belong to the service.
 func TestFamilyOfListener(t *testing.T) {
 	f := newFakeProc(t)
 	f.process(fakeProcess{pid: 1, comm: "init"})
@@ -104,7 +104,8 @@ func TestFamilyOfListener(t *testing.T) {
 	}
 }
 
-// TestHiddenService is told once and fails nothing.
+// TestHiddenService: a service whose processes cannot be found is reported once and causes no
+// further errors.
 func TestHiddenService(t *testing.T) {
 	f := newFakeProc(t)
 	l := newLocal(Host{}, Options{proc: f.root, sys: f.root}, addressed("127.0.0.1:80"), steadyClock())

@@ -64,7 +64,7 @@ func TestNginx(t *testing.T) {
 	}
 	k := &keep{}
 	url := fmt.Sprintf("http://127.0.0.1:%d/big", port)
-	// This process started nginx, so that with Children both want it.
+	// This process started nginx, so that with Children two groups claim it.
 	w, err := Start(context.Background(), []Host{{Name: "here"}}, Options{Target: url, Children: true}, k)
 	require.NoError(t, err)
 	looked(t, k)
@@ -93,8 +93,8 @@ func TestNginx(t *testing.T) {
 	}
 }
 
-// rested returns the CPU time of pids once it grows no more: on a busy machine
-// curl has its last byte before nginx has come back from sending it.
+// rested returns the CPU time of pids once it stops growing: on a busy machine curl may receive the
+// last byte before nginx has returned from sending it.
 func rested(t *testing.T, pids []int) float64 {
 	now, same := cpuOf(t, pids), 0
 	require.Eventually(t, "nginx rests", func() bool {
@@ -119,8 +119,7 @@ func cpuOf(t *testing.T, pids []int) float64 {
 	return float64(all.user+all.system) / 1e6
 }
 
-// TestServiceIsFoundAgain: the server ends in the middle and another one takes
-// its port.
+// TestServiceIsFoundAgain: the server ends in the middle and another server takes its port.
 func TestServiceIsFoundAgain(t *testing.T) {
 	first, port := nginx(t, 1000)
 	addr, ok := localTarget(context.Background(), fmt.Sprintf("http://localhost:%d/", port))
@@ -145,7 +144,7 @@ func TestServiceIsFoundAgain(t *testing.T) {
 	_ = first.Wait()
 	require.Eventually(t, "the first server is gone", func() bool { return server() == 0 })
 	_, second := nginx(t, 1000)
-	l.servers.places[0].addr = netip.AddrPortFrom(addr.Addr(), uint16(second)) // the same port may be taken by others meanwhile
+	l.servers.places[0].addr = netip.AddrPortFrom(addr.Addr(), uint16(second)) // other programs may take the same port meanwhile
 	require.Eventually(t, "the second server is watched", func() bool { return server() == 3 })
 }
 

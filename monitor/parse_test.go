@@ -149,7 +149,8 @@ func TestBrokenFixtureGivesClearErrors(t *testing.T) {
 	}
 }
 
-// TestPartsMissing takes files away: the rest is still told, the loss is said once.
+// TestPartsMissing removes files: the other parts are still reported, and the loss is reported
+// once.
 func TestPartsMissing(t *testing.T) {
 	f := newFakeProc(t)
 	for _, name := range []string{"diskstats", "net/netstat"} {

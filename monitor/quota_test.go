@@ -100,7 +100,8 @@ func cpuQuotaGroup(t *testing.T) (folder, name string) {
 	return folder, name
 }
 
-// TestQuotaOfThisProcess: a process in a real control group, whose parent has a quota, sees that and that it is throttled.
+// TestQuotaOfThisProcess: a process in a real control group, whose parent has a quota, finds this
+// quota and the throttling.
 func TestQuotaOfThisProcess(t *testing.T) {
 	if os.Getenv(quotaChild) != "" {
 		k := &keep{}

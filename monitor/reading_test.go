@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sayings gives one answer after the other.
+// sayings returns one response after the other.
 type sayings [][]byte
 
 func (a *sayings) Servers(context.Context) ([]string, error) { return nil, nil }

@@ -20,7 +20,7 @@ import (
 	"weir/internal/tier"
 )
 
-// TestMain lets the test binary play other programs.
+// TestMain lets the test binary act as other programs.
 func TestMain(m *testing.M) {
 	switch os.Getenv("WEIR_PLAY") {
 	case "busy":
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// busy burns CPU time in user mode and in the kernel, says so, and stays
-// until its standard input ends.
+// busy uses CPU time in user mode and in the kernel, prints a line, and runs until its standard
+// input ends.
 func busy() {
 	zero, err := os.Open("/dev/zero")
 	if err != nil {
@@ -152,8 +152,8 @@ func TestOthersAreSeen(t *testing.T) {
 	}
 }
 
-// TestOwnCPUWithPrograms: this process and the programs that it starts and
-// waits for are one, if that is wanted, and not if not.
+// TestOwnCPUWithPrograms: this process and the programs that it starts and waits for are counted
+// together only if that is requested.
 func TestOwnCPUWithPrograms(t *testing.T) {
 	tier.Slow(t, "starts programs")
 	with, without := &keep{}, &keep{}
@@ -191,8 +191,8 @@ func TestOwnCPUWithPrograms(t *testing.T) {
 	}
 }
 
-// TestProcessDeath: a watched process is killed in the middle; sums stand,
-// samples go on, the loss is reported once.
+// TestProcessDeath: a watched process is killed in the middle. The sums remain, samples go on, and
+// the loss is reported once.
 func TestProcessDeath(t *testing.T) {
 	cmd, _, _ := playing(t, "idle")
 	require.Eventually(t, "the process has its program's size", func() bool {

@@ -74,8 +74,8 @@ func parts(s *Sample) (all []string) {
 	return all
 }
 
-// TestSecondsThatCannotBe: one counter is wrong in one scrape, or in two. Its device is left out
-// until it is right again, and nothing else is; no second contains counts of an earlier second.
+// TestSecondsThatCannotBe: one counter is wrong in one scrape, or in two. Only its device is left
+// out, until the counter is right again, and no second contains counts of an earlier second.
 func TestSecondsThatCannotBe(t *testing.T) {
 	whole := []string{"CPU", "TCP", "memory", "disk sda 300", "interface eth0 50", "interface eth1 70"}
 	for metric, what := range map[string]string{
@@ -161,7 +161,7 @@ func TestFiguresThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestAllCountersAreZero: the page of a host, or of a process, has nothing but zeros in two scrapes.
+// TestAllCountersAreZero: the page of a host, or of a process, has only zeros in two scrapes.
 func TestAllCountersAreZero(t *testing.T) {
 	n := -1
 	process := func(metrics map[string]string) map[string]string {

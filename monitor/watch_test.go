@@ -50,7 +50,7 @@ func looked(t *testing.T, k *keep) {
 	require.Eventually(t, "a first sample", func() bool { return len(k.of("here")) > 0 })
 }
 
-// A script is a probe whose looks are played.
+// A script is a probe whose looks are functions of a test.
 type script struct {
 	play   func(ctx context.Context, n int) (*Sample, error)
 	n      int
@@ -60,7 +60,7 @@ type script struct {
 func (p *script) look(ctx context.Context) (*Sample, error) { p.n++; return p.play(ctx, p.n) }
 func (p *script) close()                                    { p.closed.Store(true) }
 
-// play runs probes in a bubble of made time.
+// play runs probes in a synctest bubble.
 func play(sink Sink, probes map[string]*script) *Watch {
 	w := &Watch{stop: make(chan struct{}), sink: sink}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -104,7 +104,7 @@ func TestSamplesAtWholeSeconds(t *testing.T) {
 	})
 }
 
-// TestHangingProbe hangs for two minutes, deaf to its context, and comes back.
+// TestHangingProbe: a probe hangs for two minutes, ignores its context, and then returns.
 func TestHangingProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -141,7 +141,7 @@ func TestHangingProbe(t *testing.T) {
 	})
 }
 
-// TestStopLeavesWhatHangsForEver returns in bounded time.
+// TestStopLeavesWhatHangsForEver: Stop returns in bounded time even if a probe hangs forever.
 func TestStopLeavesWhatHangsForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -176,7 +176,7 @@ func TestFaultsAreThrottledAndForgotten(t *testing.T) {
 				faults++
 			}
 		}
-		// Three at once, two of the two minutes, and three when it fails anew.
+		// Three errors at once, two for the two minutes, and three when it fails again.
 		if faults != firstFaults+2+firstFaults {
 			t.Errorf("%d errors reported", faults)
 		}

@@ -23,9 +23,8 @@ import (
 
 const gib = 1 << 30
 
-// BenchmarkBulk measures the server beside nginx with sendfile, in turn, on
-// the same file: curl reads it with 1 and with 16 streams. Reported are the
-// medians over the rounds, and ratios to nginx.
+// BenchmarkBulk compares the server with nginx and sendfile, in turn, on the same file: curl reads
+// it with 1 and with 16 streams. It reports the medians over the rounds, and ratios to nginx.
 func BenchmarkBulk(b *testing.B) {
 	dir, sides := contestants(b)
 	f, err := os.Create(filepath.Join(dir, "big"))
@@ -45,7 +44,7 @@ func BenchmarkBulk(b *testing.B) {
 	}
 }
 
-// BenchmarkSmall reports requests/s of wrk beside nginx.
+// BenchmarkSmall reports requests/s of wrk in comparison with nginx.
 func BenchmarkSmall(b *testing.B) {
 	labtest.Need(b, "wrk")
 	dir, sides := contestants(b)
@@ -122,7 +121,7 @@ func (s *side) curl(b *testing.B, streams, bytes int) float64 {
 	return float64(streams*bytes) / 1e9
 }
 
-// wrk runs wrk and returns how many requests were answered.
+// wrk runs wrk and returns the number of completed requests.
 func (s *side) wrk(b *testing.B) float64 {
 	out := requests.MustRun(b, "wrk", "-t1", "-c64", "-d1", s.url+"/small")
 	if strings.Contains(out, "Non-2xx") {

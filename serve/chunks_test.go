@@ -93,7 +93,7 @@ func TestChunksOfSyntheticFiles(t *testing.T) {
 	}
 }
 
-// A file that becomes shorter while it is read is no reason to wait for ever.
+// A file that becomes shorter while it is read does not block the server forever.
 func TestChunksOfAFileThatShrinks(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
 	require.NoError(t, err)

@@ -168,7 +168,7 @@ func TestReadOnly(t *testing.T) {
 	check(t, s, exchange{Method: "GET", Path: "/x", Code: 200, Want: "x"})
 }
 
-// TestNoWayOut tries to reach a secret beside the folder.
+// TestNoWayOut tries to reach a secret outside the folder.
 func TestNoWayOut(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "served")

@@ -14,9 +14,9 @@ import (
 	"weir/internal/require"
 )
 
-// childDir names the variable that makes this test program a server of the
-// folder it names, for tests that kill a server or measure its CPU time. A
-// value with an x is read as synthetic files.
+// childDir is the variable that makes this test program a server of the folder in its value, for
+// tests that kill a server or measure its CPU time. A value that contains an x is parsed as
+// synthetic files.
 const childDir = "WEIR_SERVE_TEST_CHILD"
 
 func TestMain(m *testing.M) {

@@ -16,8 +16,8 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// BenchmarkPages reads pages of 8 KiB one at a time on one connection, as an
-// analysis job does, from this server beside nginx: CPU time a page.
+// BenchmarkPages reads pages of 8 KiB one at a time on one connection, as an analysis job does,
+// from this server and from nginx, and reports the CPU time per page.
 func BenchmarkPages(b *testing.B) {
 	dir, sides := contestants(b)
 	f, err := os.Create(filepath.Join(dir, "big"))

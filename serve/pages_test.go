@@ -15,7 +15,7 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// pagesServed returns how many pages a server has served.
+// pagesServed returns the number of pages that a server has served.
 func pagesServed(s *Server) int64 { return s.pages.served.Load() }
 
 // Each page that is read counts as one page, at any position; pages that are not read cost nothing.
@@ -77,7 +77,8 @@ func TestPagesAreChecked(t *testing.T) {
 	}
 }
 
-// busyTime returns how many cores as many threads as there are threads get if they do nothing but compute for d.
+// busyTime returns the number of cores that the given number of threads gets if they only compute
+// for d.
 func busyTime(threads int, d time.Duration) float64 {
 	var used [8]time.Duration
 	var all sync.WaitGroup
@@ -98,8 +99,8 @@ func busyTime(threads int, d time.Duration) float64 {
 	return sum.Seconds() / time.Since(begin).Seconds()
 }
 
-// With one thread the throughput is that of its CPU time: pages x cost = time. With two it is twice
-// as much. The CPU time that other programs leave is measured before and after.
+// With one thread, the throughput corresponds to its CPU time: pages x cost = time. With two
+// threads it is twice as much. The CPU time that other programs leave is measured before and after.
 func TestPagesCostCPUTime(t *testing.T) {
 	tier.Slow(t, "it computes for seconds")
 	const cost, span, page = 2 * time.Millisecond, time.Second, 8 << 10

@@ -120,7 +120,7 @@ func TestFileThatShrinks(t *testing.T) {
 	}
 }
 
-// TestTidyEnd looks that nothing but files stays in a folder that was served.
+// TestTidyEnd checks that only files remain in a folder that was served.
 func TestTidyEnd(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("served", func(t *testing.T) {

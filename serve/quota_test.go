@@ -12,7 +12,8 @@ import (
 	"weir/serve/servetest/requests"
 )
 
-// A client may do everything, with so many bytes; below 0: any number.
+// A client may perform all operations, with at most this number of bytes. Below 0 there is no
+// limit.
 type client struct {
 	name string
 	most int64
@@ -24,7 +25,7 @@ func (client) May(token.Op, string) bool { return true }
 // Most implements Rights.
 func (c client) Most() (string, int64, bool) { return c.name, c.most, c.most >= 0 }
 
-// limits takes tokens that are a number of bytes.
+// limits accepts tokens that are a number of bytes.
 func limits(r *http.Request) (Rights, error) {
 	raw, ok := token.FromHeader(r)
 	most, err := strconv.ParseInt(raw, 10, 64)
@@ -34,7 +35,7 @@ func limits(r *http.Request) (Rights, error) {
 	return client{raw, most}, nil
 }
 
-// Many uploads at a time with one token have as much room as one.
+// Many simultaneous uploads with one token have as much room as a single upload.
 func TestOneTokenManyUploads(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, Config{Dir: dir, Authenticate: limits})
@@ -66,7 +67,7 @@ func TestOneTokenManyUploads(t *testing.T) {
 	}
 }
 
-// A server may have a bound of its own, for credentials that say nothing of it.
+// A server may have a limit of its own for credentials without a limit.
 func TestLargestFile(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, Config{Dir: dir, Authenticate: limits, MaxFile: 100})

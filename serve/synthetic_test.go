@@ -63,8 +63,8 @@ func TestParseEvents(t *testing.T) {
 	}
 }
 
-// The federation of the MONARC tests: any of its pages, without anything kept
-// for it.
+// The federation of the MONARC tests can be served: any of its pages is generated, and no data is
+// stored.
 func TestEvents(t *testing.T) {
 	set, err := ParseEvents("50000x40KiB")
 	require.NoError(t, err)

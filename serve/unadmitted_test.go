@@ -74,8 +74,8 @@ func TestBodiesThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// While one address holds all connections that it can get, others are served: silent connections,
-// unfinished headers, and bodies without credentials.
+// While one address holds all connections that it can get, other clients are served. The held
+// connections are silent connections, unfinished headers, and bodies without credentials.
 func TestSlowClientsExcludeNobody(t *testing.T) {
 	t.Parallel()
 	url := servetest.Start(t, serve.Config{Dir: t.TempDir(), Token: "secret", Unadmitted: 8})

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// blocks promises to take 65536 of them.
+// blocks accepts up to 65536 blocks at once.
 func TestMostBlocksAtOnce(t *testing.T) {
 	if !cpu.X86.HasAVX2 {
 		t.Skip("this processor has no AVX2")

@@ -13,7 +13,7 @@ import (
 	"weir/internal/require"
 )
 
-// random returns n bytes that hang on seed.
+// random returns n bytes that depend on seed.
 func random(seed uint64, n int) []byte {
 	p := make([]byte, n+8)
 	r := rand.NewPCG(seed, 7)

@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestSplitMix64 holds the generator to outputs that its other
-// implementations give for the start 1234567.
+// TestSplitMix64 compares the generator with the outputs of other implementations for the start
+// 1234567.
 func TestSplitMix64(t *testing.T) {
 	want := []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821}
 	for i, w := range want {

@@ -77,7 +77,7 @@ func TestClaimIsKept(t *testing.T) {
 	}
 }
 
-// A file is one process's anyway.
+// A file belongs to one process in any case.
 func TestClaimOfAFile(t *testing.T) {
 	t.Parallel()
 	d := connect(t, dbtest.File(t))
@@ -105,7 +105,7 @@ func connect(t *testing.T, url string) *db.DB {
 const claims = "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE l.locktype = 'advisory' AND d.datname = " +
 	"current_database()"
 
-// holders are the processes of the server that hold claims.
+// holders returns the processes of the server that hold claims.
 func holders(t *testing.T, d *db.DB) (all []int64) {
 	t.Helper()
 	err := d.Read(t.Context(), func(tx *db.Tx) (err error) {

@@ -13,8 +13,8 @@ import (
 	"weir/lab/dbtest"
 )
 
-// Everything arrives in a database of the other kind, and of the same, and numbers
-// go on where they were, also behind rows that are gone.
+// All rows arrive in a database of the other kind, and of the same kind. New ids continue after the
+// last id, also after rows that were removed.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []func(testing.TB) string{dbtest.File, dbtest.Server} {
@@ -57,7 +57,7 @@ func opened(t *testing.T, address string) *db.DB {
 	return d
 }
 
-// Copy refuses tables that it cannot copy unchanged; and then nothing has changed.
+// Copy refuses tables that it cannot copy unchanged, and then makes no changes.
 func TestCopyRefuses(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
@@ -105,7 +105,7 @@ func fillThings(x *db.Tx) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// things are all rows as text.
+// things returns all rows as text.
 func things(t *testing.T, d *db.DB) string {
 	t.Helper()
 	var b strings.Builder

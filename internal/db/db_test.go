@@ -163,7 +163,7 @@ func TestWriteAllOrNothing(t *testing.T) {
 	})
 }
 
-// Rows that were left open do no harm, but no other statement runs beside them.
+// Rows that were left open do no harm, but no other statement runs at the same time.
 func TestRowsLeftOpen(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
 		d := prepared(t, open)
@@ -312,7 +312,8 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-// The file belongs to one writer; readers may look on. It is nobody else's to read.
+// The file belongs to one writer, and processes of the same user may read it. Other users have no
+// access to it.
 func TestOneProcessWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "odd name?#%41.db")
 	d, err := db.Open(t.Context(), path, db.Options{})

@@ -123,7 +123,7 @@ func killed(t *testing.T, url string, after int) map[string]bool {
 }
 
 // While the server is away writers get the error that the database is busy, and every reported
-// outcome is true. It comes back without anything being opened again.
+// outcome is true. When the server is back, the database works without being opened again.
 func TestServerLost(t *testing.T) {
 	// Without the client's own setting, this server would lose acknowledged writes.
 	s := labtest.Start(t, lab.PostgreSQLConfig{Careless: true, Settings: []string{"synchronous_commit=off"}})
@@ -198,7 +198,7 @@ func TestServerLost(t *testing.T) {
 	t.Log(count)
 }
 
-// Two that wait for each other's rows both come through.
+// Two transactions that wait for each other's rows are committed in the end.
 func TestDeadlock(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, open func() *db.DB) {
 		d := prepared(t, open)
@@ -344,8 +344,8 @@ func BenchmarkWrite(b *testing.B) {
 	})
 }
 
-// Readers whose contexts end at any moment, also within BEGIN, leave the database
-// as it was: others read on, and write.
+// Readers whose contexts end at any moment, also within BEGIN, do not affect the database: other
+// readers and writers go on.
 func TestBrokenOffReads(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"weir/internal/tier"
 )
 
-// The log does not grow for ever, though there is always somebody who reads.
+// The log does not grow without limit, even if there is always a reader.
 func TestLogStaysSmall(t *testing.T) {
 	tier.Slow(t, "writes for seconds")
 	path := filepath.Join(t.TempDir(), "x.db")

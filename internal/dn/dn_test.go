@@ -122,7 +122,8 @@ func FuzzHashes(f *testing.F) {
 	})
 }
 
-// Names are written as OpenSSL writes them, and a proxy's name is that of its signer with one more common name.
+// Names are written like OpenSSL writes them, and a proxy's name is its signer's name with one more
+// common name.
 func TestText(t *testing.T) {
 	name := pkix.RDNSequence{
 		{{Type: asn1.ObjectIdentifier{0, 9, 2342, 19200300, 100, 1, 25}, Value: "org"}},

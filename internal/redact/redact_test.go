@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// URLs without secrets stay as they are, byte by byte; of others nothing but the secrets
-// is changed.
+// URLs without secrets are unchanged, byte by byte. In other URLs only the secrets are changed.
 func TestURL(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                                  "",

@@ -57,7 +57,7 @@ func (m *terminal) resize(columns, lines int) {
 // seen reads all that was written until now and returns the lines that are seen.
 func (m *terminal) seen() []string {
 	m.t.Helper()
-	const mark = "\x1b[9;9n" // nobody else writes it
+	const mark = "\x1b[9;9n" // weir never writes it
 	if _, err := m.weir.WriteString(mark); err != nil {
 		m.t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // All data is written in its order, and no caller waits for a hanging reader except the caller that
 // closes the queue.
 func TestQueue(t *testing.T) {
-	read, write := io.Pipe() // nobody reads yet
+	read, write := io.Pipe() // there is no reader yet
 	q := NewQueue(write)
 	var want strings.Builder
 	for i := range 1000 {
@@ -41,7 +41,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// An error is told at the end, and nothing is written after it.
+// An error is returned at the end, and no data is written after it.
 func TestQueueError(t *testing.T) {
 	read, write := io.Pipe()
 	q := NewQueue(write)

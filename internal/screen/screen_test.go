@@ -75,7 +75,7 @@ func TestRowsFit(t *testing.T) {
 	}
 }
 
-// A terminal that was made narrower has broken the rows: all of them go.
+// A terminal that was made narrower has wrapped the rows. All wrapped rows are removed.
 func TestNarrower(t *testing.T) {
 	term := openTerminal(t, 80, 24)
 	s := New(term.weir)
@@ -113,7 +113,7 @@ func TestAnimate(t *testing.T) {
 	}
 }
 
-// Nothing moves in a file, and a terminal that is lost ends nothing.
+// Rows are not drawn in a file, and the loss of the terminal does not end the program.
 func TestNoTerminal(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/log")
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestNoTerminal(t *testing.T) {
 	stop()
 }
 
-// A terminal that obeys nothing is given nothing to obey.
+// A terminal without escape sequences gets no escape sequences.
 func TestDumb(t *testing.T) {
 	term := openTerminal(t, 80, 24)
 	t.Setenv("TERM", "dumb")

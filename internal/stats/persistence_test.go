@@ -20,8 +20,8 @@ func correlated(r *rand.Rand, n int, rho float64) []float64 {
 	return x
 }
 
-// Intervals of means of short series hold the true mean, 0, about as often as they
-// say, whether neighbors depend on each other or not.
+// Intervals of means of short series contain the true mean, 0, with about their nominal frequency,
+// whether or not neighbors depend on each other.
 func TestWideningOfIntervals(t *testing.T) {
 	tier.Slow(t, "repeats an experiment many times")
 	r := rand.New(rand.NewPCG(21, 22))

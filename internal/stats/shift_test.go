@@ -27,7 +27,7 @@ func TestTrendAndShiftAreSeenInFewValues(t *testing.T) {
 	}
 }
 
-// Of noise no more than a share of p is called a trend or a shift at p.
+// In noise, at most a share p of the cases is reported as a trend or a shift at p.
 func TestNoiseHasNoTrendAndNoShift(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const runs, p = 4000, 0.01
@@ -51,7 +51,8 @@ func TestNoiseHasNoTrendAndNoShift(t *testing.T) {
 	}
 }
 
-// Neighbors of a longer hold resemble each other: that is no shift more often than it is a slope.
+// Neighbors in a longer hold resemble each other. This is reported as a shift no more often than as
+// a slope.
 func TestNoiseThatLastsHasNoShift(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	const runs, p, rho = 2000, 0.01, 0.3

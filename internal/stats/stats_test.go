@@ -115,8 +115,8 @@ func weighted(p []Point) float64 {
 	return mean
 }
 
-// Batch means of a series whose neighbors resemble each other have intervals
-// that hold the true mean about as often as they say; single seconds do not.
+// If neighbors in a series resemble each other, intervals from batch means contain the true mean
+// with about their nominal frequency. Intervals from single seconds do not.
 func TestBatchIntervalCovers(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const runs = 2000
@@ -140,7 +140,7 @@ func TestBatchIntervalCovers(t *testing.T) {
 	}
 }
 
-// MSER against its definition, written down as it is published.
+// MSER equals its definition, implemented as published.
 func TestMSERIsItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for range 300 {
@@ -237,8 +237,8 @@ func TestSlope(t *testing.T) {
 	}
 }
 
-// Slope against gonum's line and correlation, on points of different length;
-// the residuals alternate, so that no correlation of neighbors comes in.
+// Slope agrees with gonum's line and correlation, on points of different length. The residuals
+// alternate, so that neighbors are not correlated.
 func TestSlopeIsLeastSquares(t *testing.T) {
 	series := []Point{{4, 1}, {3, 2}, {7, 1}, {5, 1}, {9, 1}, {7, 3}, {12, 1}, {9, 1}}
 	at := []float64{0.5, 2, 3.5, 4.5, 5.5, 7.5, 9.5, 10.5}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUneven holds the formula against dealing.
+// TestUneven compares the formula with simulated random distributions.
 func TestUneven(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, k := range []int{2, 3, 6, 40} {
@@ -28,7 +28,7 @@ func TestUneven(t *testing.T) {
 			if want := sum / deals; math.Abs(mean/want-1) > 0.03 {
 				t.Errorf("%d over %d: %.4f on average, want %.4f", n, k, mean, want)
 			}
-			// In steps of one thing more.
+			// The largest part changes in steps of one item.
 			if want, one := largest[deals*95/100], float64(k)/float64(n); math.Abs(high-want) > 1.01*one && math.Abs(high/want-1) > 0.03 {
 				t.Errorf("%d over %d: %.4f in one case of twenty, want %.4f", n, k, high, want)
 			}

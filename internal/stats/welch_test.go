@@ -52,8 +52,8 @@ func TestWelchOfLittle(t *testing.T) {
 	}
 }
 
-// Groups of the same mean are called different in about 5% of cases at most, also where
-// the smaller one spreads much more (Permutation alone: up to 28%); and p and interval agree.
+// Groups with the same mean are reported as different in at most about 5% of cases, even if the
+// smaller group has a much larger spread (Permutation alone: up to 28%). p and interval agree.
 func TestCautiousKeepsItsLevel(t *testing.T) {
 	tier.Slow(t, "repeats an experiment many times")
 	r := rand.New(rand.NewPCG(5, 5))

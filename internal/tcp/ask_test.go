@@ -34,7 +34,7 @@ func slowLines(c *net.TCPConn) {
 	}
 }
 
-// memory is lent again and again.
+// memory is a lender of one buffer, which is lent repeatedly.
 type memory struct {
 	lender
 	bytes []byte
@@ -118,7 +118,7 @@ func TestAskFromWithinTheWait(t *testing.T) {
 	a.poses()
 }
 
-// TestAskMoreThanThereIsRoomFor sends a request that fits into no socket buffer.
+// TestAskMoreThanThereIsRoomFor sends a request that is larger than any socket buffer.
 func TestAskMoreThanThereIsRoomFor(t *testing.T) {
 	t.Parallel()
 	a := newAsker(t)

@@ -11,8 +11,8 @@ import (
 	"weir/internal/require"
 )
 
-// getent resolves names as the C library does: this machine's own name, in any case, and that there
-// is no such name.
+// getent resolves names like the C library: this machine's own name in any case, and an error for a
+// name that does not exist.
 func TestGetent(t *testing.T) {
 	if _, err := exec.LookPath("getent"); err != nil {
 		t.Skip(err)

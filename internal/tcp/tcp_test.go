@@ -18,7 +18,7 @@ import (
 	"weir/internal/require"
 )
 
-// server treats each of its connections as told and is gone after the test.
+// server starts a server that calls treat with each connection and ends with the test.
 func server(t testing.TB, address string, treat func(c *net.TCPConn)) uint16 {
 	t.Helper()
 	var conf net.ListenConfig

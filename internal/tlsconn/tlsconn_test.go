@@ -108,7 +108,8 @@ func TestNothingIsHeldWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestDiscardAllocatesNothing is about the hot path. The server only writes, which allocates nothing either.
+// TestDiscardAllocatesNothing checks the hot path. The server only writes, which does not allocate
+// memory either.
 func TestDiscardAllocatesNothing(t *testing.T) {
 	const size = 1 << 20
 	data, conf := content(size), Settings()[0].ServerConfig(t)
@@ -130,8 +131,8 @@ func TestDiscardAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestForeseenRecords has a service that was regular, and is not any more: one error, nothing counted that did not come,
-// and no more records are foreseen.
+// TestForeseenRecords has a service whose records were regular and then change: the client reports
+// one error, counts no bytes that were not received, and predicts no more records.
 func TestForeseenRecords(t *testing.T) {
 	const records = 100
 	for _, s := range []Setting{Settings()[0], Settings()[On12]} {

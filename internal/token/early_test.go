@@ -8,7 +8,7 @@ import (
 	"weir/internal/require"
 )
 
-// A token that is good early is so for a checker whose clock is behind.
+// A token with Early set is valid for a checker whose clock is slow.
 func TestEarly(t *testing.T) {
 	now := time.Now()
 	issuer, err := Keep(filepath.Join(t.TempDir(), "key"), "https://issuer.example.org", func() time.Time { return now })

@@ -83,7 +83,8 @@ func TestKeysAreFetchedAndKept(t *testing.T) {
 	}
 }
 
-// An issuer that cannot be reached for a while does not matter; for a day, it does.
+// An issuer that cannot be reached for a while has no effect on checks. After a day, its tokens are
+// refused.
 func TestIssuersThatAreAway(t *testing.T) {
 	s := newSite(t)
 	c := s.checker(t)

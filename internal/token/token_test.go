@@ -77,7 +77,7 @@ func TestWhatIsMintedIsGood(t *testing.T) {
 	}
 }
 
-// A token that was good once is not good for ever.
+// A token that was valid once does not remain valid forever.
 func TestGoodTokensAreNotRememberedForLong(t *testing.T) {
 	i, _, c := fixed(t)
 	k := checker(t, c, i.Trust())
@@ -105,7 +105,7 @@ func TestGoodTokensAreNotRememberedForLong(t *testing.T) {
 	check(false, "another key")
 }
 
-// One issuer and one checker serve many at once.
+// One issuer and one checker serve many goroutines at once.
 func TestManyAtOnce(t *testing.T) {
 	i, _, c := fixed(t)
 	k := checker(t, c, i.Trust())
@@ -298,7 +298,7 @@ func rs256(t *testing.T, key *rsa.PrivateKey, head, claims any) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(s)
 }
 
-// The key is one file for this user's eyes only, and stays the same.
+// The key is a single file that only this user can read, and it does not change.
 func TestKeysAreKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "issuer.pem")
 	made := make([]string, 8)

@@ -88,8 +88,8 @@ func TestCredentialsStayAtHome(t *testing.T) {
 	}
 }
 
-// TestRedirectsDoNotComeNearer: who is redirected by a server of the public internet
-// is not led to a private network, nor by one of that to this machine.
+// TestRedirectsDoNotComeNearer: a server of the public internet cannot redirect a client to a
+// private network, and a server of a private network cannot redirect it to this machine.
 func TestRedirectsDoNotComeNearer(t *testing.T) {
 	c := client(t, Options{})
 	to := func(at string) *url.URL { return &url.URL{Scheme: "https", Host: at} }
@@ -112,8 +112,9 @@ func TestRedirectsDoNotComeNearer(t *testing.T) {
 	}
 }
 
-// TestClientCertificates: a certificate is shown to its endpoint and to servers that may see credentials, never to others that it
-// redirects to, and a connection is of one certificate.
+// TestClientCertificates: a certificate is presented to its endpoint and to servers that may get
+// credentials, never to other servers that it redirects to, and each connection uses only one
+// certificate.
 func TestClientCertificates(t *testing.T) {
 	var mu sync.Mutex
 	shown := map[string][]string{}

@@ -131,7 +131,7 @@ func TestHeadersKeepTheirCase(t *testing.T) {
 	}
 }
 
-// A data server of the same site is asked with the same method, headers and token.
+// A data server of the same site gets the same method, headers and token.
 func TestRedirectsKeepEverything(t *testing.T) {
 	data := peer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != "COPY" || r.Header.Get("Authorization") != "Bearer t1" || r.Header.Get("Destination") == "" ||
@@ -150,7 +150,7 @@ func TestRedirectsKeepEverything(t *testing.T) {
 	}
 }
 
-// Nobody is sent from https to http, where the token could be read.
+// A redirect from https to http, where the token could be read, is refused.
 func TestNoWayFromTLSToPlain(t *testing.T) {
 	plain := peer(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s came in the clear", r.Method) })
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

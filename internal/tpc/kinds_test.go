@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A server that is asked for one kind of checksum while it computes another one answers with that one's value. It is not asked so.
+// A server that gets a request for one kind of checksum while it computes another kind returns the
+// value of the other kind. Such requests are not sent.
 func TestOneKindAtATime(t *testing.T) {
 	var mu sync.Mutex
 	inside := map[string]map[string]int{} // requests by path and kind

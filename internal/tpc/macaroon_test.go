@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// macaroonOf is one in the form of libmacaroons, version 1, with an empty signature.
+// macaroonOf returns a macaroon in the form of libmacaroons, version 1, with an empty signature.
 func macaroonOf(caveats ...string) string {
 	text := "001clocation lab\n0034identifier x\n"
 	for _, c := range caveats {

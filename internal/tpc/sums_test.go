@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// computes is a server that computes so many checksums at once, each in 10 ms, and lets the other
-// questions wait for 30 s, as XRootD does. It sends a computed checksum at once.
+// computes is a server that computes a limited number of checksums at once, each in 10 ms, and lets
+// other requests wait for 30 s, like XRootD. It sends a computed checksum at once.
 type computes struct {
 	slots       int
 	out, most   atomic.Int64
@@ -84,7 +84,8 @@ func TestLimitIsLearned(t *testing.T) {
 	}
 }
 
-// A question that its server holds is asked again; who stops waiting leaves no place taken.
+// A request that its server holds is sent again. A caller that stops waiting leaves no slot
+// occupied.
 func TestHeldQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Sums

@@ -17,7 +17,7 @@ import (
 	"weir/lab/labtest"
 )
 
-// trusting is a client that trusts a system's authority.
+// trusting returns a client that trusts a system's authority.
 func trusting(t *testing.T, s *lab.System) *Client {
 	t.Helper()
 	pool, err := trust.Authorities(s.CAFile)

@@ -77,7 +77,7 @@ func TestUnauthenticatedRefused(t *testing.T) {
 	}
 }
 
-// An identity is kept, for this user's eyes only.
+// An identity is kept, and only this user can read it.
 func TestIdentitiesAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	a, err := Keep(dir)
@@ -165,7 +165,7 @@ func TestInsisting(t *testing.T) {
 	_ = first.Close()
 	done := make(chan error, 1)
 	go func() { done <- c.Insist(t.Context(), "/echo", word{"x"}, &word{}, time.Minute) }()
-	<-time.After(200 * time.Millisecond) // it has asked in vain
+	<-time.After(200 * time.Millisecond) // its first requests have failed
 	second, err := Listen(t.Context(), at, id, nil)
 	require.NoError(t, err)
 	defer second.Close()
@@ -176,7 +176,7 @@ func TestInsisting(t *testing.T) {
 		}
 		return w, nil
 	})
-	<-time.After(200 * time.Millisecond) // the question waits, since nothing is answered yet
+	<-time.After(200 * time.Millisecond) // the request waits until the server responds
 	second.Begin()
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -262,8 +262,8 @@ func TestServingWithACheck(t *testing.T) {
 	}
 }
 
-// TestOneAddressKeepsNobodyOut: while one address holds as many connections open as it
-// can, others are answered at once.
+// TestOneAddressKeepsNobodyOut: while one address holds as many connections open as it can, other
+// clients get responses at once.
 func TestOneAddressKeepsNobodyOut(t *testing.T) {
 	s, err := Serve(t.Context(), "127.0.0.1:0", Config{Check: func(r *http.Request) (context.Context, error) { return r.Context(), nil }})
 	require.NoError(t, err)

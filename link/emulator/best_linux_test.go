@@ -9,7 +9,7 @@ import (
 	"weir/link"
 )
 
-// Best finds where links are possible by trying, and leaves nothing.
+// Best tries to make links to determine where they are possible, and leaves no objects.
 func TestBest(t *testing.T) {
 	before := interfaces(t)
 	exe, err := os.Executable()

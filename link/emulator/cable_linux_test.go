@@ -39,7 +39,7 @@ func pairsOver(t testing.TB, s link.Spec, trunk *link.Spec) (c *cable, service, 
 func TestNothingIsAllocated(t *testing.T) {
 	c, service, site := pairs(t, link.Spec{Rate: 1e9, Loss: 0.02}.Complete())
 	carriesWithoutMemory(t, c, service, site)
-	if n := c.lines[0].ways[toClients].tally.Packets; n < 100 { // how many follows from the time that the rounds took
+	if n := c.lines[0].ways[toClients].tally.Packets; n < 100 { // the number depends on the duration of the rounds
 		t.Errorf("only %d packets passed", n)
 	}
 }
@@ -72,7 +72,7 @@ func carriesWithoutMemory(t *testing.T, c *cable, service, site int) {
 	}
 }
 
-// A cable ends when it is told to, and its last sample is not waited for.
+// A cable ends on request, without a wait for its last sample.
 func TestCableEnds(t *testing.T) {
 	c, _, _ := pairs(t, link.Spec{RTT: ms}.Complete())
 	done := make(chan error)

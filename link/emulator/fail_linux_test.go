@@ -10,7 +10,7 @@ import (
 	"weir/link"
 )
 
-// An impossible link is refused with a reason, and nothing of it stays.
+// An impossible link is refused with a reason, and no part of it remains.
 func TestUpFails(t *testing.T) {
 	needSpaces(t)
 	before := interfaces(t)

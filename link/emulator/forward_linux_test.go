@@ -16,7 +16,7 @@ import (
 	"weir/link"
 )
 
-// forwarded connects from beside the links to a forward that leads to address.
+// forwarded connects, from outside the links, to a forward that leads to address.
 func forwarded(t *testing.T, s *Site, address string) *net.TCPConn {
 	t.Helper()
 	port, err := s.Forward(t.Context(), address, netip.MustParseAddr("127.0.0.1"))

@@ -30,7 +30,8 @@ import (
 // asHost makes the test program make links and hold them until it is killed.
 const asHost = "WEIR_TEST_HOST"
 
-// hostLinks makes links, starts a process at a site, tells both and waits for the end of its input.
+// hostLinks makes links, starts a process at a site, prints its id and the address of the service,
+// and waits for the end of its input.
 func hostLinks() error {
 	os.Unsetenv(asHost)
 	os.Setenv(asMover, "1")
@@ -87,7 +88,7 @@ func hostLinks() error {
 	go func() { _, err := io.Copy(io.Discard, os.Stdin); over <- err }()
 	select {
 	case err = <-over:
-	case <-gone: // who has isolated us was killed
+	case <-gone: // the process that isolated this process was killed
 	case <-signals:
 	}
 	return errors.Join(err, in.Close(), cmd.Wait(), n.Close())
@@ -110,7 +111,7 @@ func interfaces(t *testing.T) (names []string) {
 // spaceOf is the network namespace of a process.
 func spaceOf(pid int) (string, error) { return os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)) }
 
-// After any end of a run, nothing of its links stays: no device, no route, no namespace, no
+// After any end of a run, no part of its links remains: no device, no route, no namespace, no
 // process.
 func TestNothingStays(t *testing.T) {
 	for _, end := range []string{"close", "kill"} {
@@ -199,14 +200,14 @@ func hosted(t *testing.T, prepare func(*exec.Cmd)) (*exec.Cmd, io.Closer, int) {
 	return cmd, in, pid
 }
 
-// Without privileges links are possible in a network of its own, where the
-// system lets everybody make namespaces.
+// Without privileges, links are possible in a separate network if the system lets all users make
+// namespaces.
 func TestIsolated(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this test becomes somebody without privileges, which only root can")
 	}
 	dir := t.TempDir()
-	device := filepath.Join(dir, "tun") // as it is on most systems: for everybody
+	device := filepath.Join(dir, "tun") // as on most systems: usable by all users
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), syscall.Mknod(device, syscall.S_IFCHR|0o666, 10<<8|200),
 		os.Chmod(device, 0o666)); err != nil {
 		tier.Without(t, "links", fmt.Sprintf("no device file for this test: %v", err))
@@ -241,7 +242,7 @@ func TestIsolated(t *testing.T) {
 	}
 }
 
-// nobody has cmd, which is isolated, run as a user without privileges.
+// nobody makes cmd, which is isolated, run as a user without privileges.
 func nobody(cmd *exec.Cmd) {
 	const id = 65534
 	a := cmd.SysProcAttr

@@ -79,8 +79,8 @@ func rerun(ctx context.Context, cmd *exec.Cmd) error {
 	return errors.Join(cmd.Wait(), d.Close())
 }
 
-// apart moves this program to a network of its own, if it may, so that tests
-// that run beside it, and this machine's own network, are not disturbed.
+// apart moves this program to a network of its own, if permitted, so that tests in other processes,
+// and this machine's own network, are not disturbed.
 func apart() error {
 	const moved = "WEIR_TEST_APART"
 	if os.Getenv(moved) != "" {

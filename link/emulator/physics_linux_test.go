@@ -240,8 +240,8 @@ func TestSamples(t *testing.T) {
 	})
 }
 
-// TCP outlives a link that is down for a while, and the rate may be changed
-// under way.
+// TCP connections survive a link that is down for a while, and the rate may be changed while they
+// exist.
 func TestOutageAndChange(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
 	t.Parallel()

@@ -23,8 +23,8 @@ import (
 	"weir/link"
 )
 
-// A program at a site reaches a service of this machine that listens on its
-// loopback only, through a gate, and nothing beyond this machine.
+// A program at a site reaches, through a gate, a service of this machine that listens on loopback
+// only, and cannot reach other machines.
 func TestReach(t *testing.T) {
 	labtest.Need(t, "curl")
 	n, _ := up(t, link.Spec{Rate: 20e6})
@@ -47,7 +47,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// curl returns how many seconds it took, or "failed".
+// curl returns the duration in seconds, or "failed".
 func curl(t *testing.T, s *Site, url string) string {
 	t.Helper()
 	cmd := exec.Command("curl", "--silent", "--noproxy", "*", "--max-time", "20", "--output", os.DevNull, "--write-out", "%{time_total}", url)
@@ -60,8 +60,8 @@ func curl(t *testing.T, s *Site, url string) string {
 	return out.String()
 }
 
-// A service that is not there is refused at the site as well, and a gate that is
-// closed leaves no connection.
+// A connection to a service that does not exist is refused at the site as well, and a closed gate
+// leaves no connection.
 func TestGateEnds(t *testing.T) {
 	g := newGates(nil)
 	g.listen = at("127.0.0.1")

@@ -11,7 +11,7 @@ import (
 	"weir/link"
 )
 
-// A packet takes its time on the wire, then the delay; those behind it wait; a packet that would
+// A packet takes its time on the wire, then the delay, and later packets wait. A packet that would
 // wait longer than the queue allows has no room.
 func TestShaper(t *testing.T) {
 	s := newShaper(paramsOf(link.Spec{RTT: 10 * 1e6, Queue: 3 * 1e6}, 8e6, false), 1) // 1 us a byte
@@ -56,7 +56,7 @@ func TestSwing(t *testing.T) {
 	}
 }
 
-// Losses come as often as they should, and independently.
+// Losses have the configured frequency, and are independent.
 func TestLossIsDrawn(t *testing.T) {
 	s := newShaper(params{loss: 0.1}, 3)
 	const n = 100000
@@ -210,7 +210,7 @@ func FuzzTake(f *testing.F) {
 	})
 }
 
-// Some of a super-packet finds room, some does not, some is lost.
+// Some segments of a super-packet find room, some do not, and some are lost.
 func TestWayCountsSegments(t *testing.T) {
 	w := newWay(params{perByte: 8, queue: 600e3, loss: 0.05}, 5)
 	sent := int64(0)

@@ -13,7 +13,7 @@ import (
 	"weir/link"
 )
 
-// overTrunk are links over a trunk, which comes last as the link of that name.
+// overTrunk returns links over a trunk. The trunk is the last of them.
 func overTrunk(trunk link.Spec, specs ...link.Spec) []link.Named {
 	var links []link.Named
 	for i, s := range specs {
@@ -23,8 +23,8 @@ func overTrunk(trunk link.Spec, specs ...link.Spec) []link.Named {
 	return append(links, link.Named{Name: "line", Spec: trunk})
 }
 
-// The links over a trunk get its rate together and not more, one alone gets its own rate, and a link beside the trunk
-// is not affected.
+// The links over a trunk get its rate together and not more, a single active link gets its own
+// rate, and a link without the trunk is not affected.
 func TestTrunkRate(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
 	t.Parallel()
@@ -71,8 +71,9 @@ func TestTrunkRTT(t *testing.T) {
 	}
 }
 
-// On a trunk that is full, TCP gives more to the nearer site, as it does on real lines: with a short queue reno's rates
-// are about as the round trip times with the queue's wait are.
+// On a saturated trunk, TCP gives more to the nearer site, as on real lines: with a short queue,
+// the ratio of reno's rates follows the ratio of the round trip times, the wait in the queue
+// included.
 func TestTrunkFairness(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")
 	n, _ := upLinks(t, overTrunk(link.Spec{Rate: 10e6, Queue: 30 * ms}, link.Spec{RTT: 10 * ms, Congestion: "reno"},

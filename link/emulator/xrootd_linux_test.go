@@ -16,8 +16,8 @@ import (
 	"weir/link"
 )
 
-// A real client reads from a real server over a link: it takes the time that
-// the link needs for the bytes, and not much more.
+// A real client that reads from a real server over a link takes the time that the link needs for
+// the bytes, and not much more.
 func TestXRootDOverLinks(t *testing.T) {
 	labtest.Need(t, "xrdcp")
 	needSpaces(t)
