@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// bareSide runs this program's own barest loop, with so many connections, in a
-// process of its own.
+// bareSide runs this program's own barest loop, over a number of connections, in a process of its
+// own.
 func (r *rig) bareSide(srv server, op string, connections int, args ...string) side {
 	return side{"bare", func() (figures, error) {
 		argv := append([]string{self(), bareWord, "-op", op, "-connections", strconv.Itoa(connections)}, args...)
@@ -41,8 +41,8 @@ func (r *rig) bareSide(srv server, op string, connections int, args ...string) s
 // bareWord makes this program the barest loop instead of the comparison.
 const bareWord = "bare-loop"
 
-// runBare is the barest loop: connections that log in, open a file, and then
-// send the same request again and again, or ask for page after page.
+// runBare is the barest loop: connections that log in, open a file, and then send the same request
+// repeatedly, or request page after page.
 func runBare(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet(bareWord, flag.ContinueOnError)
 	op := flags.String("op", "read", "read, stat, page or whole")
@@ -89,7 +89,7 @@ func bareRequest(code uint16, params [16]byte, args string) []byte {
 	return append(b, args...)
 }
 
-// bareAnswer reads one answer, which must be a good one, and returns its data.
+// bareAnswer reads one response, which must have the status kXR_ok, and returns its data.
 func bareAnswer(c io.Reader, buf []byte) ([]byte, error) {
 	n, err := io.ReadAtLeast(c, buf, 8)
 	if err != nil {
@@ -105,7 +105,7 @@ func bareAnswer(c io.Reader, buf []byte) ([]byte, error) {
 	return buf[8:size], err
 }
 
-// bareEnd is when a loop ends: after so many operations, or at a time.
+// bareEnd is the condition that ends a loop: a number of operations, or a time.
 type bareEnd struct {
 	count int64
 	at    time.Time
@@ -180,8 +180,8 @@ const (
 
 func bareOffset(n int64) int64 { return bareFrom + n%barePages*barePage }
 
-// bareHTTP asks for page after page, or for the whole file again and again. It looks at an answer's head only once,
-// to learn its length.
+// bareHTTP requests page after page, or the whole file repeatedly. It parses the head of a response
+// only once, to determine its length.
 func bareHTTP(address, path, op string, end bareEnd) (int64, error) {
 	body, status := barePage, "206"
 	if op == "whole" {

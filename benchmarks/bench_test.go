@@ -45,7 +45,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beChild runs what a case starts as a process of its own. It returns false if this process is not such a child.
+// beChild runs the program of a child process that a case has started. It returns false if this
+// process is not such a child.
 func beChild() bool {
 	if len(os.Args) < 2 {
 		return false
@@ -91,7 +92,7 @@ var (
 	failed     = metric{"failed operations", "failed", 1, ""}
 )
 
-// figures are what one run of a side showed, in base units.
+// figures are the measurements of one run of a side, in base units.
 type figures map[metric]float64
 
 // A side is one of the programs that are compared.
@@ -100,16 +101,17 @@ type side struct {
 	run  func() (figures, error)
 }
 
-// A bar is what must hold: the metric of side a, divided by that of side b if there is one, is at most or at least a limit.
+// A bar is a condition that a case must meet: the metric of side a, divided by the metric of side b
+// if b is set, is at most or at least a limit.
 type bar struct {
 	metric metric
 	a, b   string
 	least  bool // at least; else at most
 	limit  float64
-	why    string // what a reader should know where it is not met
+	why    string // the explanation for readers if it is not met
 }
 
-// ratio returns what the bar judges in one round.
+// ratio returns the value that is compared with the limit in one round.
 func (b bar) ratio(round map[string]figures) float64 {
 	v := round[b.a][b.metric]
 	if b.b != "" {
@@ -129,11 +131,11 @@ func (b bar) met(v float64) bool {
 type comparison struct {
 	name    string
 	title   string
-	about   string // what exactly ran, for the page
+	about   string // the description of the programs and their settings, for the page
 	metrics []metric
 	bars    []bar
-	rounds  int // at most, of what takes minutes; 0: -rounds
-	// setup starts what all rounds share. The rig's Cleanup stops it.
+	rounds  int // at most, for cases that take minutes; 0: -rounds
+	// setup starts the servers that all rounds share. The rig's Cleanup stops them.
 	setup func(r *rig) []side
 }
 
@@ -192,7 +194,7 @@ func BenchmarkPeers(b *testing.B) {
 func benchmarkSide(b *testing.B, s side) {
 	f, err := s.try(b)
 	require.NoError(b, err)
-	b.ReportMetric(0, "ns/op") // it would include what a side prepares
+	b.ReportMetric(0, "ns/op") // it would include the preparation of a side
 	for m, v := range f {
 		b.ReportMetric(v*m.scale, m.unit)
 	}
@@ -221,8 +223,8 @@ func buildWeir(tb testing.TB) string {
 	return weir
 }
 
-// Every case yields every figure that its table and its bars need. How large they are is not tested: no test may depend
-// on the speed of a machine.
+// Every case yields every figure that its table and its bars need. The values are not tested: no
+// test may depend on the speed of a machine.
 func TestQuick(t *testing.T) {
 	tier.Full(t, "the benchmarks, shortened")
 	tier.Slow(t, "takes half a minute")
@@ -261,8 +263,9 @@ func TestQuick(t *testing.T) {
 	}
 }
 
-// check fails the test if a bar or a column of the table has no figure, or an impossible one. CPU time of a server
-// counts in hundredths of a second, and a few clients may cost no page: those may be 0.
+// check fails the test if a bar or a column of the table has no figure, or an impossible figure.
+// The CPU time of a server is counted in hundredths of a second, and a few clients may cost no page
+// of memory: these metrics may be 0.
 func (r result) check(t *testing.T) {
 	for _, b := range r.bars {
 		if v := r.judge(b).median; b.metric != serverCPU && (math.IsNaN(v) || math.IsInf(v, 0)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fewest is how many rounds a figure of a page has at least, see the page's method.
+// fewest is the smallest number of rounds of a figure on a page; see the method on the page.
 const fewest = 3
 
 // A change is a figure before and now.
@@ -21,15 +21,16 @@ type change struct {
 	p                        float64 // of the exact rank test, two-sided, 1 if the rounds overlap
 }
 
-// significance returns the probability that rounds which do not differ lie apart like this: all of one measurement below all of the other.
-// With n and m rounds it is 2 n! m! / (n+m)! (Wilcoxon's rank sum test).
+// significance returns the probability that all rounds of one measurement are below all rounds of
+// another although the measurements do not differ. With n and m rounds it is 2 n! m! / (n+m)!
+// (Wilcoxon's rank sum test).
 func significance(n, m int) float64 {
 	ways := new(big.Float).SetInt(new(big.Int).Binomial(int64(n+m), int64(n)))
 	all, _ := ways.Float64()
 	return min(1, 2/all)
 }
 
-// compared returns the change of one figure. It returns false if one of the texts is no figure.
+// compared returns the change of one figure. It returns false if one of the texts is not a figure.
 func compared(where, what, before, now string, rounds int) (change, bool) {
 	v, low, high, ok := readSpread(before)
 	v2, low2, high2, ok2 := readSpread(now)
@@ -43,7 +44,8 @@ func compared(where, what, before, now string, rounds int) (change, bool) {
 	return c, true
 }
 
-// changes says which figures of p differ from those of q, a new measurement: the ratios of the bars, and the cells of the tables.
+// changes lists the figures of p that differ from the figures of q, a new measurement: the ratios
+// of the bars, and the cells of the tables.
 func (p page) changes(q page) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Changes against the committed figures: medians, with the smallest and the largest. A change is significant (p < 0.05)\n"+
@@ -135,7 +137,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A page says which of its cases were measured on another processor.
+// A page lists the cases that were measured on another processor.
 func TestElsewhere(t *testing.T) {
 	on := func(processor string, names ...string) page {
 		p := page{machine: []string{"- processor: " + processor}}

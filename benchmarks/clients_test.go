@@ -90,7 +90,7 @@ func sleeping(s scale) comparison {
 	}
 }
 
-// memorySide measures what a client costs that mostly sleeps.
+// memorySide measures the memory of a client that mostly sleeps.
 func (r *rig) memorySide(srv server) side {
 	return r.residentSide("weir", r.clients, func(n int) load { return r.asleep(srv, n) })
 }
@@ -102,7 +102,7 @@ func (r *rig) asleep(srv server, n int) load {
 	return l
 }
 
-// residentSide measures what each of n clients of a load costs.
+// residentSide measures the memory of each of n clients of a load.
 func (r *rig) residentSide(name string, n int, of func(clients int) load) side {
 	return side{name, func() (figures, error) {
 		alone, _, err := r.residentWhile(of(1))
@@ -124,13 +124,13 @@ func (r *rig) residentSide(name string, n int, of func(clients int) load) side {
 	}}
 }
 
-// A memory is how much a process had at a time.
+// A memory is the resident memory of a process at a time.
 type memory struct {
 	at    time.Time
 	bytes int64
 }
 
-// every returns a watch for runChild that looks at the process once in a period.
+// every returns a watch function for runChild that calls look once per period.
 func every(period time.Duration, look func(pid int)) func(ctx context.Context, pid int) {
 	return func(ctx context.Context, pid int) {
 		tick := time.NewTicker(period)
@@ -146,8 +146,8 @@ func every(period time.Duration, look func(pid int)) func(ctx context.Context, p
 	}
 }
 
-// residentWhile runs a load and returns the median of what its process had in
-// memory while it was held.
+// residentWhile runs a load and returns the median of the resident memory of its process while the
+// load was held.
 func (r *rig) residentWhile(l load) (int64, outcome, error) {
 	var seen []memory
 	o, err := r.run(l, every(50*time.Millisecond, func(pid int) {
@@ -172,8 +172,8 @@ func (r *rig) residentWhile(l load) (int64, outcome, error) {
 	return held[len(held)/2], o, nil
 }
 
-// starting takes many short steps of the same clients, because an interval
-// ends with each step: so it is seen when the last connection was made.
+// starting uses many short steps of the same clients, because an interval ends with each step: they
+// give the time at which the last connection was made.
 func starting(s scale) comparison {
 	const steps, each = 60, 50 * time.Millisecond
 	return comparison{
@@ -233,8 +233,8 @@ func waking(s scale) comparison {
 	}
 }
 
-// many shows that weir takes several processes by itself when one may not
-// have enough files open.
+// many tests that weir starts several processes by itself if one process may not have enough open
+// files.
 func many(s scale) comparison {
 	return comparison{
 		name:  "clients-many",

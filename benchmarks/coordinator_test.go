@@ -18,7 +18,7 @@ import (
 	"weir/transfer/trial"
 )
 
-// What is measured of a coordinator.
+// The metrics of a coordinator.
 var (
 	wholeTime  = metric{"submitted to completed", "completed-s", 1, " s"}
 	askTime    = metric{"show, p50", "show-p50-ms", 1e3, " ms"}
@@ -28,8 +28,8 @@ var (
 	filesMoved = metric{"files", "files", 1, ""}
 )
 
-// onDatabases has both databases compared, each new and with all that keeps what
-// is in it over a crash.
+// onDatabases compares the two databases. Each of them is new, and has all settings that preserve
+// its contents over a crash.
 func (r *rig) onDatabases(run func(db string) (figures, error)) []side {
 	return []side{
 		{"SQLite", func() (figures, error) { return run("") }},
@@ -44,7 +44,7 @@ func (r *rig) onDatabases(run func(db string) (figures, error)) []side {
 	}
 }
 
-// queued has a coordinator lease a million files through.
+// queued measures a coordinator that leases the files of one request of a million files.
 func queued(s scale) comparison {
 	b := comparison{
 		name:   "service-million",
@@ -120,7 +120,7 @@ func (r *rig) million(db string) (f figures, err error) {
 	}, err
 }
 
-// coordinator starts one alone, with what it keeps on a disk.
+// coordinator starts a coordinator without agents; its state is on a disk.
 func (r *rig) coordinator(ctx context.Context, db string, args ...string) (*trial.Trial, error) {
 	t, err := trial.Start(ctx, trial.Options{Program: []string{r.weir}, DB: db, Coordinator: args, Idle: true})
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *rig) coordinator(ctx context.Context, db string, args ...string) (*tria
 	return t, t.Ready(ctx)
 }
 
-// register makes a dataset of n files at A that are not there.
+// register adds a dataset of n files at A to the catalog. The files do not exist.
 func register(ctx context.Context, c *client.Client, n int) error {
 	in := transfer.NewFiles{Dataset: serviceName, Site: "A", By: "nobody"}
 	for i := range n {
@@ -169,8 +169,8 @@ func whileWorking[T any](ctx context.Context, robots []*robot, f func(ctx contex
 	return v, err
 }
 
-// showing asks what weir transfer show asks, until the request has ended, and
-// returns how long the answers took.
+// showing sends the requests of weir transfer show, until the transfer request has ended, and
+// returns the response times.
 func showing(ctx context.Context, c *client.Client, id int64) (took []time.Duration, err error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -196,7 +196,7 @@ func showing(ctx context.Context, c *client.Client, id int64) (took []time.Durat
 	}
 }
 
-// What is measured of many requests.
+// The metrics of many requests.
 var (
 	firstEnd   = metric{"first ended", "first-s", 1, " s"}
 	medianEnd  = metric{"half ended", "half-s", 1, " s"}
@@ -229,7 +229,7 @@ func crowded(s scale) comparison {
 	return b
 }
 
-// blocks makes a dataset of so many blocks in a folder of its own.
+// blocks makes a dataset of n blocks in a folder of its own.
 func (r *rig) blocks(n, files int, size int64) string {
 	src := r.source(1, size, 1)
 	first := filepath.Join(src, serviceName, fileName(0))
@@ -283,7 +283,7 @@ func (r *rig) hundred(src, db string, requests, files int) (f figures, err error
 	return f, nil
 }
 
-// submitAll asks for each block at the same moment.
+// submitAll submits a request for each block at the same moment.
 func submitAll(ctx context.Context, c *client.Client, n int) ([]int64, error) {
 	ids, errs := make([]int64, n), make([]error, n)
 	var all sync.WaitGroup
@@ -297,7 +297,8 @@ func submitAll(ctx context.Context, c *client.Client, n int) ([]int64, error) {
 	return slices.DeleteFunc(ids, func(id int64) bool { return id == 0 }), errors.Join(errs...)
 }
 
-// ends waits for requests and says when they ended, and had their first files.
+// ends waits for requests and records the times at which they ended, and at which they had their
+// first files.
 func (f figures) ends(ctx context.Context, t *trial.Trial, c *client.Client, ids []int64, files int) error {
 	var made time.Time
 	var ends, firsts []float64
@@ -327,7 +328,7 @@ func (f figures) ends(ctx context.Context, t *trial.Trial, c *client.Client, ids
 	return nil
 }
 
-// complaints counts what a coordinator said of its database.
+// complaints counts the lines about the database in a coordinator's log.
 func complaints(log string) (n float64) {
 	text, err := os.ReadFile(log)
 	if err != nil {
@@ -341,9 +342,9 @@ func complaints(log string) (n float64) {
 	return n
 }
 
-// A robot says what the agent of a site says, and moves nothing: each file that it
-// is to fetch is there at once. So what a coordinator can do is not hidden by what
-// moving takes.
+// A robot sends the requests of the agent of a site, but transfers no data: it reports each file
+// that it is to fetch as done at once. So the limit of a coordinator is not hidden by the cost of
+// transfers.
 type robot struct {
 	ask  *client.Client
 	site string
@@ -363,13 +364,13 @@ func newRobot(c *client.Client, site string) *robot {
 	return &robot{ask: c, site: site, holding: map[int64]transfer.Lease{}, wake: make(chan struct{}, 1)}
 }
 
-// hello says that the site is there.
+// hello registers the site.
 func (r *robot) hello(ctx context.Context) error {
 	_, err := r.ask.Register(ctx, transfer.Register{Site: r.site, Session: "one", URL: "http://127.0.0.1:1", Slots: robotSlots, Free: 1 << 50})
 	return err
 }
 
-// work asks for files and says that they are there, until ctx ends.
+// work requests leases of files and reports them as done, until ctx ends.
 func (r *robot) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -390,7 +391,7 @@ func (r *robot) work(ctx context.Context) error {
 	return nil
 }
 
-// fetch asks for files.
+// fetch requests leases of files.
 func (r *robot) fetch(ctx context.Context) error {
 	r.mu.Lock()
 	ask := transfer.PollRequest{Site: r.site, Session: "one", Slots: robotSlots, Free: 1 << 50}
@@ -414,7 +415,7 @@ func (r *robot) fetch(ctx context.Context) error {
 	return nil
 }
 
-// tell says of files that they are there.
+// tell reports all leased files as done.
 func (r *robot) tell(ctx context.Context) error {
 	late := time.NewTimer(time.Second)
 	defer late.Stop()

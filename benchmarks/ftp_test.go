@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// guc is globus-url-copy with a list of copies of theFile to nowhere, in one session.
+// guc returns a command that copies theFile to /dev/null several times in one session of
+// globus-url-copy.
 func guc(srv server, files int, options string) string {
 	return fmt.Sprintf("seq %d | sed 's|.*|%s/%s file:///dev/null|' | globus-url-copy %s -f -", files, srv.url, theFile, options)
 }
@@ -43,8 +44,8 @@ func ftpDownload(streams int, s scale) comparison {
 	return b
 }
 
-// fullPath is theFile as curl wants it, which takes a path for one below the folder
-// that it starts in.
+// fullPath returns the URL of theFile for curl, which takes a path as relative to the folder of the
+// login unless it begins with two slashes.
 func fullPath(srv server) string {
 	host, path, _ := strings.Cut(strings.TrimPrefix(srv.url, "ftp://"), "/")
 	return "ftp://" + host + "//" + path + "/" + theFile

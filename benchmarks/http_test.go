@@ -8,7 +8,7 @@ import (
 	"weir/lab"
 )
 
-// theFile is what bulk cases read; weir serve invents a file of this name.
+// theFile is the file that bulk cases read; weir serve --synthetic has a file of this name.
 const theFile = "file000000.dat"
 
 func download(streams int, s scale) comparison {
@@ -60,7 +60,7 @@ func curlText(streams, files int) string {
 	return fmt.Sprintf("curl --parallel transfers %d on %d connections.", files, streams)
 }
 
-// reads is the load of so many clients that read a file again and again.
+// reads returns the load of a number of clients that read a file repeatedly.
 func (r *rig) reads(srv server, file string, streams int) load {
 	return load{target: srv.url, kind: "read", file: file, clients: fmt.Sprint(streams), settle: 200 * time.Millisecond, hold: r.hold}
 }
@@ -77,7 +77,7 @@ func upload(streams int, nginx bool, s scale) comparison {
 	}
 	size := s.size / 4
 	bars := []bar{{metric: clientCPU, a: "weir", b: "curl", limit: 1. / 3}}
-	if !nginx && streams > 1 { // the kernel's part is most of what curl costs
+	if !nginx && streams > 1 { // the kernel's part is most of curl's CPU time
 		bars = []bar{{metric: clientCPU, a: "weir", b: "curl", limit: 1 / 1.5}, {metric: clientCPU, a: "weir", b: systemCalls, limit: 1.1}}
 	}
 	return comparison{
@@ -97,9 +97,9 @@ func upload(streams int, nginx bool, s scale) comparison {
 			}
 			l := load{target: url, kind: "write", size: size, clients: fmt.Sprint(streams), settle: 200 * time.Millisecond, hold: r.hold}
 			if nginx {
-				l.most = 5 << 30 // what is written stays in memory until the run ends
+				l.most = 5 << 30 // written files stay in memory until the run ends
 			} else {
-				l.more = "  verify: 0%\n" // there is nothing to look at
+				l.more = "  verify: 0%\n" // the sink keeps no file to verify
 			}
 			return []side{r.weirSide(l, 0), r.curlSide(r.puts, int64(r.puts)*size, 0, curlPuts(source, url, r.puts, streams)...),
 				r.limitSide("write", url+"/limit", "", r.puts, size, streams)}
@@ -107,7 +107,7 @@ func upload(streams int, nginx bool, s scale) comparison {
 	}
 }
 
-// builtin compares weir's own server with nginx, both asked by one client.
+// builtin compares weir's own server with nginx. The same client reads from both servers.
 func builtin(streams int, client string, s scale) comparison {
 	size := s.size
 	b := comparison{

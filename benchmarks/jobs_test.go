@@ -24,7 +24,7 @@ import (
 	"weir/transfer/trial"
 )
 
-// What is measured of jobs of the API of FTS3.
+// The metrics of jobs of the API of FTS3.
 var (
 	acceptRate  = metric{"files/s accepted", "accepted-files/s", 1, ""}
 	dispatchCPU = metric{"CPU of the coordinator per file", "coordinator-cpu-us/file", 1e6, " us"}
@@ -34,10 +34,10 @@ var (
 	statePoll   = metric{"poll without files, p99", "state-p99-ms", 1e3, " ms"}
 )
 
-// endpoints is how many storage endpoints jobs have.
+// endpoints is the number of storage endpoints of the jobs.
 const endpoints = 50
 
-// jobsCase has many open jobs dispatched.
+// jobsCase measures the dispatch of many open jobs.
 func jobsCase(s scale) comparison {
 	few, many := "SQLite, 50 jobs", fmt.Sprintf("SQLite, %d jobs", s.jobs)
 	c := comparison{
@@ -67,7 +67,7 @@ func jobsCase(s scale) comparison {
 	return c
 }
 
-// polling has all files of large jobs polled while they are open.
+// polling measures polls of all files of large jobs while the jobs are open.
 func polling(s scale) comparison {
 	const jobs = 10
 	c := comparison{
@@ -141,7 +141,7 @@ func (j *jobsRig) close() (err error) {
 	return err
 }
 
-// ask returns the body of an answer.
+// ask sends a request and returns the body of the response.
 func (j *jobsRig) ask(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, j.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -191,7 +191,7 @@ func (j *jobsRig) body(job, files int) []byte {
 	return b.Bytes()
 }
 
-// submitJobs submits jobs, eight at a time, and returns their ids and how long it took.
+// submitJobs submits jobs, eight at a time, and returns their ids and the duration.
 func (j *jobsRig) submitJobs(ctx context.Context, jobs, files int) (ids []string, took time.Duration, err error) {
 	ids, errs := make([]string, jobs), make([]error, 8)
 	var next atomic.Int64
@@ -212,7 +212,7 @@ func (j *jobsRig) submitJobs(ctx context.Context, jobs, files int) (ids []string
 	return ids, time.Since(begin), errors.Join(errs...)
 }
 
-// dispatchJobs measures how fast jobs are dispatched that are all open.
+// dispatchJobs measures the rate at which jobs are dispatched that are all open at once.
 func (r *rig) dispatchJobs(db string, jobs, files int) (f figures, err error) {
 	ctx := r.Context()
 	j, err := r.startJobs(ctx, db)
@@ -308,8 +308,8 @@ func (r *rig) pollJobs(db string, jobs, files int) (f figures, err error) {
 		acceptRate: float64(jobs*files) / took.Seconds(), memoryUsed: float64(peak)}, err
 }
 
-// A stub answers as storage endpoints that make third-party copies without moving anything. A source has every file below /src, a
-// destination what was renamed there.
+// A stub responds like storage endpoints that make third-party copies, but transfers no data. A
+// source has every file below /src, a destination has the files that were renamed there.
 type stub struct {
 	server *http.Server
 	port   string
@@ -319,7 +319,7 @@ type stub struct {
 	files  sync.Map // host and path
 }
 
-// Every file of a stub is alike.
+// Every file of a stub has this size and checksum.
 const (
 	stubSize  = 1 << 20
 	stubAdler = "04000401"
@@ -337,10 +337,10 @@ func newStub() (*stub, error) {
 	return s, err
 }
 
-// base is the URL of an endpoint.
+// base returns the URL of an endpoint.
 func (s *stub) base(i int) string { return fmt.Sprintf("http://127.0.1.%d:%s", i+1, s.port) }
 
-// release has the copies end.
+// release lets the copies end.
 func (s *stub) release() { s.once.Do(func() { close(s.held) }) }
 
 func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -25,12 +25,14 @@ func (r *rig) limitCopySide(door server, list string, bytes int64, files, at int
 	}}
 }
 
-// copyLimitWord makes this program a loop of these system calls instead of the comparison.
+// copyLimitWord makes this program run a loop of these system calls instead of the comparison.
 const copyLimitWord = "copy-system-calls"
 
-// runCopyLimit copies the files of a list over HTTP, so many at a time, each connection with a blocking socket: the kernel moves what comes
-// through a pipe into a file (splice), which is then read back, 256 KiB at a time, for its adler32, and synced if it is to be. Its
-// arguments are the list, the URL and the folder to copy to, how many at a time, and whether to sync.
+// runCopyLimit copies the files of a list over HTTP, a fixed number of them at a time, each
+// connection with a blocking socket: the kernel moves the received data through a pipe into a file
+// (splice), which is then read back, 256 KiB at a time, for its adler32, and synced if this is
+// requested. Its arguments are the list, the URL, the folder to copy to, the number of files at a
+// time, and whether to sync.
 func runCopyLimit(args []string, _ io.Writer) error {
 	leases, err := readLeases(args[0], args[1])
 	if err != nil {

@@ -46,13 +46,15 @@ func (r *rig) limitSide(op, url, ca string, files int, size int64, streams int) 
 	}}
 }
 
-// limitWord makes this program a loop of these system calls instead of the comparison.
+// limitWord makes this program run a loop of these system calls instead of the comparison.
 const limitWord = "system-calls"
 
-// runLimit reads or writes files again and again, each connection with a blocking socket. What it reads the kernel drops, in calls that
-// wait for 4 MiB; it knows from the first answer how long the others are, over TLS too, so it decrypts and looks at nothing. What it
-// writes is the same 256 KiB each time. Its arguments are read, pages (of the XRootD protocol, with checksums) or write, the URL, the file
-// of the authority or "", the number of files, their size and the number of connections. It prints its CPU time without that of the start.
+// runLimit reads or writes files repeatedly, each connection with a blocking socket. The kernel
+// drops received data, in calls that wait for 4 MiB. The first response gives the length of all
+// further responses, also over TLS, so they are neither decrypted nor parsed. Uploads send the same
+// 256 KiB each time. Its arguments are read, pages (of the XRootD protocol, with checksums) or
+// write, the URL, the file of the authority or "", the number of files, their size and the number
+// of connections. It prints its CPU time without the CPU time of the start.
 func runLimit(args []string, out io.Writer) error {
 	files, err := strconv.Atoi(args[3])
 	if err != nil {
@@ -98,7 +100,7 @@ func runLimit(args []string, out io.Writer) error {
 	return err
 }
 
-// newLimit connects, and returns what carries one file.
+// newLimit connects, and returns the connection and a function that transfers one file.
 func newLimit(op, target, ca string, size int64) (*limit, func() error, error) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -125,18 +127,18 @@ func newLimit(op, target, ca string, size int64) (*limit, func() error, error) {
 	return l, l.read, nil
 }
 
-// A limit is a connection that carries files.
+// A limit is a connection that transfers files.
 type limit struct {
 	*blocked
 	stream io.ReadWriter // TLS on it, or itself
 	url    *url.URL
 	size   int64
-	known  bool  // wire is the length of all further answers
-	wire   int64 // of the last answer, in bytes of the connection
+	known  bool  // wire is the length of all further responses
+	wire   int64 // length of the last response, in bytes of the connection
 	handle []byte
 }
 
-// read is one GET. The first answers are read.
+// read sends one GET. The first responses are read, all further responses are dropped.
 func (l *limit) read() error {
 	from := l.in
 	if _, err := fmt.Fprintf(l.stream, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", l.url.Path, l.url.Host); err != nil {
@@ -154,7 +156,7 @@ func (l *limit) read() error {
 	return err
 }
 
-// answer reads the head of an answer and returns what of the body has come with it.
+// answer reads the head of a response and returns the part of the body that was received with it.
 func (l *limit) answer(status string) ([]byte, error) {
 	var all []byte
 	buf := make([]byte, 4<<10)
@@ -173,7 +175,7 @@ func (l *limit) answer(status string) ([]byte, error) {
 	}
 }
 
-// write is one PUT.
+// write sends one PUT.
 func (l *limit) write() error {
 	_, err := fmt.Fprintf(l.stream, "PUT %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", l.url.Path, l.url.Host, l.size)
 	for left := l.size; left > 0 && err == nil; {
@@ -190,7 +192,7 @@ func (l *limit) write() error {
 
 var piece [256 << 10]byte
 
-// rootChunk is what one read asks for, as xrdcp and weir do.
+// rootChunk is the number of bytes that one read requests, as in xrdcp and weir.
 const rootChunk = 8 << 20
 
 // readRoot reads a file by the XRootD protocol, by kXR_pgread or kXR_read.
@@ -245,7 +247,7 @@ func (l *limit) part() (more bool, err error) {
 
 // A blocked is a connection whose calls block a thread: no poller takes part.
 type blocked struct {
-	net.Conn // nil: what crypto/tls does not call
+	net.Conn // nil: crypto/tls calls none of its methods
 	fd       int
 	mark     int
 	in       int64
@@ -301,7 +303,8 @@ func (c *blocked) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// drop has the kernel drop n bytes. It waits in poll: recv itself, once it has dropped a part, waits for the whole mark again.
+// drop makes the kernel drop n bytes. It waits in poll: recv itself, after it has dropped a part,
+// waits for the whole mark again.
 func (c *blocked) drop(n int64) error {
 	for n > 0 {
 		if err := c.wakeAt(int(min(n, 4<<20))); err != nil {
@@ -327,7 +330,7 @@ func (c *blocked) drop(n int64) error {
 	return nil
 }
 
-// wakeAt has the kernel wake this side for so many bytes.
+// wakeAt makes the kernel wake this side as soon as mark bytes are available.
 func (c *blocked) wakeAt(mark int) error {
 	if mark == c.mark {
 		return nil

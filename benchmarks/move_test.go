@@ -20,14 +20,14 @@ import (
 	"weir/transfer/mover"
 )
 
-// bothCPU is of the program that copies and of the server it copies from: a
-// checksum costs either or both.
+// bothCPU is the CPU time of the program that copies plus the CPU time of the server that it copies
+// from: a checksum costs one of them, or each of them.
 var bothCPU = metric{"CPU per GB, client and server", "cpu-s/GB", 1, " s"}
 
-// noSum is this program's mover without what makes it trustworthy.
+// noSum is the name of the side with this program's mover without verification of checksums.
 const noSum = "weir, no checksum"
 
-// together is how many files all programs copy at once.
+// together is the number of files that each program copies at once.
 const together = 2
 
 // moving compares copies of large files, with checksums at both ends.
@@ -60,8 +60,9 @@ func moving(s scale) comparison {
 	return b
 }
 
-// copyBars are those of verified copies. Half of what the system calls take is more than half of gfal-copy's CPU and of rclone's, which
-// computes no checksum and reads nothing back.
+// copyBars returns the bars of verified copies. Half of the CPU time of the system calls is more
+// than half of gfal-copy's CPU time, and of the CPU time of rclone, which computes no checksum and
+// reads nothing back.
 func copyBars(rate, cpu metric, peers ...string) []bar {
 	bars := []bar{{metric: rate, a: "weir", b: systemCalls, least: true, limit: .9}, {metric: cpu, a: "weir", b: systemCalls, limit: 1.1}}
 	for _, peer := range peers {
@@ -126,20 +127,20 @@ func buffering(encrypted bool, s scale) comparison {
 	return b
 }
 
-// xrdcps is a script that copies the files of a list from XRootD into the folder $0.
+// xrdcps returns a script that copies the files of a list from XRootD into the folder $0.
 func xrdcps(x server, list string) string {
 	return fmt.Sprintf(`sed 's/ .*//' %s | xargs -P %d -I{} xrdcp --silent --cksum adler32:source %s/{} "$0"/{}`, list, together, x.url)
 }
 
-// gfals does that with gfal-copy over HTTP, one file after the other: where two ask
-// for checksums at once, XRootD answers one of them 500.
+// gfals returns the same script with gfal-copy over HTTP, one file after the other: if two clients
+// request checksums at once, XRootD responds to one of them with status 500.
 func gfals(x server, list string) string {
 	http := strings.Replace(x.url, "root://", "http://", 1)
 	http = strings.Replace(http, "//data", "/data", 1)
 	return fmt.Sprintf(`sed 's|^\([^ ]*\).*|%s/\1|' %s > "$0.list" && GFAL_PYTHONBIN=/usr/bin/python3 gfal-copy --checksum adler32 --from-file "$0.list" "file://$0"; s=$?; rm "$0.list"; exit $s`, http, list)
 }
 
-// receiving compares a verified copy with a plain one.
+// receiving compares a verified copy with a plain copy.
 func receiving(disk bool, s scale) comparison {
 	const files = 4
 	size := 2 * s.size
@@ -194,8 +195,8 @@ func movingSmall(s scale) comparison {
 	}
 }
 
-// door starts a server with n new files, and writes a list of them: name, size and, if sums says so, the checksum that a
-// catalog would have.
+// door starts a server with n new files, and writes a list of them: name, size and, if sums is set,
+// the checksum that a catalog would have.
 func (r *rig) door(n int, size int64, sums bool) (server, string) {
 	dir := r.path("door")
 	r.must(os.Mkdir(dir, 0o755))
@@ -203,7 +204,7 @@ func (r *rig) door(n int, size int64, sums bool) (server, string) {
 	return r.serve(dir), list
 }
 
-// files makes the files of a door, and the list of them.
+// files makes the files of a server, and the list of them.
 func (r *rig) files(dir string, n int, size int64, sums bool) string {
 	var lines []byte
 	for i := range n {
@@ -221,7 +222,7 @@ func (r *rig) files(dir string, n int, size int64, sums bool) string {
 	return dir + ".list"
 }
 
-// moverSide has this program's mover copy the files of a list, with more flags.
+// moverSide copies the files of a list with this program's mover, with additional flags.
 func (r *rig) moverSide(name string, door server, list string, bytes int64, files, at int, disk bool, more ...string) side {
 	return side{name, func() (figures, error) {
 		return r.copied(door.group, bytes, files, disk, func(dir string) []string {
@@ -237,7 +238,8 @@ func (r *rig) copySide(name string, group int, bytes int64, files int, disk bool
 	}}
 }
 
-// rcloneSide copies with rclone, and has it do something more with both folders.
+// rcloneSide copies with rclone, and then runs rclone on both folders with the arguments of more,
+// if there are any.
 func (r *rig) rcloneSide(name string, door server, bytes int64, files, at int, more ...string) side {
 	rclone := func(what string) string {
 		return fmt.Sprintf(`rclone --config /dev/null --quiet %s --transfers %d --checkers %d ":webdav,url='%s':" "$0"`, what, at, at, door.url)
@@ -249,7 +251,8 @@ func (r *rig) rcloneSide(name string, door server, bytes int64, files, at int, m
 	return r.copySide(name, door.group, bytes, files, false, script)
 }
 
-// copied runs a program that copies into a new folder, without name servers, and returns what it and the server cost.
+// copied runs a program that copies into a new folder, without name servers, and returns the cost
+// of the program and of the server.
 func (r *rig) copied(group int, bytes int64, files int, disk bool, program func(dir string) []string) (f figures, err error) {
 	dir, remove, err := r.fresh(disk)
 	if err != nil {
@@ -272,9 +275,9 @@ func (r *rig) copied(group int, bytes int64, files int, disk bool, program func(
 	return f, nil
 }
 
-// touch uses as much memory as a copy is going to, and frees it. Memory that was never used, or that a virtual machine
-// has given back to its host (a second or two after it was freed), costs whoever writes into it first, up to twice what
-// else it takes to receive.
+// touch uses as much memory as a copy is going to use, and frees it. The first write into memory
+// that was never used, or that a virtual machine has returned to its host (a second or two after it
+// was freed), adds up to twice the other cost of receiving.
 func (r *rig) touch(bytes int64) error {
 	f, err := os.CreateTemp(r.dir, "touched-")
 	if err != nil {
@@ -299,11 +302,11 @@ func fileSum(name string) (string, error) {
 	return adler.Text(h.Sum32()), err
 }
 
-// moverWord makes this program a mover of files instead of the comparison.
+// moverWord makes this program run a mover of files instead of the comparison.
 const moverWord = "mover"
 
-// runMover copies the files of a list from a door, so many at a time, and fails
-// unless each of them is there, verified if they are to be.
+// runMover copies the files of a list from a server, a fixed number of them at a time, and fails
+// unless each of them was copied, and verified unless -unread is set.
 func runMover(args []string, _ io.Writer) (err error) {
 	flags := flag.NewFlagSet(moverWord, flag.ContinueOnError)
 	url := flags.String("url", "", "of the door")
@@ -341,7 +344,7 @@ func runMover(args []string, _ io.Writer) (err error) {
 	return errors.Join(err, m.Close())
 }
 
-// shareOut has so many workers take leases from one queue.
+// shareOut runs a number of workers that take leases from one queue.
 func shareOut(leases []transfer.Lease, workers int, work func(queue <-chan transfer.Lease) error) error {
 	queue := make(chan transfer.Lease, len(leases))
 	for _, l := range leases {

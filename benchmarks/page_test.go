@@ -60,21 +60,22 @@ func TestWritePage(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A page is docs/benchmarks.md: the cases as they are shown. It is made of the output of go test -bench Peers, or of the
-// page itself, whose figures are then kept and whose text and picture are written anew.
+// A page is docs/benchmarks.md: the cases as they are shown. It is made from the output of
+// go test -bench Peers, or from the page itself; then its figures are kept, and its text and picture
+// are written anew.
 type page struct {
 	cases   []section
 	machine []string // its lines
 	short   bool
 }
 
-// A section is what the page shows of one case.
+// A section is the part of the page about one case.
 type section struct {
 	comparison
 	head   []string   // the columns of its table, without the first
 	rows   [][]string // the name of a side, and its cells
 	bars   []shownBar
-	repeat int // how many rounds were measured, 0 if that is not known
+	repeat int // number of measured rounds, 0 if it is unknown
 }
 
 // A shownBar is a bar as the page shows it.
@@ -83,22 +84,24 @@ type shownBar struct{ what, bar, measured, verdict, why string }
 // met reports whether the median meets the bar.
 func (s shownBar) met() bool { return strings.HasPrefix(s.verdict, "met") }
 
-// A result is what a comparison measured.
+// A result has the measurements of a comparison.
 type result struct {
 	comparison
 	sides  []string
 	rounds []map[string]figures // of each side
 }
 
-// printConfig writes what the page says of the machine as configuration lines of Go's benchmark format.
+// printConfig prints properties of the machine for the page, as configuration lines of Go's
+// benchmark format.
 func printConfig(ctx context.Context, weir string) {
-	load, _ := os.ReadFile("/proc/loadavg") // without it the page does not say
+	load, _ := os.ReadFile("/proc/loadavg") // without it the page has no load
 	busy, _, _ := strings.Cut(string(load), " ")
 	fmt.Printf("short: %v\nload: %s\nweir: %s\n", testing.Short(), busy, words(ctx, 3, weir, "--version"))
 }
 
-// with returns p with the cases of q, which replace those of p, in the order of all cases. The machine is that of q if q has all; else a
-// line of it says which cases are of another processor.
+// with returns p with the cases of q, which replace cases of p with the same names, in the order of
+// all cases. The machine is the machine of q if q has all cases; else a line of the machine lists
+// the cases that were measured on another processor.
 func (p page) with(q page) page {
 	all, every := page{machine: p.machine, short: p.short || q.short}, cases(fullScale())
 	for _, c := range every {
@@ -271,7 +274,7 @@ func (s *section) has(side string) bool {
 	return slices.ContainsFunc(s.rows, func(row []string) bool { return row[0] == side })
 }
 
-// add adds what a side showed in a round.
+// add adds the measurements of a side in a round.
 func (r *result) add(side string, round int, values []benchfmt.Value) {
 	if !slices.Contains(r.sides, side) {
 		r.sides = append(r.sides, side)
@@ -291,7 +294,7 @@ func (r *result) add(side string, round int, values []benchfmt.Value) {
 	r.rounds[round-1][side] = f
 }
 
-// metricOf returns the metric with a unit, the zero metric if there is none.
+// metricOf returns the metric with a unit, or the zero metric if no metric has it.
 func metricOf(unit string) metric {
 	for _, c := range cases(quickScale()) {
 		for _, m := range c.metrics {
@@ -339,10 +342,10 @@ const method = `## Method
 
 `
 
-// smoke is what the page says of short cases.
+// smoke is the warning on a page of short cases.
 const smoke = "**These cases were shortened to show that they run. Their figures mean nothing.**"
 
-// The headlines are what a reader should remember: of a case, a bar, in words.
+// The headlines are the results that a reader should remember: a bar of a case, in words.
 var headlines = []struct{ name, what, text string }{
 	{"download-1", "client CPU per GB, weir / curl", "HTTP reads: **%s** of curl's CPU time per GB"},
 	{"small-64", "requests/s, weir / wrk", "HTTP requests of 4 KiB: **%s** the rate of wrk, with each request metered"},
@@ -391,7 +394,7 @@ func (p page) render(picture string) string {
 	return b.String()
 }
 
-// unlike returns what about says, without the sentences with which it begins as before.
+// unlike returns about, with "As above." in place of the first sentences that it shares with before.
 func unlike(before, about string) string {
 	n := 0
 	for n < len(before) && n < len(about) && before[n] == about[n] {
@@ -450,7 +453,8 @@ func (p page) missed(b *strings.Builder) {
 // buffersPicture is the file of the plot of buffers, beside the page.
 const buffersPicture = "benchmarks-buffers.png"
 
-// buffers returns the plot of the mover's buffers: everything is a ratio to what the default gives.
+// buffers returns the plot of the mover's buffers: all values are ratios to the value of the default
+// buffer.
 func (p page) buffers() *figure.Figure {
 	f := &figure.Figure{
 		ID: "buffers", Title: "Buffers of the mover", Desc: "Throughput and CPU time per GB of the mover against the size of its buffers",
@@ -491,7 +495,7 @@ func (s *section) cellOf(side, column string) (v, low, high float64, ok bool) {
 
 var numberText = regexp.MustCompile(`(1/)?([\d.]+)`)
 
-// readSpread reads what cell or bar.spread has written.
+// readSpread parses the output of cell or bar.spread.
 func readSpread(text string) (v, low, high float64, ok bool) {
 	var all []float64
 	for _, m := range numberText.FindAllStringSubmatch(text, -1) {
@@ -513,7 +517,7 @@ func readSpread(text string) (v, low, high float64, ok bool) {
 	return 0, 0, 0, false
 }
 
-// anchor is how a heading is linked to.
+// anchor returns the fragment of links to a heading.
 func anchor(title string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -554,7 +558,7 @@ func aboutMachine(config map[string]string) (lines []string) {
 	return lines
 }
 
-// kernelTLS returns whether the kernel can encrypt what a connection sends.
+// kernelTLS returns a text about whether the kernel can encrypt the data that a connection sends.
 func kernelTLS() string {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -572,19 +576,19 @@ func kernelTLS() string {
 	return "available, not used"
 }
 
-// words returns the first n words that a program says, such as its version.
+// words returns the first n words of a program's output, such as its version.
 func words(ctx context.Context, n int, program string, args ...string) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if path, err := exec.LookPath("/usr/sbin/" + program); err == nil {
-		program = path // where daemons lie
+		program = path // the folder of daemons
 	}
-	out, _ := exec.CommandContext(ctx, program, args...).CombinedOutput() // wrk -v says it and fails
+	out, _ := exec.CommandContext(ctx, program, args...).CombinedOutput() // wrk -v prints it and fails
 	all := strings.Fields(string(out))
 	return strings.Join(all[:min(n, len(all))], " ")
 }
 
-// section returns what the page shows of a result.
+// section returns the section of the page about a result.
 func (r result) section() section {
 	s := section{comparison: r.comparison, repeat: len(r.rounds)}
 	var metrics []metric
@@ -608,7 +612,7 @@ func (r result) section() section {
 	return s
 }
 
-// render writes one case: what ran, each side's figures, each bar.
+// render writes one case: its description, each side's figures, each bar.
 func (s section) render(b *strings.Builder) {
 	fmt.Fprintf(b, "### %s\n\n%s\n\n| | %s |\n|---|%s\n", s.title, s.about, strings.Join(s.head, " | "), strings.Repeat("---|", len(s.head)))
 	for _, row := range s.rows {
@@ -660,7 +664,7 @@ func spreadOf(values []float64) spread {
 func (r result) judge(b bar) spread {
 	var all []float64
 	for _, round := range r.rounds {
-		if round[b.a] != nil && (b.b == "" || round[b.b] != nil) { // both went well
+		if round[b.a] != nil && (b.b == "" || round[b.b] != nil) { // both sides succeeded
 			all = append(all, b.ratio(round))
 		}
 	}
@@ -680,13 +684,13 @@ func (b bar) what() string {
 	return fmt.Sprintf("%s, %s / %s", b.metric.name, b.a, b.b)
 }
 
-// number writes a ratio, or the figure itself where nothing is compared.
+// number formats a ratio, or the figure itself if there is no side to compare with.
 func (b bar) number(v float64) string {
 	if b.b == "" {
 		return show(b.metric, v)
 	}
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return "nothing" // too short to be seen
+		return "nothing" // too short to be measured
 	}
 	if b.limit < .5 && v > 0 {
 		return "1/" + significant(1/v)
@@ -712,7 +716,7 @@ func (b bar) spread(s spread) string {
 	return text
 }
 
-// verdict says whether the median meets the bar, and all rounds.
+// verdict returns a text about whether the median meets the bar, and whether all rounds meet it.
 func (b bar) verdict(s spread) string {
 	if math.IsNaN(s.median) || math.IsInf(s.median, 0) {
 		return "not measured"
@@ -786,7 +790,8 @@ func TestSummaryNamesLosses(t *testing.T) {
 	}
 }
 
-// docs/benchmarks.md is what render makes of the figures in it, so that text in the cases and text on the page do not differ.
+// docs/benchmarks.md equals the output of render for the figures in it, so that text in the cases
+// and text on the page do not differ.
 func TestPageIsRendered(t *testing.T) {
 	old := require.File(t, "../docs/benchmarks.md")
 	p, err := readPage(old)
@@ -821,7 +826,7 @@ func TestSignificant(t *testing.T) {
 	}
 }
 
-// What go test prints is read back, in base units.
+// The output of go test is read back, in base units.
 func TestReadPage(t *testing.T) {
 	found, config, err := readResults([]byte(`short: true
 load: 0.42

@@ -109,8 +109,7 @@ func computing(jobs int, judged bool, s scale) comparison {
 	}
 }
 
-// jobsMemory is what a job costs that mostly computes, with and without
-// read-ahead.
+// jobsMemory measures the memory of a job that mostly computes, with and without read-ahead.
 func jobsMemory(s scale) comparison {
 	return comparison{
 		name:  "jobs-memory",

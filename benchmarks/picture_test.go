@@ -14,7 +14,7 @@ import (
 	paint "weir/loadtest/report/figure/draw"
 )
 
-// pictureText says what the picture on top of the page shows.
+// pictureText describes the picture at the top of the page.
 const pictureText = "Client CPU time per GB and per file of weir and of the usual clients, without and with TLS"
 
 // A pictured is a zone of the picture: a case, and the sides of it that are shown, weir's first.
@@ -83,7 +83,7 @@ func (p page) plot(zones []pictured, id string, m metric, programs []string) *fi
 		if v, low, _, ok := s.cellOf(z.limit, m.name); ok {
 			f.Lines = append(f.Lines, figure.Line{Name: limit, Dash: true,
 				Points: []figure.Point{{X: float64(i) + .04, Y: v}, {X: float64(i) + .96, Y: v}}})
-			limit = "" // goes on
+			limit = "" // the line continues in the next zones
 			least = min(least, low)
 		}
 	}

@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// A usage is what a finished process has cost.
+// A usage is the cost of a finished process: time, CPU time and memory.
 type usage struct {
 	wall time.Duration
 	cpu  time.Duration // user and system, from wait4, children that were waited for included
-	peak int64         // bytes, the most that were resident
+	peak int64         // bytes, largest resident memory
 	out  []byte        // its standard output
 	code int
 }
 
-// The longest that any one process may take.
+// childTimeout is the longest duration of a process.
 const childTimeout = 3 * time.Minute
 
 // runChild runs a program to its end. An exit code other than 0 is an error
@@ -115,7 +115,8 @@ func self() string {
 // child runs a program to its end.
 func (r *rig) child(argv ...string) (usage, error) { return runChild(r.Context(), nil, nil, argv...) }
 
-// served runs a program to its end, and returns as well the CPU time that a process group (0: none) used meanwhile.
+// served runs a program to its end, and also returns the CPU time that a process group used
+// meanwhile; group 0 stands for no process group.
 func (r *rig) served(group int, argv ...string) (u usage, cpu time.Duration, err error) {
 	cpu, err = during(group, func() (err error) {
 		u, err = r.child(argv...)
@@ -124,7 +125,7 @@ func (r *rig) served(group int, argv ...string) (u usage, cpu time.Duration, err
 	return u, cpu, err
 }
 
-// bulk runs a program that moves so many files with so many bytes together.
+// bulk runs a program that transfers a number of files with a total number of bytes.
 func (r *rig) bulk(group, files int, bytes int64, argv ...string) (figures, error) {
 	u, served, err := r.served(group, argv...)
 	if err != nil {
@@ -142,14 +143,14 @@ func (r *rig) bulk(group, files int, bytes int64, argv ...string) (figures, erro
 	return f, nil
 }
 
-// curlSide runs curl with arguments that move so many files with so many bytes together.
+// curlSide runs curl with arguments that transfer a number of files with a total number of bytes.
 func (r *rig) curlSide(files int, bytes int64, group int, args ...string) side {
 	argv := append([]string{"curl", "--silent", "--show-error", "--fail"}, args...)
 	return side{"curl", func() (figures, error) { return r.bulk(group, files, bytes, argv...) }}
 }
 
-// script is a side that runs a shell script which moves so many files, without name servers, because xrdcp asks them
-// four times a process.
+// script returns a side that runs a shell script which transfers a number of files, without name
+// servers, because each process of xrdcp sends them four queries.
 func (r *rig) script(name string, files int, bytes int64, group int, script string) side {
 	return side{name, func() (figures, error) {
 		argv, err := withoutDNS(r.Context(), []string{"sh", "-c", script})
@@ -177,14 +178,14 @@ func during(group int, f func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// curlGets reads url n times over so many connections.
+// curlGets returns the arguments for curl to read url n times over a number of connections.
 func curlGets(url string, n, streams int) []string {
 	args := []string{url + "?[1-" + strconv.Itoa(n) + "]", "--output", "/dev/null"}
 	return append(args, parallel(streams)...)
 }
 
-// curlPuts sends file n times below url over so many connections. Names come
-// again, so that what lies there stays small.
+// curlPuts returns the arguments for curl to send file n times below url over a number of
+// connections. Names are reused, so that the files on the server stay few.
 func curlPuts(file, url string, n, streams int) []string {
 	var args []string
 	for i := range n {
@@ -200,8 +201,7 @@ func parallel(streams int) []string {
 	return []string{"--parallel", "--parallel-immediate", "--parallel-max", strconv.Itoa(streams)}
 }
 
-// iperfSide receives with iperf3 over so many streams; the sender uses
-// sendfile.
+// iperfSide receives with iperf3 over a number of streams; the sender uses sendfile.
 func (r *rig) iperfSide(port string, streams int) side {
 	return side{"iperf3 -R -Z", func() (figures, error) {
 		seconds := max(1, int(r.hold.Round(time.Second).Seconds()))
@@ -226,10 +226,10 @@ func (r *rig) iperfSide(port string, streams int) side {
 	}}
 }
 
-// wrkSide asks for url over so many connections with one thread; headers may be added.
+// wrkSide requests url over a number of connections with one thread; headers may be added.
 func (r *rig) wrkSide(url string, connections int, headers ...string) side {
 	return side{"wrk", func() (figures, error) {
-		// A thousand TLS handshakes may take longer than a shortened benchmark: then nothing was answered.
+		// A thousand TLS handshakes may take longer than a shortened benchmark: then there was no response.
 		for seconds := max(1, int(r.hold.Round(time.Second).Seconds())); ; seconds *= 2 {
 			f, err := r.wrkFor(url, connections, seconds, headers)
 			if err != nil || f[rate] > 0 || seconds > 60 {
@@ -259,7 +259,7 @@ func (r *rig) wrkFor(url string, connections, seconds int, headers []string) (fi
 	return figures{rate: perSecond, requestCPU: u.cpu.Seconds() / requests}, nil
 }
 
-// number finds a number in what a program wrote.
+// number finds a number in the output of a program.
 func number(pattern string, text []byte) (float64, error) {
 	m := regexp.MustCompile(pattern).FindSubmatch(text)
 	if m == nil {

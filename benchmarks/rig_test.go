@@ -23,7 +23,7 @@ import (
 	"weir/monitor"
 )
 
-// A scale says how much is measured.
+// A scale has the sizes, numbers and durations of all cases.
 type scale struct {
 	hold    time.Duration // of a run, about
 	size    int64         // of the files of bulk cases
@@ -50,7 +50,8 @@ type scale struct {
 	polled int // files of its jobs that are open
 }
 
-// workers is how many processes of nginx hold many connections together, as each of them may have only so many open files.
+// workers is the number of processes of nginx that hold many connections together, since the number
+// of open files of each of them is limited.
 const workers = 4
 
 func fullScale() scale {
@@ -71,13 +72,13 @@ func quickScale() scale {
 	}
 }
 
-// fit lowers the numbers of clients to what this machine allows.
+// fit lowers the numbers of clients to the limits of this machine.
 func (s *scale) fit(tb testing.TB) {
 	tb.Helper()
 	e := monitor.About()
 	files, _, err := monitor.RaiseOpenFiles()
 	require.NoError(tb, err)
-	one, ports := int(min(files, 1<<20)), int(e.PortHigh-e.PortLow)-1200 // ports of closed connections rest for a minute
+	one, ports := int(min(files, 1<<20)), int(e.PortHigh-e.PortLow)-1200 // closed ports rest for a minute
 	if one < 1024 || ports < 1000 {
 		tb.Fatalf("a process may have %d open files and %d ports, at least 1024 and 1000 are needed (ulimit -n, ip_local_port_range)", one, ports)
 	}
@@ -100,16 +101,18 @@ func awaitPorts() {
 	}
 }
 
-// A rig is what a case works with. What its methods start ends with the case; what they cannot start fails it.
+// A rig has the files, programs and settings of a case. Everything that its methods start ends with
+// the case; if they cannot start it, the case fails.
 type rig struct {
 	testing.TB
 	scale
 	weir  string
-	dir   string // on a memory file system where there is one
+	dir   string // on a memory file system if there is such a file system
 	count int    // runs of weir and folders so far
 }
 
-// memoryDir returns a folder on a memory file system where there is one.
+// memoryDir returns a folder on a memory file system if there is such a file system, or else the
+// default folder for temporary files.
 func memoryDir() string {
 	const dir = "/dev/shm"
 	if _, err := os.Stat(dir); err != nil {
@@ -140,7 +143,7 @@ func (r *rig) must(err error) {
 	}
 }
 
-// ends calls stop when the case ends, and fails it if stop does.
+// ends calls stop when the case ends, and fails the case if stop fails.
 func (r *rig) ends(stop func() error) {
 	r.Cleanup(func() {
 		if err := stop(); err != nil {
@@ -164,10 +167,10 @@ func (r *rig) file(path string, size int64) {
 	r.must(errors.Join(err, f.Close(), os.Chmod(path, 0o644)))
 }
 
-// A server is one that runs: where it is, and the process group whose CPU time counts.
+// A server is a running server: its URL, its folder, and the process group whose CPU time counts.
 type server struct {
 	url   string
-	group int    // 0 if it has a process for each session, whose CPU time is gone with it
+	group int    // 0 if it has a process for each session, whose CPU time is lost when it ends
 	data  string // its folder, if it has one
 }
 
@@ -226,7 +229,7 @@ func (r *rig) daemon(address string, argv ...string) (group int) {
 	r.must(cmd.Start())
 	r.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
-		_ = cmd.Wait() // says only that it was ended
+		_ = cmd.Wait() // its error only reports the signal
 	})
 	for try := time.Now(); time.Since(try) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
 		c, err := (&net.Dialer{}).DialContext(r.Context(), "tcp4", address)
@@ -254,7 +257,7 @@ func (r *rig) iperf() string {
 	return port
 }
 
-// rcloneServe starts a WebDAV server of rclone's.
+// rcloneServe starts rclone's WebDAV server.
 func (r *rig) rcloneServe(dir string) server {
 	address := "127.0.0.1:" + r.freePort()
 	argv, err := withoutDNS(r.Context(), []string{"rclone", "--config", "/dev/null", "--quiet", "serve", "webdav", "--addr", address, dir})
@@ -262,7 +265,7 @@ func (r *rig) rcloneServe(dir string) server {
 	return server{url: "http://" + address, group: r.daemon(address, argv...)}
 }
 
-// sink starts a server in this process that reads what is put and forgets it.
+// sink starts a server in this process that reads and discards uploads.
 func (r *rig) sink() string {
 	s := httptest.NewServer(http.HandlerFunc(forget))
 	r.Cleanup(s.Close)
@@ -292,7 +295,7 @@ func forget(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// withoutDNS returns a program that runs where no name server is reached.
+// withoutDNS returns a command that runs a program without access to name servers.
 func withoutDNS(ctx context.Context, argv []string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	if os.Geteuid() == 0 {
@@ -303,7 +306,7 @@ func withoutDNS(ctx context.Context, argv []string) ([]string, error) {
 	return append([]string{cmd.Path}, cmd.Args[1:]...), nil
 }
 
-// fresh makes a new folder, in memory or on a disk, and returns what removes it.
+// fresh makes a new folder, in memory or on a disk, and returns a function that removes it.
 func (r *rig) fresh(disk bool) (string, func() error, error) {
 	parent := r.dir
 	if disk {

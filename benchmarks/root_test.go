@@ -9,7 +9,7 @@ import (
 // plainXrdcp makes xrdcp read and write without page checksums.
 const plainXrdcp = "XRD_CPUSEPGWRTRD=0"
 
-// A shape is what a weir of a comparison does besides the defaults.
+// A shape is a variant of weir in a comparison: its name, and settings that differ from the defaults.
 type shape struct{ name, work string }
 
 func (r *rig) shapes(l load, group int, all ...shape) []side {
@@ -23,10 +23,10 @@ func (r *rig) shapes(l load, group int, all ...shape) []side {
 	return sides
 }
 
-// allVerified is weir when it computes the checksum of everything.
+// allVerified is the name of weir if it verifies the checksums of all files.
 const allVerified = "weir, all verified"
 
-// The weirs that are compared with xrdcp. What it does by itself is the first.
+// readShapes returns the variants of weir that are compared with xrdcp. The first has only defaults.
 func readShapes() []shape {
 	return []shape{
 		{"weir", ""},

@@ -130,7 +130,7 @@ func enroll(dir string, run resultstest.Large) error {
 	return errors.Join(err, f.Close())
 }
 
-// What is measured of an analysis, of a batch system's workers, and of runs that are merged.
+// The metrics of an analysis, of a batch system's workers, and of runs that are merged.
 var (
 	analysisTime = metric{"time to analyze", "analysis-s", 1, " s"}
 	analysisCPU  = metric{"CPU of an analysis", "analysis-cpu-s", 1, " s"}

@@ -13,7 +13,8 @@ import (
 	"weir/transfer/trial"
 )
 
-// What is measured of the whole service. Known is without what it takes to register the dataset, with its checksums.
+// The metrics of the whole service. Metrics named known exclude the cost of registering the dataset
+// with its checksums.
 var (
 	knownRate  = metric{"throughput, registered before", "registered-GB/s", 1e-9, " GB/s"}
 	knownCPU   = metric{"CPU per GB, registered before", "registered-cpu-s/GB", 1, " s"}
@@ -25,7 +26,7 @@ var (
 // serviceName is the dataset that services copy.
 const serviceName = "/run"
 
-// agentState is what an agent keeps in the folder of its site.
+// agentState is the folder that an agent keeps in the folder of its site.
 const agentState = ".weir-serve-agent"
 
 // serving compares copies of a dataset by the whole service.
@@ -142,7 +143,7 @@ func (r *rig) serviceSide(src string, bytes int64, files int, coordinator ...str
 	}}
 }
 
-// serviceRun measures both commands, and what they have others do.
+// serviceRun measures both commands, including the work of the coordinator and the agents.
 func (r *rig) serviceRun(t *trial.Trial, bytes int64, files int) (figures, error) {
 	added, err := r.command(t, "dataset", "add", serviceName, "--site", "A", "--path", serviceName[1:])
 	if err != nil {
@@ -166,8 +167,8 @@ func (r *rig) serviceRun(t *trial.Trial, bytes int64, files int) (figures, error
 	}, nil
 }
 
-// command runs a command of weir on a trial. Its CPU time is with that of the
-// service.
+// command runs a command of weir on a trial. The CPU time includes the CPU time of the service
+// meanwhile.
 func (r *rig) command(t *trial.Trial, args ...string) (u usage, err error) {
 	before, err := trialCPU(t)
 	if err != nil {
@@ -182,7 +183,7 @@ func (r *rig) command(t *trial.Trial, args ...string) (u usage, err error) {
 	return u, err
 }
 
-// trialCPU is the CPU time of all processes of a service so far.
+// trialCPU returns the CPU time of all processes of a service so far.
 func trialCPU(t *trial.Trial) (all time.Duration, err error) {
 	for _, p := range []*trial.Process{t.Coordinator(), t.Site("A"), t.Site("B")} {
 		if p == nil {
@@ -197,10 +198,10 @@ func trialCPU(t *trial.Trial) (all time.Duration, err error) {
 	return all, nil
 }
 
-// sumAll has XRootD compute the checksums of its n files and keep them with
-// these, which are its user's from then on. The first time it computes one over
-// HTTP, it may answer 500 (its bridge forgets too late that it was computing);
-// over root:// it does not.
+// sumAll makes XRootD compute the checksums of its n files and store them with the files, which
+// belong to its user from then on. When XRootD computes a checksum over HTTP for the first time, it
+// may respond with status 500 (its bridge forgets too late that it was computing); over root:// it
+// does not.
 func (r *rig) sumAll(x server, n int) {
 	var owner syscall.Stat_t
 	r.must(syscall.Stat(x.data, &owner))

@@ -108,7 +108,7 @@ func secureSessions(s scale) comparison {
 	}
 }
 
-// sleepingSecured measures what TLS adds to a client that mostly sleeps.
+// sleepingSecured measures the memory that TLS adds to a client that mostly sleeps.
 func sleepingSecured(s scale) comparison {
 	return comparison{
 		name:  "tls-clients-memory",

@@ -16,30 +16,30 @@ import (
 	"weir/loadtest/measure"
 )
 
-// A load is one run of weir: the scenario as a user would write it.
+// A load is one run of weir: its scenario as a user would write it, and its flags.
 type load struct {
 	target  string
 	kind    string // read, write
 	file    string // to read, below the target
 	size    int64  // of files to write
 	clients string // of each step
-	jobs    int    // of each client, 0 for as many as it can
+	jobs    int    // of each client, 0 for as many as possible
 	think   time.Duration
 	ramp    time.Duration
 	settle  time.Duration
 	hold    time.Duration
 	drain   time.Duration          // 0 for ten seconds
-	seed    int                    // another one each run: it decides which operations are verified
-	most    int64                  // bytes after which it ends, 0 for none
-	flags   []string               // more of weir run's
+	seed    int                    // differs between runs: it decides which operations are verified
+	most    int64                  // bytes after which it ends, 0 for no limit
+	flags   []string               // additional flags of weir run
 	more    string                 // lines for workload
 	auth    string                 // the line of auth, if any
 	env     []string               // more variables, NAME=VALUE
-	see     func(dir string) error // what is there of the run at its end; may be nil
+	see     func(dir string) error // called with the run directory at the end; may be nil
 }
 
-// scenario writes the load down. What is not said is weir's default: 1% of
-// the operations are verified, the host is watched each second.
+// scenario writes the load to a file. Settings that it omits have weir's defaults: 1% of the
+// operations are verified, the host is monitored each second.
 func (l load) scenario(dir string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: bench\ntarget: %s\nseed: %d\n", l.target, l.seed)
@@ -72,21 +72,21 @@ func (l load) scenario(dir string) (string, error) {
 	return path, os.WriteFile(path, []byte(b.String()), 0o644)
 }
 
-// An outcome is what a run of weir says of itself and what it cost.
+// An outcome is the result of a run of weir and its cost.
 type outcome struct {
 	usage
 	curve     []point
 	intervals []measure.Interval
 }
 
-// A point is what is used of a step in findings.json.
+// A point has the fields of a step in findings.json that are used here.
 type point struct {
 	Throughput float64  `json:"throughput_bytes_per_second"`
 	Rate       *float64 `json:"operations_per_second"`
 }
 
-// run runs weir run on a load. An invalid result (code 4) is taken, as it is
-// said of most runs whose client and server fight for two cores.
+// run runs weir run on a load. An invalid result (code 4) is accepted, since most runs are invalid
+// if client and server compete for two cores.
 func (r *rig) run(l load, watch func(context.Context, int)) (outcome, error) {
 	dir := r.path("run")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -211,7 +211,7 @@ func (r *rig) weirSide(l load, group int) side {
 	}}
 }
 
-// held returns when the measurement time began and ended.
+// held returns the begin and the end of the measurement time.
 func (o *outcome) held() (from, to time.Time) {
 	for _, v := range o.intervals {
 		if v.Phase != measure.Measured {
@@ -227,9 +227,9 @@ func (o *outcome) held() (from, to time.Time) {
 	return from, to
 }
 
-// connected returns the end of the interval in which the n-th connection was
-// made, from the start of the load, and how many were made up to there. It
-// returns 0 if they never were.
+// connected returns the end of the interval in which the n-th connection was made, from the start
+// of the load, and the number of connections up to then. It returns 0 and the number of all
+// connections if there are fewer than n.
 func (o *outcome) connected(n int64) (time.Duration, int64) {
 	var all int64
 	for _, v := range o.intervals {
@@ -242,8 +242,8 @@ func (o *outcome) connected(n int64) (time.Duration, int64) {
 	return 0, all
 }
 
-// failures counts the operations that failed and were not broken off by the
-// run's own end.
+// failures counts the operations that failed, without operations that were canceled at the end of
+// the run.
 func (o *outcome) failures() (all int64) {
 	for _, v := range o.intervals {
 		for class, n := range v.Failed {

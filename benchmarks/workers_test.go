@@ -25,7 +25,7 @@ import (
 	"weir/storage/all"
 )
 
-// What is measured of runs on many machines.
+// The metrics of runs on many machines.
 var (
 	coresUsed  = metric{"cores", "cores", 1, ""}
 	memoryUsed = metric{"memory", "peak-rss-MB", 1e-6, " MB"}
@@ -38,16 +38,16 @@ var (
 	openFiles  = metric{"open files", "open-files", 1, ""}
 )
 
-// A crowd is workers that are pretended.
+// A crowd is a number of simulated workers.
 type crowd struct {
 	name     string
 	workers  int
-	servers  int  // data servers that each tells of
+	servers  int  // data servers in the reports of each worker
 	machines bool // each is on a machine of its own
-	honest   bool // what they tell costs them what it costs a worker
+	honest   bool // reports cost the same CPU time as reports of a real worker
 }
 
-// crowds is how a controller does with more and more workers.
+// crowds measures a controller with different numbers of workers.
 func crowds(s scale) comparison {
 	n := s.crew
 	all := []crowd{
@@ -85,7 +85,7 @@ func crowds(s scale) comparison {
 	}
 }
 
-// perCrowd is how many pretended workers a process has at most.
+// perCrowd is the largest number of simulated workers in a process.
 const perCrowd = 250
 
 func (r *rig) crowdSide(c crowd) side {
@@ -99,13 +99,13 @@ func (r *rig) crowdSide(c crowd) side {
 	}}
 }
 
-// ended is a process that has.
+// ended is a process that has ended: its usage and its error.
 type ended struct {
 	usage
 	err error
 }
 
-// start runs a process beside.
+// start runs a process in the background.
 func start(ctx context.Context, argv ...string) <-chan ended {
 	c := make(chan ended, 1)
 	go func() {
@@ -115,7 +115,7 @@ func start(ctx context.Context, argv ...string) <-chan ended {
 	return c
 }
 
-// follow has a controller follow a crowd.
+// follow runs a controller and a crowd of simulated workers that report to it.
 func (r *rig) follow(dir string, c crowd) (figures, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -172,7 +172,7 @@ func (r *rig) follow(dir string, c crowd) (figures, error) {
 	}, err
 }
 
-// grown is how large the lines of a run have become, in bytes.
+// grown returns the total size of the files of a run that have lines, in bytes.
 func grown(run string) (int64, error) {
 	var all int64
 	for _, name := range []string{results.IntervalsFile, results.HostsFile, results.EventsFile} {
@@ -203,7 +203,7 @@ func until(ctx context.Context, path string, by <-chan ended) error {
 	}
 }
 
-// worker compares an engine that tells a controller with one that does not.
+// worker compares an engine that reports to a controller with an engine that does not.
 func worker(s scale) comparison {
 	return comparison{
 		name:  "worker",
@@ -225,28 +225,28 @@ func worker(s scale) comparison {
 	}
 }
 
-// Words that make this program a part of a run of many workers instead of the
-// comparison.
+// Words that make this program run as a part of a run of many workers instead of the comparison.
 const (
 	controllerWord = "controller"
 	crowdWord      = "crowd"
 )
 
-// passFile is where the controller of a case leaves the pass of its workers.
+// passFile returns the path of the file to which the controller of a case writes the pass of its
+// workers.
 func passFile(dir string) string { return filepath.Join(dir, "pass") }
 
-// A controlled is what a controller says of itself at its end.
+// A controlled has the measurements that a controller prints at its end.
 type controlled struct {
-	Coming   float64     // s of CPU until the first step was named
+	Coming   float64     // s of CPU until the first step was returned
 	CPU      float64     // s, from then on
 	Seconds  float64     // from then on
 	Read     int64       // bytes from then on, nearly all of them from workers
-	Files    int         // open when the second step was named
-	Answered []time.Time // when the pilot had named each step
+	Files    int         // open when the second step was returned
+	Answered []time.Time // the times at which the pilot had returned each step
 }
 
-// runController controls a run of workers that come in with the pass that it
-// leaves in a folder, and keeps the run there as weir run does.
+// runController controls a run of workers that join with the pass that it writes to a folder, and
+// stores the run there as weir run does.
 func runController(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet(controllerWord, flag.ContinueOnError)
 	workers := flags.Int("workers", 1, "that come in")
@@ -282,7 +282,7 @@ func runController(args []string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(p.controlled)
 }
 
-// A watchedPilot notes when it names steps.
+// A watchedPilot records the times at which it returns steps.
 type watchedPilot struct {
 	pilot engine.StepSource
 	controlled
@@ -303,22 +303,22 @@ func (p *watchedPilot) Next(ctx context.Context) (scenario.Step, error) {
 	return s, err
 }
 
-// readByThis is how many bytes this process has read from files and sockets; 0
-// where the system does not say.
+// readByThis returns the number of bytes that this process has read from files and sockets, or 0 if
+// the system does not report it.
 func readByThis() (n int64) {
 	text, _ := os.ReadFile("/proc/self/io")
 	_, _ = fmt.Sscanf(string(text), "rchar: %d", &n)
 	return n
 }
 
-// An arrival is what a crowd knows of a step.
+// An arrival records the delivery of a step to the workers of a crowd.
 type arrival struct {
 	Got         int // workers that got it
 	First, Last time.Time
 	Begin       time.Time
 }
 
-// runCrowd is many workers that only talk.
+// runCrowd runs many simulated workers, which report but make no load.
 func runCrowd(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet(crowdWord, flag.ContinueOnError)
 	p := cluster.FakeWorkers{}
@@ -353,12 +353,11 @@ func runCrowd(args []string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(got)
 }
 
-// loadedWord makes this program one engine that works, with a controller or
-// without.
+// loadedWord makes this program run one engine that makes load, with or without a controller.
 const loadedWord = "loaded"
 
-// runLoaded works through the plan in a file and throws away what it sees; or,
-// with a pass, it is a worker, which gets its plan and tells what it sees. All
+// runLoaded executes the plan in a file and discards the measurements. With a pass it is a worker
+// instead, which receives its plan from a controller and reports the measurements to it. Everything
 // else is the same.
 func runLoaded(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet(loadedWord, flag.ContinueOnError)
@@ -396,7 +395,7 @@ func runLoaded(args []string, out io.Writer) error {
 	return err
 }
 
-// counted counts operations and what went wrong.
+// counted counts operations and failures, and keeps warnings.
 type counted struct {
 	done, failed int64
 	warnings     []string
@@ -417,7 +416,7 @@ func (c *counted) Event(e measure.Event) error {
 	return nil
 }
 
-// loadedPlan is a step of clients that read one file again and again.
+// loadedPlan returns a plan with one step of clients that read one file repeatedly.
 func loadedPlan(target string, clients int, hold time.Duration) *scenario.Plan {
 	return &scenario.Plan{
 		Model: "closed", Driver: "webdav", Target: target, Seed: 1, GracefulStop: unit.Duration(time.Second),
@@ -432,7 +431,7 @@ func loadedConfig(p *scenario.Plan) engine.Config {
 
 const loadedSize = 4 << 10
 
-// aloneSide is an engine without a controller.
+// aloneSide runs an engine without a controller.
 func (r *rig) aloneSide(plan *scenario.Plan) side {
 	return side{"alone", func() (figures, error) {
 		path := filepath.Join(r.dir, "plan.json")
@@ -460,7 +459,7 @@ func loadedFigures(u usage, done float64, plan *scenario.Plan) figures {
 	return figures{rate: done / seconds, requestCPU: u.cpu.Seconds() / done, coresUsed: u.cpu.Seconds() / seconds}
 }
 
-// workerSide is the same engine that tells a controller, which is this process.
+// workerSide runs the same engine, which reports to a controller in this process.
 func (r *rig) workerSide(plan *scenario.Plan) side {
 	return side{"worker", func() (f figures, err error) {
 		dir, err := os.MkdirTemp(r.dir, "door-")

@@ -112,7 +112,7 @@ func newMaker(ctx context.Context, t *testing.T, root, weir string) *maker {
 	return m
 }
 
-// all makes the runs of all pages whose names begin with what a regular expression matches.
+// all makes the runs of all pages whose names begin with a match of a regular expression.
 func (m *maker) all(t *testing.T, only string) {
 	t.Helper()
 	wanted, err := regexp.Compile("^(" + only + ")")
@@ -130,7 +130,8 @@ func (m *maker) all(t *testing.T, only string) {
 	}
 }
 
-// command is a program in the folder of the project, with weir in its PATH. It is interrupted with ctx.
+// command returns a command that runs in the folder of the project, with weir in its PATH. It is
+// interrupted when ctx ends.
 func (m *maker) command(name string, args ...string) *exec.Cmd {
 	if name == "weir" {
 		name = filepath.Join(m.path, name)
@@ -147,7 +148,7 @@ func (m *maker) command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// make runs what is not there yet, and writes what there is.
+// make makes a run that does not exist yet, and writes its output and figures to the page.
 func (m *maker) make(path string, r *run) error {
 	dir := filepath.Join(m.root, "runs", r.name)
 	printed, err := os.ReadFile(dir + ".txt")
@@ -172,8 +173,8 @@ func (m *maker) make(path string, r *run) error {
 	return write(path, r.name, shorten(string(printed))+where)
 }
 
-// run runs a command, or continues what it began, and returns what it printed. A lab cannot be continued: its servers
-// are others the next time.
+// run runs a command, or resumes its run if it was interrupted, and returns its output. The run of a
+// lab cannot be resumed: its servers differ the next time.
 func (m *maker) run(r *run, dir string) ([]byte, error) {
 	command := r.command
 	if _, err := os.Stat(dir); err == nil && !r.compares() {
@@ -190,7 +191,7 @@ func (m *maker) run(r *run, dir string) ([]byte, error) {
 		return nil, fmt.Errorf("interrupted: make reports continues it: %w", m.ctx.Err())
 	}
 	var ended *exec.ExitError
-	if errors.As(err, &ended) && (ended.ExitCode() == 3 || ended.ExitCode() == 4) { // an answer, too: a threshold, an invalid run
+	if errors.As(err, &ended) && (ended.ExitCode() == 3 || ended.ExitCode() == 4) { // threshold, invalid run
 		err = nil
 	}
 	if err != nil {
@@ -264,7 +265,7 @@ func isRun(dir string) bool {
 	return false
 }
 
-// shorten leaves out where files are on the machine of the run.
+// shorten removes the lines with paths on the machine of the run.
 func shorten(printed string) string {
 	var kept []string
 	for line := range strings.Lines(printed) {
@@ -278,7 +279,7 @@ func shorten(printed string) string {
 	return strings.TrimRight(strings.Join(kept, ""), "\n")
 }
 
-// measured is the line that says when and where a run was measured.
+// measured returns the line with the date, the duration and the machine of a run.
 func measured(begin time.Time) string {
 	e := monitor.About()
 	took := unit.Duration(time.Since(begin).Round(time.Second))

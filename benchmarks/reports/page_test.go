@@ -95,10 +95,10 @@ func (p *page) find() error {
 	return nil
 }
 
-// compares reports whether the command compares runs that are there, which takes no time.
+// compares reports whether the command compares existing runs, which takes no time.
 func (r *run) compares() bool { return strings.HasPrefix(r.command, "weir compare ") }
 
-// owner returns the run of a figure, nil if there is none.
+// owner returns the run of a figure, or nil if there is no such run.
 func (p *page) owner(figure string) (owner *run) {
 	for _, r := range p.runs {
 		if strings.HasPrefix(figure, r.name+"-") && (owner == nil || len(r.name) > len(owner.name)) {
@@ -108,7 +108,7 @@ func (p *page) owner(figure string) (owner *run) {
 	return owner
 }
 
-// output returns what the page says that the run printed.
+// output returns the output of a run on the page.
 func (p *page) output(r *run) string { return strings.Join(p.lines[r.text[0]:r.text[1]], "\n") }
 
 // write replaces the output of a run on its page, as the page is now: it may have been edited while the run took hours.

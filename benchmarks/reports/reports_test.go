@@ -16,8 +16,8 @@ var (
 	link = regexp.MustCompile(`\]\(#([0-9]{3}-[a-z0-9-]+)\)`)
 )
 
-// TestPages holds the tables of the pages to what was measured: each figure in bold, in a row that links to runs, stands
-// in what one of these runs printed. Each figure that is drawn is shown.
+// TestPages compares the tables of the pages with the measurements: each figure in bold, in a row
+// that links to runs, is in the output of one of these runs. Each figure that is drawn is shown.
 func TestPages(t *testing.T) {
 	pages, err := readPages(root)
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCommands plans each command of the pages: the scenario and its flags are those of today.
+// TestCommands plans each command of the pages: the scenario and its flags are still valid.
 func TestCommands(t *testing.T) {
 	pages, err := readPages(root)
 	require.NoError(t, err)
@@ -90,7 +90,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// planned makes the command that plans a run: weir plan with what follows weir run, without a lab and without commands that follow.
+// planned returns the command that plans a run: weir plan with the arguments of weir run, without a
+// lab and without commands that follow.
 func planned(command string) (string, bool) {
 	i := strings.LastIndex(command, "weir run ")
 	if i < 0 {
