@@ -16,11 +16,12 @@ import (
 	"weir/internal/require"
 )
 
-// The table of ARCHITECTURE.md says what is where and which groups import each other. Each package is in a group and named in its
-// row; each import between groups is in the table, points down it, and exists. So the page cannot drift from the code.
+// The table of ARCHITECTURE.md lists the packages of each group and the imports between groups.
+// Each package is in a group and named in its row; each import between groups is in the table,
+// points down it, and exists. So the page cannot drift from the code.
 func TestArchitecture(t *testing.T) {
 	table, packages := groupTable(t), imports(t)
-	used := map[string]map[string]bool{} // group by group, what its packages import
+	used := map[string]map[string]bool{} // the imports of the packages of each group
 	for room, imported := range packages {
 		from := groupOf(table, room)
 		if from < 0 {
@@ -120,7 +121,7 @@ func TestTheCommandLinksNoTesting(t *testing.T) {
 	}
 }
 
-// testsOnly reports whether a package is in the row of those for tests.
+// testsOnly reports whether a package is in the row of packages for tests.
 func testsOnly(table []group, room string) bool {
 	i := groupOf(table, room)
 	return i >= 0 && table[i].any && !strings.HasPrefix(table[i].name, "cmd/")
@@ -142,7 +143,8 @@ func leads(arrows map[string]map[string]bool, seen map[string]bool, from, to str
 	return false
 }
 
-// driverOf returns the driver, one of those that storage/all imports, that a package belongs to, "" if none.
+// driverOf returns the driver that a package belongs to, or "" if it belongs to no driver. The
+// drivers are the packages that storage/all imports.
 func driverOf(packages map[string][]string, room string) string {
 	for _, d := range packages["storage/all"] {
 		if strings.HasPrefix(room+"/", d+"/") && d != "storage" {
@@ -201,7 +203,8 @@ func groupTable(t *testing.T) (table []group) {
 	return table
 }
 
-// groupOf returns the index of the group with the longest name that holds the package, -1 if none does.
+// groupOf returns the index of the group with the longest name that contains the package, or -1 if
+// no group contains it.
 func groupOf(table []group, room string) int {
 	best := -1
 	for i, g := range table {
@@ -212,7 +215,8 @@ func groupOf(table []group, room string) int {
 	return best
 }
 
-// imports returns the packages of the module and what each imports of it, apart from tests. The package at the root is left out.
+// imports returns the packages of the module and the packages of the module that each of them
+// imports, apart from tests. The package at the root is left out.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
@@ -232,7 +236,8 @@ func imports(t *testing.T) map[string][]string {
 	return all
 }
 
-// Each row of the ten changes counts the packages that a change touches. There are at most three, and those named exist.
+// Each row of the ten changes counts the packages that a change touches. There are at most three,
+// and the named packages exist.
 func TestTenChanges(t *testing.T) {
 	page := require.File(t, "ARCHITECTURE.md")
 	packages := imports(t)
@@ -252,7 +257,7 @@ func TestTenChanges(t *testing.T) {
 	}
 }
 
-// Every package says in its comment what it does and where it stands.
+// Every package has a comment that describes its purpose and its place in the architecture.
 func TestPackageComments(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.Dir}}|{{join .GoFiles " "}}`, "./...").Output()
 	require.NoError(t, err)
@@ -327,7 +332,7 @@ func declares(t *testing.T, folder, name string) bool {
 	return false
 }
 
-// The functions of the walks exist, and each is called where the page says.
+// The functions of the walks exist, and each is called in the function or file that the page names.
 func TestArchitectureWalks(t *testing.T) {
 	page := require.File(t, "ARCHITECTURE.md")
 	type hop struct{ file, function string }
@@ -373,7 +378,8 @@ func fileOf(t *testing.T, file string) *ast.File {
 	return f
 }
 
-// bodyOf returns the body of a function, or of a method as Type.Name, nil if file has none.
+// bodyOf returns the body of a function, or of a method as Type.Name. It returns nil if file does
+// not declare it.
 func bodyOf(t *testing.T, file, function string) *ast.BlockStmt {
 	t.Helper()
 	receiver, name, method := strings.Cut(function, ".")

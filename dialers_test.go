@@ -12,8 +12,9 @@ import (
 	"weir/internal/require"
 )
 
-// TestDialers holds what the coordinator and agents connect to: tpc.Dialer makes their connections, so that a guard sees each address
-// after names were resolved. Other dialers are in the table, with the reason why nobody else can name their addresses.
+// TestDialers finds connections of the coordinator and agents that tpc.Dialer does not make. With
+// tpc.Dialer a guard checks each address after names were resolved. Other dialers are in the table,
+// with the reason why no other party can choose their addresses.
 func TestDialers(t *testing.T) {
 	others := map[string]string{
 		"internal/tpc/guard.go":      "tpc.Dialer itself",

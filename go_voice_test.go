@@ -16,10 +16,11 @@ import (
 // maxLine is the number of characters that a line of Go may have.
 const maxLine = 140
 
-// longWord matches what cannot be broken, such as a key or a header of a table.
+// longWord matches text that cannot be broken, such as a key or a header of a table.
 var longWord = regexp.MustCompile(`\S{100}`)
 
-// calques are phrases that native technical English does not have, or that were words of this code alone, with what is written instead.
+// calques are phrases that native technical English does not have, or that were words of this code
+// alone, with their replacements.
 var calques = []struct {
 	pattern *regexp.Regexp
 	better  string
@@ -59,7 +60,8 @@ func TestGoVoice(t *testing.T) {
 	}
 }
 
-// checkGo checks the lines of a file, and its comments and strings unless it is a test: those quote what others write.
+// checkGo checks the lines of a file, and its comments and strings unless it is a test, since tests
+// quote other texts.
 func checkGo(t *testing.T, name string) {
 	t.Helper()
 	src := require.File(t, name)

@@ -129,7 +129,7 @@ func TestLockChecker(t *testing.T) {
 
 func isLocked(name string) bool { return strings.HasSuffix(name, "Locked") && !ast.IsExported(name) }
 
-// mutexes are those that are held, as the code writes them.
+// mutexes is the set of mutexes that are held, as the code writes them.
 type mutexes map[string]bool
 
 // A lockChecker follows the statements of a function with the mutexes that are held.
@@ -234,7 +234,8 @@ func orEmptyStmt(s ast.Stmt) ast.Stmt {
 	return s
 }
 
-// both returns the mutexes that are held after one of two branches; nil is one that does not end here.
+// both returns the mutexes that are held after one of two branches; nil is a branch that does not
+// end here.
 func both(a, b mutexes) mutexes {
 	switch {
 	case a == nil:

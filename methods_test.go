@@ -13,7 +13,8 @@ import (
 	"weir/internal/require"
 )
 
-// mostMethods is the number of methods that a type may have, with those that embedded types of this module promote.
+// mostMethods is the largest number of methods of a type, including methods that embedded types of
+// this module promote.
 const mostMethods = 60
 
 // TestTypesAreSmall finds types with more than mostMethods methods.

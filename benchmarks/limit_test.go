@@ -25,8 +25,8 @@ import (
 // systemCalls names the side that does little more than system calls: see runLimit and runCopyLimit.
 const systemCalls = "system calls"
 
-// limitSide runs little more than the system calls of a client, with so many files of a size over so many connections, in a process of its
-// own. ca is a file, or "".
+// limitSide runs little more than the system calls of a client, for a number of files of one size
+// over a number of connections, in a process of its own. ca is a file, or "".
 func (r *rig) limitSide(op, url, ca string, files int, size int64, streams int) side {
 	return side{systemCalls, func() (figures, error) {
 		u, err := r.child(self(), limitWord, op, url, ca, strconv.Itoa(files), strconv.FormatInt(size, 10), strconv.Itoa(streams))

@@ -61,8 +61,8 @@ func TestWritePage(t *testing.T) {
 }
 
 // A page is docs/benchmarks.md: the cases as they are shown. It is made from the output of
-// go test -bench Peers, or from the page itself; then its figures are kept, and its text and picture
-// are written anew.
+// go test -bench Peers, or from the page itself; then its figures are kept, and its text and
+// picture are written anew.
 type page struct {
 	cases   []section
 	machine []string // its lines
@@ -394,7 +394,8 @@ func (p page) render(picture string) string {
 	return b.String()
 }
 
-// unlike returns about, with "As above." in place of the first sentences that it shares with before.
+// unlike returns about, with "As above." in place of its first sentences that are also the first
+// sentences of before.
 func unlike(before, about string) string {
 	n := 0
 	for n < len(before) && n < len(about) && before[n] == about[n] {
@@ -453,8 +454,8 @@ func (p page) missed(b *strings.Builder) {
 // buffersPicture is the file of the plot of buffers, beside the page.
 const buffersPicture = "benchmarks-buffers.png"
 
-// buffers returns the plot of the mover's buffers: all values are ratios to the value of the default
-// buffer.
+// buffers returns the plot of the mover's buffers: all values are ratios to the value of the
+// default buffer.
 func (p page) buffers() *figure.Figure {
 	f := &figure.Figure{
 		ID: "buffers", Title: "Buffers of the mover", Desc: "Throughput and CPU time per GB of the mover against the size of its buffers",

@@ -229,7 +229,8 @@ func (r *rig) iperfSide(port string, streams int) side {
 // wrkSide requests url over a number of connections with one thread; headers may be added.
 func (r *rig) wrkSide(url string, connections int, headers ...string) side {
 	return side{"wrk", func() (figures, error) {
-		// A thousand TLS handshakes may take longer than a shortened benchmark: then there was no response.
+		// A thousand TLS handshakes may take longer than a shortened benchmark: then there was no
+		// response.
 		for seconds := max(1, int(r.hold.Round(time.Second).Seconds())); ; seconds *= 2 {
 			f, err := r.wrkFor(url, connections, seconds, headers)
 			if err != nil || f[rate] > 0 || seconds > 60 {

@@ -9,7 +9,8 @@ import (
 // plainXrdcp makes xrdcp read and write without page checksums.
 const plainXrdcp = "XRD_CPUSEPGWRTRD=0"
 
-// A shape is a variant of weir in a comparison: its name, and settings that differ from the defaults.
+// A shape is a variant of weir in a comparison: its name, and the settings that differ from the
+// defaults.
 type shape struct{ name, work string }
 
 func (r *rig) shapes(l load, group int, all ...shape) []side {
@@ -26,7 +27,8 @@ func (r *rig) shapes(l load, group int, all ...shape) []side {
 // allVerified is the name of weir if it verifies the checksums of all files.
 const allVerified = "weir, all verified"
 
-// readShapes returns the variants of weir that are compared with xrdcp. The first has only defaults.
+// readShapes returns the variants of weir that are compared with xrdcp. The first variant has only
+// defaults.
 func readShapes() []shape {
 	return []shape{
 		{"weir", ""},

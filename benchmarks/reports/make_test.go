@@ -173,8 +173,8 @@ func (m *maker) make(path string, r *run) error {
 	return write(path, r.name, shorten(string(printed))+where)
 }
 
-// run runs a command, or resumes its run if it was interrupted, and returns its output. The run of a
-// lab cannot be resumed: its servers differ the next time.
+// run runs a command, or resumes its run if it was interrupted, and returns its output. The run of
+// a lab cannot be resumed: its servers differ the next time.
 func (m *maker) run(r *run, dir string) ([]byte, error) {
 	command := r.command
 	if _, err := os.Stat(dir); err == nil && !r.compares() {

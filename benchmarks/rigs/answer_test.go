@@ -22,10 +22,10 @@ type link struct {
 	*server
 	conn net.Conn
 	own  limiter
-	lags bool // it is one of those that Lag is for
+	lags bool // Lag applies to it: every second connection
 }
 
-// answer answers one request. It returns false if the connection is to end.
+// answer handles one request. It returns false if the connection is to end.
 func (c *link) answer(req *http.Request) bool {
 	if req.URL.Path == statsPath {
 		b, _ := json.Marshal(c.report())
@@ -58,14 +58,14 @@ func (c *link) report() stats {
 	return s
 }
 
-// number is that of the file at a path.
+// number returns the number of the file at a path.
 func (c *link) number(path string) (int, bool) {
 	_, name, _ := strings.Cut(path, "/data/f")
 	n, err := strconv.Atoi(name)
 	return n, err == nil && n >= 0 && n < c.Files
 }
 
-// head answers a question for the size and the checksum.
+// head responds to a HEAD request with the size and, if it was requested, the checksum.
 func (c *link) head(req *http.Request, n int) bool {
 	wants := req.Header.Get("Want-Digest") != "" || req.Header.Get("Want-Repr-Digest") != ""
 	fields := ""
@@ -84,7 +84,7 @@ func (c *link) head(req *http.Request, n int) bool {
 	return c.write(c.status(200)+fields+fmt.Sprintf("Content-Length: %d\r\n\r\n", c.Size)) && !c.HTTP10
 }
 
-// headWritten answers the same of a file that was written.
+// headWritten responds to a HEAD request for a file that was written.
 func (c *link) headWritten(req *http.Request) bool {
 	c.mu.Lock()
 	w, ok := c.kept[req.URL.Path]
@@ -101,7 +101,7 @@ func digests(sum string) string {
 	return "Digest: adler32=" + sum + "\r\nRepr-Digest: adler=:" + base64.StdEncoding.EncodeToString(raw) + ":\r\n"
 }
 
-// get answers a GET of file n, with all that is wrong with it.
+// get responds to a GET of file n, with all faults of the spec.
 func (c *link) get(req *http.Request, n int) bool {
 	c.first.CompareAndSwap(0, max(1, int64(time.Since(c.start))))
 	k := c.asked.Add(1)
@@ -146,7 +146,7 @@ func (c *link) copies(n int) {
 	}
 }
 
-// wait is what an answer takes before it begins.
+// wait waits for the delays of a response before it begins.
 func (c *link) wait(path string) {
 	d := time.Duration(float64(c.Delay) * (1 + c.Ages*c.since().Seconds()))
 	if c.lags {
@@ -207,10 +207,10 @@ func (c *link) send(req *http.Request, n int) bool {
 	return ok && c.ShortBy == 0 && !c.HTTP10
 }
 
-// piece is how much is sent at once.
+// piece is the number of bytes that are sent at once.
 const piece = 16 << 10
 
-// stream sends a body at the rate that it may have.
+// stream sends a body at the rate that the limits allow.
 func (c *link) stream(body []byte) bool {
 	step := len(body)
 	if c.PerConn > 0 || c.Total > 0 || c.Chunked {
@@ -233,7 +233,7 @@ func (c *link) stream(body []byte) bool {
 	return !c.Chunked || c.write("0\r\n\r\n")
 }
 
-// rangeOf is the single range that a request asks for.
+// rangeOf returns the single range that a request contains.
 func rangeOf(req *http.Request, size int) (from, to int, ok bool) {
 	first, last, ok := strings.Cut(strings.TrimPrefix(req.Header.Get("Range"), "bytes="), "-")
 	if !ok {
@@ -257,12 +257,12 @@ func (c *link) status(code int) string {
 	}
 	text := fmt.Sprintf("%s %d %s\r\n", version, code, http.StatusText(code))
 	if !c.HTTP10 {
-		text += "Connection: keep-alive\r\n" // ab, which speaks HTTP/1.0, wants to hear it
+		text += "Connection: keep-alive\r\n" // ab, which uses HTTP/1.0, requires it
 	}
 	return text
 }
 
-// say sends a short answer.
+// say sends a short response.
 func (c *link) say(req *http.Request, code int, fields string, body []byte) bool {
 	text := c.status(code) + fields + fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))
 	if req.Method != "HEAD" {
@@ -276,7 +276,7 @@ func (c *link) write(text string) bool {
 	return err == nil
 }
 
-// threadTime is the CPU time of this thread.
+// threadTime returns the CPU time of this thread.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // always there

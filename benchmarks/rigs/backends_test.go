@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// backendRigs are of services of several servers.
+// backendRigs returns the rigs about services with several servers.
 func backendRigs() []rig {
 	return []rig{
 		{
@@ -69,7 +69,7 @@ func oneSlow(s *stage) {
 	s.between("slow endpoint's p50 over the fast one's", b.Latency.P50/a.Latency.P50, 6, 30)
 }
 
-// server returns what a data server did, nil if it is not there.
+// server returns the findings about a data server, or nil if there are no such findings.
 func (f *findings) server(host string) *part {
 	for i, p := range f.parts() {
 		if p.Name == host {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// commandRigs are of exit codes and of what a run leaves behind.
+// commandRigs returns the rigs about exit codes and about the files that a run leaves behind.
 func commandRigs() []rig {
 	interrupt := func(sig syscall.Signal) func(s *stage) {
 		return func(s *stage) { interrupted(s, sig) }
@@ -85,7 +85,7 @@ func latestStays(s *stage) {
 	address := s.nowhere()
 	dead := "http://" + address + "/data"
 	latest := func() string {
-		to, _ := filepath.EvalSymlinks(filepath.Join(s.dir, "runs", "latest")) // "" where there is none
+		to, _ := filepath.EvalSymlinks(filepath.Join(s.dir, "runs", "latest")) // "" if it does not exist
 		return to
 	}
 	first := s.runAs(reads(w, files, "2", "1s", ""), how{open: true, title: "first"})
@@ -93,7 +93,7 @@ func latestStays(s *stage) {
 	if good == "" {
 		s.must(fmt.Errorf("the first run left no runs/latest: exit %d, %s", first.exit, lastLine(first.text)))
 	}
-	// Without a list the target is asked for its files first, which fails.
+	// Without a list of files weir first requests a listing from the target, which fails.
 	r := s.runAs("target: "+dead+"\nworkload: {kind: read}\nload: {clients: 2, duration: 1s}\n", how{open: true, title: "second"})
 	s.fails(r)
 	s.expect(latest() == good, "runs/latest must stay at the run that measured")

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// contentRigs are of servers that send something else than the files.
+// contentRigs returns the rigs about servers that send something other than the files.
 func contentRigs() []rig {
 	return []rig{
 		{
@@ -57,7 +57,7 @@ func contentRigs() []rig {
 	}
 }
 
-// lies plays a server none of whose files arrive as they should, and expects errors of a class.
+// lies plays a server that sends no file correctly, and expects errors of certain classes.
 func lies(s *stage, c spec, classes ...string) {
 	w := s.faulty(c)
 	s.ask(wrk(), w.file(), 4, 2)

@@ -12,7 +12,7 @@ import (
 	"weir/lab"
 )
 
-// driftRigs are of services, and of runs, that change while they are measured.
+// driftRigs returns the rigs about services, and about runs, that change during the measurement.
 func driftRigs() []rig {
 	unsteady := func(c spec) func(s *stage) {
 		return func(s *stage) { drifts(s, c) }

@@ -27,7 +27,7 @@ func (s *stage) faultyFiles(c spec, wrap ...string) (w *site, files string) {
 	return w, s.list(w, true)
 }
 
-// errorRigs are of operations that fail.
+// errorRigs returns the rigs about operations that fail.
 func errorRigs() []rig {
 	return []rig{
 		{
@@ -102,13 +102,14 @@ func failingSums(s *stage) {
 		s.expect(false, "the share of time in pauses, and latencies, expected")
 		return
 	}
-	// N = X (R + Z): what operations and thinking do not explain is pauses.
+	// N = X (R + Z): the time of the clients that is neither operations nor thinking is pauses.
 	lost := 1 - (x.Operations/(1-x.ErrorRatio))*(x.Latency.Mean+think)/clients
 	s.expect(lost < *x.PausedShare+0.1 || x.Excluded != "" || r.check("Little's law") != "ok",
 		"%.0f%% of the clients' time is neither operations nor thinking, but only %.1f%% is said to be pauses", 100*lost, 100**x.PausedShare)
 }
 
-// hammered is how often in a second a client may ask a service that refuses everything.
+// hammered is the largest number of requests per second of a client if a service refuses
+// everything.
 const hammered = 50
 
 func allRefused(s *stage) {
@@ -160,7 +161,7 @@ func hiddenRetries(s *stage) {
 	s.near("retries of each read", float64(x.Retried+x.Waits)/max(1, float64(x.Done)), float64(st.Busy)/max(1, float64(st.Gets)), 0.2)
 }
 
-// curlRetry is curl as scripts use it: it says nothing of what it tried again.
+// curlRetry returns curl with retries, as scripts use it: it does not report the retries.
 func curlRetry() peer {
 	p := curl()
 	p.argv = func(url string, _, seconds int) []string {

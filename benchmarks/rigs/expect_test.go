@@ -12,13 +12,13 @@ func (s *stage) notValid(r *ran) {
 	s.expect(r.status() != "valid", "not valid expected, is %s", r.status())
 }
 
-// invalid expects that a run is invalid, and that its exit code says so.
+// invalid expects that a run is invalid, and that its exit code is not 0.
 func (s *stage) invalid(r *ran) {
 	s.expect(r.status() == "invalid" || r.findings == nil && r.exit != 0, "invalid expected, is %s", r.status())
 	s.fails(r)
 }
 
-// warns reports whether a run warns of something, beside its checks.
+// warns reports whether a run has a warning with a text, in addition to its checks.
 func (r *ran) warns(of string) bool {
 	return r.findings != nil && strings.Contains(strings.Join(r.Warnings, "\n"), of)
 }
@@ -26,8 +26,8 @@ func (r *ran) warns(of string) bool {
 // fails expects an exit code other than 0.
 func (s *stage) fails(r *ran) { s.expect(r.exit != 0, "an exit code other than 0 expected") }
 
-// valid expects a run to be valid and to end with 0. A check of quiet machines may warn where others did use the CPU, and
-// where they used much of it the rig is not played.
+// valid expects a run to be valid and to end with 0. The check of quiet machines may warn if other
+// programs used the CPU; if they used much of it, the rig is not played.
 func (s *stage) valid(r *ran) {
 	if why := alarm(r); why != "" {
 		s.fit(r)
@@ -35,12 +35,13 @@ func (s *stage) valid(r *ran) {
 	}
 }
 
-// alarm says what is wrong with a run in which nothing was wrong, "" if nothing is.
+// alarm returns the first problem that weir reports in a run without problems, or "" if it reports
+// no problem.
 func alarm(r *ran) string {
 	f := r.findings
 	switch {
 	case f.ownStops() && r.crowded():
-		return "" // true: others took all of the CPU
+		return "" // it is true: other programs used all of the CPU
 	case f == nil:
 		return fmt.Sprintf("no findings, exit %d: %s", r.exit, lastLine(r.text))
 	case r.exit != 0:
@@ -65,7 +66,7 @@ func alarm(r *ran) string {
 	return ""
 }
 
-// away expects an outage in a step, of about so many seconds, and that the step does not count.
+// away expects an outage in a step, of about the given duration, and that the step does not count.
 func (s *stage) away(r *ran, number int, seconds float64) {
 	sum, n := 0.0, 0
 	for _, o := range r.outages() {
@@ -81,15 +82,16 @@ func (s *stage) away(r *ran, number int, seconds float64) {
 	s.notValid(r)
 }
 
-// fit ends a rig whose truth is a matter of time where the machine was not quiet enough for it.
+// fit ends a rig whose truth depends on timing if the machine was not quiet enough for it.
 func (s *stage) fit(r *ran) {
 	if r.tooCrowded() {
 		s.cannot("%s", r.others())
 	}
 }
 
-// limited expects that the first bottleneck is one of resources. On a machine of which others used much, it is right as
-// well that the CPU is the limit, or that it cannot be known: then the rig is not played.
+// limited expects that the first bottleneck is one of resources. On a machine of which other
+// programs used much, it is also correct that the CPU is the limit, or that the limit is unknown:
+// then the rig is not played.
 func (s *stage) limited(r *ran, resources ...string) {
 	is := r.limit().Resource
 	if (is == "unknown" || is == "cpu") && !slices.Contains(resources, is) {
@@ -98,7 +100,7 @@ func (s *stage) limited(r *ran, resources ...string) {
 	s.expect(slices.Contains(resources, is), "limit %s expected, is %q", strings.Join(resources, " or "), is)
 }
 
-// near expects a figure within a share of what it should be.
+// near expects a figure whose relative difference from the expected value is at most within.
 func (s *stage) near(what string, is, should, within float64) {
 	s.expect(math.Abs(is-should) <= within*should, "%s: %.4g expected, is %.4g", what, should, is)
 }
@@ -108,13 +110,13 @@ func (s *stage) between(what string, is, from, to float64) {
 	s.expect(is >= from && is <= to, "%s: %.4g to %.4g expected, is %.4g", what, from, to, is)
 }
 
-// noCapacity expects that nothing is said of what the service can carry.
+// noCapacity expects that the run makes no statement about the capacity of the service.
 func (s *stage) noCapacity(r *ran) {
 	s.expect(r.noCapacity(), "no statement of capacity expected, but limit %q, peak %v", r.limit().Resource, r.peaks())
 }
 
-// flat expects that no maximum and no knee is seen where there is none, and that the lightest load is
-// said to be enough.
+// flat expects that no maximum and no knee is reported for a flat curve, and that the lightest load
+// is reported to be enough.
 func (s *stage) flat(r *ran, lightest float64) {
 	s.expect(!r.peaks(), "no peak expected")
 	if r.findings != nil && r.Knee != nil {

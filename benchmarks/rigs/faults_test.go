@@ -6,46 +6,45 @@ import (
 	"time"
 )
 
-// A spec says what the fault server serves and what is wrong with it. Its zero
-// value is a healthy server of 16 files of 64 KiB. Times count from the first
-// GET of a file, so that the listing and the preparation of a run do not use up
-// the schedule.
+// A spec describes the files and the faults of the fault server. Its zero value is a healthy server
+// of 16 files of 64 KiB. Times count from the first GET of a file, so that the listing and the
+// preparation of a run do not use up the schedule.
 type spec struct {
 	Address string `json:",omitempty"` // to listen at; default 127.0.0.1:0
 	Files   int    `json:",omitempty"`
 	Size    int    `json:",omitempty"` // bytes of each file
 
-	HTTP10     bool `json:",omitempty"` // answer as HTTP/1.0 and close
-	NoSizes    bool `json:",omitempty"` // HEAD does not say the length
+	HTTP10     bool `json:",omitempty"` // respond with HTTP/1.0 and close
+	NoSizes    bool `json:",omitempty"` // no Content-Length of HEAD
 	NoSums     bool `json:",omitempty"` // no checksums
 	Chunked    bool `json:",omitempty"` // no Content-Length of GET
-	Gzip       bool `json:",omitempty"` // content is compressed, whether or not that was asked for
-	WrongBytes bool `json:",omitempty"` // one byte of each body differs from what the checksum is of
+	Gzip       bool `json:",omitempty"` // content is compressed, whether or not the client accepts it
+	WrongBytes bool `json:",omitempty"` // one byte of each body contradicts the checksum
 
-	ShortBy int `json:",omitempty"` // bytes missing at the end of each body, beside what is announced
-	LongBy  int `json:",omitempty"` // bytes that each file has more than HEAD says
-	CutBy   int `json:",omitempty"` // bytes that each file has less than HEAD says; GET announces what it sends
+	ShortBy int `json:",omitempty"` // bytes missing at the end of each body, though announced
+	LongBy  int `json:",omitempty"` // bytes by which each file is longer than in HEAD
+	CutBy   int `json:",omitempty"` // bytes by which each file is shorter than in HEAD, but not in GET
 
 	Copies int `json:",omitempty"` // copies of a file that are written to disk at each GET
 
-	Delay   duration `json:",omitempty"` // before each answer, of all at once
+	Delay   duration `json:",omitempty"` // before each response, of all requests at once
 	Lag     duration `json:",omitempty"` // added to the delay of every second connection
-	Grow    duration `json:",omitempty"` // what each GET adds to the delay of the next
+	Grow    duration `json:",omitempty"` // added by each GET to the delay of the next GET
 	Ages    float64  `json:",omitempty"` // share by which the delay grows each second
-	Lock    duration `json:",omitempty"` // before each answer, one at a time
+	Lock    duration `json:",omitempty"` // before each response, of one request at a time
 	Burn    duration `json:",omitempty"` // CPU time of each GET
 	Threads int      `json:",omitempty"` // GOMAXPROCS; 0 is Go's default
-	Slots   int      `json:",omitempty"` // GETs that are served at once; others wait
-	Held    duration `json:",omitempty"` // how long a GET keeps its slot
+	Slots   int      `json:",omitempty"` // GETs that are served at once; further GETs wait
+	Held    duration `json:",omitempty"` // time for which a GET keeps its slot
 	Cold    duration `json:",omitempty"` // added to the first GET of each file
 
-	Every     int `json:",omitempty"` // each so manieth GET is answered with 500
-	EverySum  int `json:",omitempty"` // each so manieth question for a checksum is answered with 500
-	EveryBusy int `json:",omitempty"` // each so manieth GET is answered with 503 and Retry-After
-	Above     int `json:",omitempty"` // GETs at once above which 503 is answered
+	Every     int `json:",omitempty"` // one of this many GETs has status 500
+	EverySum  int `json:",omitempty"` // one of this many requests for checksums has status 500
+	EveryBusy int `json:",omitempty"` // one of this many GETs has status 503 and Retry-After
+	Above     int `json:",omitempty"` // GETs at once above which the status is 503
 
-	HangAt      int `json:",omitempty"` // the GET of this number is answered after a minute
-	EveryLosing int `json:",omitempty"` // each so manieth PUT is acknowledged, and its file is not there
+	HangAt      int `json:",omitempty"` // number of the GET whose response is delayed by a minute
+	EveryLosing int `json:",omitempty"` // one of this many PUTs is acknowledged, but its file is lost
 
 	PerConn float64  `json:",omitempty"` // bytes per second of each connection
 	Total   float64  `json:",omitempty"` // bytes per second of all together
@@ -55,9 +54,9 @@ type spec struct {
 	Noise   float64  `json:",omitempty"` // share by which Total varies from one half second to the next
 	Seed    uint64   `json:",omitempty"`
 
-	Stalls   []window `json:",omitempty"` // no answer begins in these
-	Away     []window `json:",omitempty"` // nothing listens and all connections are reset in these
-	Mute     bool     `json:",omitempty"` // accept and never answer
+	Stalls   []window `json:",omitempty"` // windows in which no response begins
+	Away     []window `json:",omitempty"` // windows without a listener; all connections are reset
+	Mute     bool     `json:",omitempty"` // accept and never respond
 	Redirect string   `json:",omitempty"` // URL of the node that has the files
 }
 
@@ -73,7 +72,7 @@ type duration time.Duration
 // MarshalJSON writes d as text.
 func (d duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON parses the output of MarshalJSON.
 func (d *duration) UnmarshalJSON(b []byte) error {
 	var text string
 	if err := json.Unmarshal(b, &text); err != nil {
@@ -84,13 +83,14 @@ func (d *duration) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// ms is so many milliseconds.
+// ms returns a number of milliseconds as a duration.
 func ms(n float64) duration { return duration(n * float64(time.Millisecond)) }
 
-// span is a window of so many seconds.
+// span returns a window with a start and a length in seconds.
 func span(from, lasts float64) window { return window{ms(1000 * from), ms(1000 * lasts)} }
 
-// in tells for how long a time since the first GET still lies in a window.
+// in returns the time that remains until the end of the windows that contain at, a time since the
+// first GET, or 0 if no window contains it.
 func in(windows []window, at time.Duration) (left time.Duration) {
 	for _, w := range windows {
 		if end := time.Duration(w.From + w.For); at >= time.Duration(w.From) && at < end {
@@ -100,7 +100,7 @@ func in(windows []window, at time.Duration) (left time.Duration) {
 	return left
 }
 
-// rate is the total rate in bytes per second at a time since the first GET.
+// rate returns the total rate in bytes per second at a time since the first GET.
 func (c *spec) rate(at time.Duration) float64 {
 	r := c.Total
 	if c.Half > 0 && at >= time.Duration(c.Half) {

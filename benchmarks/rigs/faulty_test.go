@@ -22,25 +22,25 @@ import (
 // faultyWord is the first argument of this program as a fault server.
 const faultyWord = "fault-server"
 
-// statsPath is where the fault server says what it did.
+// statsPath is the path of the fault server's statistics.
 const statsPath = "/stats"
 
-// stats are what the fault server did, as JSON.
+// stats are the statistics of the fault server, as JSON.
 type stats struct {
-	Gets   int64   // of files that were answered with 200 or 206
+	Gets   int64   // GETs of files with status 200 or 206
 	Bytes  int64   // of their bodies
-	Failed int64   // GETs answered with 500
-	Busy   int64   // GETs answered with 503
-	Sums   int64   // questions for checksums that were answered with 500
-	Asked  int64   // GETs that came in
-	Conns  int64   // connections that came in
+	Failed int64   // GETs with status 500
+	Busy   int64   // GETs with status 503
+	Sums   int64   // requests for checksums with status 500
+	Asked  int64   // received GETs
+	Conns  int64   // accepted connections
 	First  float64 // Unix time of the first GET, seconds; 0 before it
 }
 
-// A server is one that serves by a spec.
+// A server is a fault server with the faults of a spec.
 type server struct {
 	spec
-	body  []byte // of a file with number 0; that of number n begins n blocks later
+	body  []byte // of the file with number 0; the body of number n begins n blocks later
 	sums  []string
 	first atomic.Int64 // time of the first GET in ns since start
 	start time.Time
@@ -57,16 +57,16 @@ type server struct {
 	kept map[string]written // by path
 }
 
-// A written file is known by its size and its adler32.
+// A written has the size and the adler32 of a file that was written.
 type written struct {
 	size int64
 	sum  string
 }
 
-// put keeps what is known of a file that was written, unless it is to be lost.
+// put stores the size and the checksum of a file that was written, unless it is to be lost.
 func (s *server) put(req *http.Request) {
 	sum := adler32.New()
-	size, _ := io.Copy(sum, req.Body) // what is cut off ends the connection
+	size, _ := io.Copy(sum, req.Body) // a body that is cut off ends the connection
 	if k := s.puts.Add(1); s.EveryLosing > 0 && k%int64(s.EveryLosing) == 0 {
 		return
 	}
@@ -75,13 +75,13 @@ func (s *server) put(req *http.Request) {
 	s.kept[req.URL.Path] = written{size, fmt.Sprintf("%08x", sum.Sum32())}
 }
 
-// What a fault server has where its spec does not say.
+// The defaults of Files and Size of a spec.
 const (
 	defaultFiles = 16
 	defaultSize  = 64 << 10
 )
 
-// block is by how many bytes the content of neighboring files is displaced.
+// block is the number of bytes by which the contents of neighboring files are displaced.
 const block = 4096
 
 // newServer makes the files of c.
@@ -129,11 +129,11 @@ func runFaulty(args []string, out io.Writer) error {
 		return err
 	}
 	go s.listen(l)
-	_, err = io.Copy(io.Discard, os.Stdin) // its end is ours
+	_, err = io.Copy(io.Discard, os.Stdin) // the server ends with its input
 	return err
 }
 
-// listen serves connections, and goes away and comes back as the spec has it.
+// listen serves connections, and stops and resumes listening in the windows of the spec.
 func (s *server) listen(l net.Listener) {
 	address := l.Addr().String()
 	for {
@@ -160,8 +160,8 @@ func (s *server) listen(l net.Listener) {
 	}
 }
 
-// leave closes l and all connections when the next window of Away begins, and
-// then sends for how long the server stays away.
+// leave closes l and all connections when the next window of Away begins. Just before that it sends
+// the remaining time of the window to the returned channel.
 func (s *server) leave(l net.Listener) <-chan time.Duration {
 	stop := make(chan time.Duration, 1)
 	if len(s.Away) == 0 {
@@ -196,7 +196,7 @@ func (s *server) keep(conn net.Conn, open bool) {
 	}
 }
 
-// since is the time since the first GET, below 0 before it.
+// since returns the time since the first GET, or a negative time before it.
 func (s *server) since() time.Duration {
 	first := s.first.Load()
 	if first == 0 {
@@ -205,7 +205,7 @@ func (s *server) since() time.Duration {
 	return time.Since(s.start) - time.Duration(first)
 }
 
-// serve answers the requests of one connection.
+// serve handles the requests of one connection.
 func (s *server) serve(conn net.Conn, lags bool) {
 	defer s.keep(conn, false)
 	defer conn.Close()
@@ -241,14 +241,14 @@ func burn(d time.Duration) {
 	}
 }
 
-// A limiter lets bytes through at a rate.
+// A limiter limits the rate of bytes.
 type limiter struct {
 	mu   sync.Mutex
-	free float64 // bytes that are let through at once
+	free float64 // bytes that pass without a limit
 	next time.Time
 }
 
-// wait waits until n more bytes may go at a rate.
+// wait waits until n more bytes may be sent at a rate.
 func (l *limiter) wait(n int, rate float64) {
 	if rate <= 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// findings is what is used of findings.json. It is a type of its own, since the
-// file is what users' programs read.
+// findings has the fields of findings.json that are used here. It is a type of its own, since
+// programs of users read the file in the same way.
 type findings struct {
 	Headline   string   `json:"headline"`
 	Verdict    string   `json:"verdict"`
@@ -79,7 +79,7 @@ type quantiles struct {
 	Max  float64 `json:"max"`
 }
 
-// An outageKind says what was away.
+// An outageKind is the part that was unavailable.
 type outageKind string
 
 // ofGenerator is an outage in which the load generator itself did not run.
@@ -119,7 +119,7 @@ type part struct {
 	Latency *quantiles `json:"latency_seconds"`
 }
 
-// readFindings reads those of a run directory; nil where there are none.
+// readFindings reads the findings of a run directory. It returns nil if there are no findings.
 func readFindings(dir string) (*findings, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "findings.json"))
 	if os.IsNotExist(err) {
@@ -132,7 +132,7 @@ func readFindings(dir string) (*findings, error) {
 	return f, json.Unmarshal(b, f)
 }
 
-// step returns the step with a number, an empty one if it was not held.
+// step returns the step with a number, or an empty step if the curve has no such step.
 func (f *findings) step(number int) step {
 	for _, s := range f.steps() {
 		if s.Step == number {
@@ -142,7 +142,7 @@ func (f *findings) step(number int) step {
 	return step{}
 }
 
-// best is the step that gave most.
+// best returns the step with the highest throughput or rate.
 func (f *findings) best() step {
 	best := step{}
 	for _, s := range f.steps() {
@@ -153,7 +153,7 @@ func (f *findings) best() step {
 	return best
 }
 
-// steps are those of the curve; none of a run without findings.
+// steps returns the steps of the curve, or nil for a run without findings.
 func (f *findings) steps() []step {
 	if f == nil {
 		return nil
@@ -168,7 +168,7 @@ func (f *findings) yield(s *step) float64 {
 	return s.Throughput
 }
 
-// status is the validity, "none" where a run has no findings.
+// status returns the validity, or "none" if a run has no findings.
 func (f *findings) status() string {
 	if f == nil {
 		return "none"
@@ -176,7 +176,7 @@ func (f *findings) status() string {
 	return f.Validity.Status
 }
 
-// check is the status of the check with a name, "" if there is no such check.
+// check returns the status of the check with a name, or "" if there is no such check.
 func (f *findings) check(name string) string {
 	if f != nil {
 		for _, c := range f.Validity.Checks {
@@ -188,7 +188,7 @@ func (f *findings) check(name string) string {
 	return ""
 }
 
-// troubles are the names of the checks that warn or fail.
+// troubles returns the names of the checks that warn or fail.
 func (f *findings) troubles() (names []string) {
 	if f != nil {
 		for _, c := range f.Validity.Checks {
@@ -200,7 +200,7 @@ func (f *findings) troubles() (names []string) {
 	return names
 }
 
-// limit is the first bottleneck; its resource is "" where there is none.
+// limit returns the first bottleneck; its resource is "" if there is no bottleneck.
 func (f *findings) limit() limit {
 	if f == nil || len(f.Bottleneck) == 0 {
 		return limit{}
@@ -211,7 +211,7 @@ func (f *findings) limit() limit {
 // peaks reports whether a maximum inside the tested range is claimed.
 func (f *findings) peaks() bool { return f != nil && f.Optimum != nil && f.Optimum.Inside }
 
-// noCapacity reports whether nothing is said of what the service can carry.
+// noCapacity reports whether the findings make no statement about the capacity of the service.
 func (f *findings) noCapacity() bool {
 	claims := []string{"latency", "inside the server", "none", "cpu", "core"}
 	return f == nil || !f.peaks() && f.Knee == nil && !slices.Contains(claims, f.limit().Resource)
@@ -222,7 +222,7 @@ func (f *findings) ownStops() bool {
 	return f != nil && slices.ContainsFunc(f.Outages, func(o outage) bool { return o.Kind == ofGenerator })
 }
 
-// outages are those of the service; none of a run without findings.
+// outages returns the outages of the service, or nil for a run without findings.
 func (f *findings) outages() []outage {
 	if f == nil {
 		return nil
@@ -230,10 +230,10 @@ func (f *findings) outages() []outage {
 	return slices.DeleteFunc(slices.Clone(f.Outages), func(o outage) bool { return o.Kind == ofGenerator })
 }
 
-// excludes reports whether a step was left out of what the curve shows.
+// excludes reports whether a step is excluded from the curve.
 func (f *findings) excludes(number int) bool { return f.step(number).Excluded != "" }
 
-// errors by class, of all steps.
+// errors returns the number of errors of a class in all steps.
 func (f *findings) errors(class string) (n int64) {
 	for _, s := range f.steps() {
 		if n += s.ErrorsBy[class]; class == "checksum" {
@@ -243,7 +243,7 @@ func (f *findings) errors(class string) (n int64) {
 	return n
 }
 
-// sentence is what weir says first: its headline, or the first sentence of the
+// sentence returns the first statement of the findings: the headline, or the first sentence of the
 // verdict.
 func (f *findings) sentence() string {
 	if f == nil {

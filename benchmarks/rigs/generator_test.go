@@ -8,7 +8,7 @@ import (
 	"weir/lab"
 )
 
-// generatorRigs are of runs that the clients' own machine limits.
+// generatorRigs returns the rigs about runs that the clients' own machine limits.
 func generatorRigs() []rig {
 	return []rig{
 		{

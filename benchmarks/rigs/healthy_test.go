@@ -13,7 +13,7 @@ import (
 // A healthyRun is a run in which nothing was wrong.
 type healthyRun struct {
 	kind  string
-	alarm string // what weir found wrong, "" if nothing
+	alarm string // the false alarm, "" if there was no alarm
 	says  string
 }
 
@@ -23,10 +23,10 @@ type healthyCase struct {
 	scenario string
 }
 
-// calm are the phases of healthy runs: as short as a run may be that is to be valid.
+// calm has the phases of healthy runs: they are as short as a valid run allows.
 const calm = "ramp: 100ms, warmup: 200ms, graceful_stop: 2s"
 
-// tryHealthy does as many healthy runs as are asked for, of all kinds in turn.
+// tryHealthy makes the number of healthy runs that -healthy requests, of all kinds in turn.
 func tryHealthy(t *testing.T, weir string) (all []healthyRun) {
 	if *healthyFlag <= 0 {
 		return nil
@@ -40,7 +40,7 @@ func tryHealthy(t *testing.T, weir string) (all []healthyRun) {
 		r := s.run(fmt.Sprintf("seed: %d\n%s", n+1, c.scenario))
 		cancel()
 		if r.tooCrowded() {
-			continue // whatever is said of it: others had the machine
+			continue // whether or not it has an alarm: other programs used much of the machine
 		}
 		h := healthyRun{kind: c.name, alarm: alarm(r), says: r.says()}
 		if h.alarm == "" {
@@ -54,8 +54,8 @@ func tryHealthy(t *testing.T, weir string) (all []healthyRun) {
 	return all
 }
 
-// blames says which limit a run names that cannot be there: clients that think leave the service
-// idle. Where others used much of the CPU, it may be full.
+// blames returns a limit that a run reports although it cannot exist: clients that think leave the
+// service idle. If other programs used much of the CPU, it may be saturated.
 func blames(r *ran) string {
 	l := r.limit()
 	if r.peaks() {
@@ -71,7 +71,7 @@ func blames(r *ran) string {
 	return "limit " + l.Resource + " where there is none"
 }
 
-// healthyCases starts servers and returns what is done with them.
+// healthyCases starts servers and returns the kinds of runs on them.
 func healthyCases(s *stage) []healthyCase {
 	c := lab.NginxConfig{}
 	c.TLS = true
@@ -109,6 +109,6 @@ func healthyCases(s *stage) []healthyCase {
 		all = append(all, healthyCase{x.name, fmt.Sprintf("target: %s\n%sworkload: {%s}\nload: {%s, %s}\n%s", x.on.url, files, x.work, x.load,
 			calm, x.more)})
 	}
-	s.sleep(200 * time.Millisecond) // what the servers do when they start is no part of a run
+	s.sleep(200 * time.Millisecond) // the start of the servers is not part of a run
 	return all
 }

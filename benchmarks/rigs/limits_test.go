@@ -7,7 +7,7 @@ import (
 	"weir/lab"
 )
 
-// limitRigs are of services whose bottleneck is known.
+// limitRigs returns the rigs about services whose bottleneck is known.
 func limitRigs() []rig {
 	return []rig{
 		{
@@ -59,7 +59,7 @@ func limitRigs() []rig {
 	}
 }
 
-// moreLimitRigs are of connections, slots and disks.
+// moreLimitRigs returns the rigs about limits of connections, slots and disks.
 func moreLimitRigs() []rig {
 	return []rig{
 		{
@@ -88,12 +88,12 @@ func moreLimitRigs() []rig {
 
 // bottleneck runs steps of reads on a site and expects the first bottleneck to be one of resources.
 //
-// most is the number of operations per second that the limit allows. A machine on which others leave
-// the rig much less is not fit to play it.
+// most is the number of operations per second that the limit allows. A machine on which other
+// programs leave the rig much less cannot play it.
 func (s *stage) bottleneck(w *site, clients string, most float64, h how, resources ...string) {
 	s.ask(wrk(), w.file(), 4, 2)
 	files := s.list(w, true)
-	// Checksums are not asked for: they would cost the server what is to be its limit.
+	// No checksums are requested: they would use the resource of the server that is to be the limit.
 	r := s.runAs(reads(w, files, clients, "3s", ", verify: 0%"), h)
 	if x := r.best().Operations; r.findings != nil && x < 0.75*most {
 		s.cannot("%.0f operations/s, the limit is %.0f: others on this machine take what the rig needs", x, most)

@@ -35,17 +35,17 @@ func runBusy(args []string, out io.Writer) error {
 	if _, err := fmt.Fprintln(out, "busy"); err != nil {
 		return err
 	}
-	_, err = io.Copy(io.Discard, os.Stdin) // its end is ours
+	_, err = io.Copy(io.Discard, os.Stdin) // the program ends with its input
 	return err
 }
 
-// neighbor starts a program that wants a share of every core.
+// neighbor starts a program that uses a share of every core.
 func (s *stage) neighbor(share float64) {
 	_, _, _, err := s.child(nil, busyWord, fmt.Sprint(share))
 	s.must(err)
 }
 
-// others measures which shares of the CPU others than a rig's own programs use.
+// others measures the shares of the CPU that programs other than a rig's own programs use.
 type others struct {
 	begin        time.Time
 	busy, stolen time.Duration // by all programs; by other guests of the hypervisor
@@ -60,8 +60,9 @@ func watchOthers(pids ...int) *others {
 	return o
 }
 
-// shares ends the measurement: of the CPU time of all cores, what neither the servers nor a run with
-// so much CPU time used, and what other guests of the hypervisor did. Time in interrupts is nobody's and is left out.
+// shares ends the measurement. It returns two shares of the CPU time of all cores: the time that
+// neither the servers nor the run used, which itself used the given CPU time, and the time that
+// other guests of the hypervisor used. Time in interrupts belongs to no program and is left out.
 func (o *others) shares(run time.Duration) (foreign, stolen float64) {
 	busy, lost := coreTime()
 	all := time.Since(o.begin).Seconds() * float64(runtime.NumCPU())
@@ -72,7 +73,8 @@ func (o *others) shares(run time.Duration) (foreign, stolen float64) {
 // tick is the unit of /proc.
 const tick = 10 * time.Millisecond
 
-// coreTime is the time that all cores spent in programs and for them, and that they had to wait for other guests.
+// coreTime returns the time that all cores spent in programs and for them, and the time that they
+// waited for other guests.
 func coreTime() (busy, stolen time.Duration) {
 	b, _ := os.ReadFile("/proc/stat") // zero without it
 	line, _, _ := bytes.Cut(b, []byte("\n"))
@@ -88,7 +90,7 @@ func coreTime() (busy, stolen time.Duration) {
 	return busy, stolen
 }
 
-// groupTime is the CPU time of the processes of some groups.
+// groupTime returns the CPU time of the processes of several groups.
 func groupTime(groups []int) (sum time.Duration) {
 	if len(groups) == 0 {
 		return 0
@@ -102,7 +104,7 @@ func groupTime(groups []int) (sum time.Duration) {
 		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // state, parent, group...
 		for _, g := range groups {
 			if len(fields) > 14 && fields[2] == strconv.Itoa(g) {
-				for _, x := range fields[11:15] { // user, system, and those of children that ended
+				for _, x := range fields[11:15] { // user and system, also of children that ended
 					n, _ := strconv.Atoi(x)
 					sum += time.Duration(n) * tick
 				}

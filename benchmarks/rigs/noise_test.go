@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// noiseRigs are of noise, and of others on the machine.
+// noiseRigs returns the rigs about noise, and about other programs on the machine.
 func noiseRigs() []rig {
 	all := []rig{
 		{

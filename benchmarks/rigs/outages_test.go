@@ -8,7 +8,7 @@ import (
 	"weir/lab"
 )
 
-// outageRigs are of services that are away.
+// outageRigs returns the rigs about services that are unavailable for a time.
 func outageRigs() []rig {
 	return []rig{
 		{
@@ -169,8 +169,8 @@ func awayTwice(s *stage) {
 	s.noCapacity(r)
 }
 
-// stallRigs are of coordinated omission: a stall delays few requests of a closed load and many of
-// those that an open load would have sent.
+// stallRigs returns the rigs about coordinated omission: a stall delays few requests of a closed
+// load, and many of the requests that an open load would have sent.
 func stallRigs() []rig {
 	return []rig{
 		{

@@ -22,7 +22,7 @@ type page struct {
 	healthy []healthyRun
 }
 
-// A machine is where the rigs were played, and when.
+// A machine describes the machine on which the rigs were played, and the date.
 type machine struct {
 	date, load, kernel, commit string
 	cores                      int
@@ -30,18 +30,18 @@ type machine struct {
 
 func aboutMachine(ctx context.Context) machine {
 	first := func(path string) string {
-		b, _ := os.ReadFile(path) // "" where there is none
+		b, _ := os.ReadFile(path) // "" if there is no such file
 		word, _, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
 		return word
 	}
-	commit, _ := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output() // outside of a repository there is none
+	commit, _ := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output() // "" outside of a repository
 	return machine{
 		date: time.Now().Format("2006-01-02"), load: first("/proc/loadavg"), kernel: first("/proc/sys/kernel/osrelease"),
 		commit: strings.TrimSpace(string(commit)), cores: runtime.NumCPU(),
 	}
 }
 
-// count counts the rigs that were caught and those that were missed.
+// count counts the rigs that were caught and the rigs that were missed.
 func (p *page) count() (caught, missed int) {
 	for i := range p.results {
 		switch r := &p.results[i]; {
@@ -55,7 +55,7 @@ func (p *page) count() (caught, missed int) {
 	return caught, missed
 }
 
-// alarms counts the healthy runs in which something was found wrong.
+// alarms counts the healthy runs with a false alarm.
 func (p *page) alarms() (n int) {
 	for _, h := range p.healthy {
 		if h.alarm != "" {
@@ -143,7 +143,7 @@ func (p *page) renderHealthy(b *bytes.Buffer) {
 	}
 }
 
-// cell makes text fit for a table.
+// cell escapes text for a table.
 func cell(text string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ", "<", "&lt;", "&lt;br>", "<br>").Replace(text)
 }
@@ -156,7 +156,8 @@ func cells(lines []string) string {
 	return strings.Join(all, "<br>")
 }
 
-// The page has a row for each rig, and counts what was missed. docs/truth.md has the text of today's rigs.
+// The page has a row for each rig, and counts the missed rigs. docs/truth.md has the text of the
+// current rigs.
 func TestPage(t *testing.T) {
 	p := page{healthy: []healthyRun{{kind: "reads"}, {kind: "reads", alarm: "a|b"}}}
 	all := rigs()

@@ -10,14 +10,14 @@ import (
 	"weir/internal/unit"
 )
 
-// A peer is a program that others measure with.
+// A peer is another program for measurements.
 type peer struct {
 	name string
 	argv func(url string, clients, seconds int) []string
 	read []figure
 }
 
-// A figure is how a peer prints one number: as a group of a pattern.
+// A figure is the format of one number in the output of a peer: a group of a pattern.
 type figure struct {
 	pattern string
 	as      string // with %s for the group
@@ -62,8 +62,8 @@ func curl() peer {
 	}, []figure{{`code (\d+)`, "status %s"}, {`bytes (\d+)`, "%s bytes"}, {`speed (\d+)`, "%s B/s"}}}
 }
 
-// ask adds the answer of a peer to what naive tools report. A peer that is missing, or that gives
-// nothing to read, says so in its place.
+// ask adds the result of a peer to the reports of naive tools. A missing peer is left out. If a
+// peer prints no figure, only its name and, if it failed, its exit code are added.
 func (s *stage) ask(p peer, url string, clients, seconds int) {
 	if !*fullFlag {
 		return
@@ -87,7 +87,7 @@ func (s *stage) ask(p peer, url string, clients, seconds int) {
 	s.naive = append(s.naive, p.name+": "+strings.Join(found, ", "))
 }
 
-// askOn asks a peer about a fault server of its own, whose schedule begins anew.
+// askOn runs a peer on a fault server of its own, whose schedule begins anew.
 func (s *stage) askOn(p peer, c spec, clients, seconds int) {
 	if *fullFlag {
 		w := s.faulty(c)
@@ -96,7 +96,7 @@ func (s *stage) askOn(p peer, c spec, clients, seconds int) {
 	}
 }
 
-// totals adds what the raw totals of a run say.
+// totals adds the raw totals of a run to the reports of naive tools.
 func (s *stage) totals(r *ran) { s.naive = append(s.naive, r.sum.line()) }
 
 func bits(x float64) string  { return unit.Bits(x) }

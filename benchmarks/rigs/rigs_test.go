@@ -40,36 +40,36 @@ func TestMain(m *testing.M) {
 // A rig is a situation whose truth is known.
 type rig struct {
 	name      string
-	situation string   // what happens to the run, for people
-	truth     string   // what is so by construction, for people
+	situation string   // the servers, faults and loads, for readers
+	truth     string   // the facts that hold by construction, for readers
 	needs     []string // programs
 	short     bool     // played without -full
 	play      func(s *stage)
 }
 
-// rigs are all of them, in the order of the page.
+// rigs returns all rigs, in the order of the page.
 func rigs() []rig {
 	return slices.Concat(errorRigs(), outageRigs(), stallRigs(), limitRigs(), moreLimitRigs(), generatorRigs(), noiseRigs(), contentRigs(),
 		serverRigs(), driftRigs(), backendRigs(), commandRigs())
 }
 
-// A result is what became of a rig.
+// A result is the outcome of a rig.
 type result struct {
 	*rig
-	naive   []string // what other tools, or totals alone, report
-	says    []string // what weir says
+	naive   []string // the results of other tools, or of totals alone
+	says    []string // weir's reports of its runs
 	missed  []string // expectations that do not hold
-	skipped string   // why it could not be played here
+	skipped string   // the reason why it could not be played here
 }
 
-// caught reports whether weir was right in all that was expected of it.
+// caught reports whether the rig was played and all its expectations hold.
 func (r *result) caught() bool { return r.skipped == "" && len(r.missed) == 0 }
 
-// longest is what a rig, or a healthy run, may take.
+// longest is the longest duration of a rig, or of a healthy run.
 const longest = 100 * time.Second
 
-// TestRigs plays the rigs of the short form, or with -full all of them, and then writes the page. A rig that is missed
-// fails the short form; on the page it is a row that says so.
+// TestRigs plays the rigs of the short form, or with -full all rigs, and then writes the page. A
+// missed rig fails the short form; on the page its row is marked as wrong.
 func TestRigs(t *testing.T) {
 	tier.Quiet(t, "situations with a known truth")
 	tier.Slow(t, "takes a minute")
@@ -111,7 +111,7 @@ func play(t *testing.T, weir string, res *result) {
 		t.Skip(why)
 	}
 	s := newStage(t, weir)
-	defer func() { // also where a rig ended itself by Fatal or Skip
+	defer func() { // also if a rig ended itself by Fatal or Skip
 		res.naive, res.says, res.missed, res.skipped = s.naive, s.says(), s.missed, s.skipped
 		if len(s.missed) > 0 && *keepFlag != "" {
 			s.save(filepath.Join(*keepFlag, res.name))
@@ -127,7 +127,7 @@ func play(t *testing.T, weir string, res *result) {
 	res.play(s)
 }
 
-// Names are unique, and each rig says what happens and what is true.
+// Names are unique, and each rig has a situation, a truth and a function.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range rigs() {

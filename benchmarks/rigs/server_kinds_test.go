@@ -14,7 +14,7 @@ import (
 	"weir/lab"
 )
 
-// serverRigs are of servers of different kinds in which nothing is wrong.
+// serverRigs returns the rigs about servers of different kinds without faults.
 func serverRigs() []rig {
 	return []rig{
 		{

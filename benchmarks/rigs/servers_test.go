@@ -72,7 +72,7 @@ func (d *daemon) kill() error {
 		return nil
 	}
 	_ = syscall.Kill(-d.cmd.Process.Pid, syscall.SIGKILL) // or it is gone
-	_ = d.cmd.Wait()                                      // says only that it was killed
+	_ = d.cmd.Wait()                                      // its error only reports the signal
 	d.cmd = nil
 	return nil
 }
@@ -100,8 +100,8 @@ func (s *stage) configured(files, size int, make func(dir, port string) (argv []
 	return w, d
 }
 
-// freePort returns a port at which nothing listens, below those that the kernel gives to clients: a server can be away
-// without a client taking its port.
+// freePort returns a port at which nothing listens, below the ports that the kernel gives to
+// clients: a server can be away without a client taking its port.
 func (s *stage) freePort() string {
 	for port := 20000 + os.Getpid()%5000; port < 32000; port++ {
 		l, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp4", "127.0.0.1:"+strconv.Itoa(port))
@@ -157,8 +157,8 @@ func (s *stage) lighttpd(files, size int, more string) (*site, *daemon) {
 	})
 }
 
-// python starts Python's http.server, which speaks HTTP/1.0 and closes each connection; each request
-// needs so much CPU time more. Without threads it serves one connection after the other.
+// python starts Python's http.server, which uses HTTP/1.0 and closes each connection; burn is
+// additional CPU time of each request. Without threads it serves one connection after the other.
 func (s *stage) python(files, size int, threads bool, burn time.Duration) (*site, *daemon) {
 	const script = `
 import http.server, sys, time
@@ -194,7 +194,7 @@ func (s *stage) haproxy(w *site, servers ...string) (front *site, socket string)
 	return front, socket
 }
 
-// host is the address of a site, as HOST:PORT.
+// host returns the address of a site, as HOST:PORT.
 func (w *site) host() string {
 	_, rest, _ := strings.Cut(w.url, "://")
 	host, _, _ := strings.Cut(rest, "/")

@@ -25,8 +25,8 @@ func throttledDisk(s *stage) {
 	s.bottleneck(w, "1, 2, 4, 8", 20, how{}, "disk", "iowait")
 }
 
-// slowDisk mounts a loop device with 64 files of 1 MiB below data, of which a control group may read so many bytes a
-// second.
+// slowDisk mounts a loop device with 64 files of 1 MiB below data. rate is the number of bytes per
+// second that a control group may read from it.
 func (s *stage) slowDisk(rate int) (mount, group string) {
 	group = fmt.Sprintf("/sys/fs/cgroup/blkio/weir-rig-%d", os.Getpid())
 	if err := os.Mkdir(group, 0o755); err != nil {
@@ -61,7 +61,7 @@ func (s *stage) slowDisk(rate int) (mount, group string) {
 	return mount, group
 }
 
-// throttle limits what a control group reads of the device that a file is on.
+// throttle limits the rate at which a control group reads from the device of a file.
 func throttle(group, file string, rate int) error {
 	var st unix.Stat_t
 	if err := unix.Stat(file, &st); err != nil {
@@ -71,7 +71,7 @@ func throttle(group, file string, rate int) error {
 	return os.WriteFile(group+"/blkio.throttle.read_bps_device", []byte(line), 0o644)
 }
 
-// command runs a program to its end and returns what it printed.
+// command runs a program to its end and returns its output.
 func (s *stage) command(name string, args ...string) (string, error) {
 	path, err := program(name)
 	if err != nil {

@@ -19,15 +19,16 @@ import (
 	"time"
 )
 
-// A stage is what one rig works with: a folder, what it has started, and what was seen. What its methods start ends
-// with the rig; where they cannot do what is asked, the rig itself has failed and ends.
+// A stage has the resources of one rig: a folder, the programs that it has started, and its
+// results. Everything that its methods start ends with the rig; if a method fails, the rig itself
+// has failed and ends.
 type stage struct {
 	*testing.T
 	ctx     context.Context
 	weir    string
 	dir     string
 	naive   []string
-	shown   []*ran // runs of weir that the page shows
+	shown   []*ran // runs of weir on the page
 	missed  []string
 	skipped string
 	pids    []int // leaders of the process groups of servers
@@ -82,14 +83,14 @@ func (s *stage) save(dir string) {
 	}
 }
 
-// expect notes an expectation that does not hold.
+// expect records an expectation if it does not hold.
 func (s *stage) expect(holds bool, format string, args ...any) {
 	if !holds {
 		s.missed = append(s.missed, fmt.Sprintf(format, args...))
 	}
 }
 
-// A site is a server that runs.
+// A site is a running server.
 type site struct {
 	url   string // of the folder with the files
 	files int
@@ -97,11 +98,11 @@ type site struct {
 	stop  func() // ends a fault server before its rig's end
 }
 
-// file is the URL of the first file.
+// file returns the URL of the first file.
 func (w *site) file() string { return w.url + "/f0" }
 
-// child starts this program as a process of its own, which ends with its input. It returns the first line of its
-// output, its process id, and what ends it before the rig's end.
+// child starts this program as a process of its own, which ends with its input. It returns the
+// first line of its output, its process id, and a function that ends it before the rig's end.
 func (s *stage) child(wrap []string, args ...string) (line string, pid int, stop func(), err error) {
 	self, err := os.Executable()
 	s.must(err)
@@ -118,7 +119,7 @@ func (s *stage) child(wrap []string, args ...string) (line string, pid int, stop
 		_ = in.Close()
 		_ = cmd.Process.Signal(syscall.SIGCONT)
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // says only that it was killed
+		_ = cmd.Wait() // its error only reports the signal
 	})
 	s.Cleanup(stop)
 	line, err = bufio.NewReader(out).ReadString('\n')
@@ -138,7 +139,7 @@ func (s *stage) faulty(c spec, wrap ...string) *site {
 	return &site{url: "http://" + address + "/data", files: cmp.Or(c.Files, defaultFiles), size: cmp.Or(c.Size, defaultSize), stop: stop}
 }
 
-// stats asks a fault server what it did.
+// stats requests the statistics of a fault server.
 func (s *stage) stats(w *site) (st stats) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, strings.TrimSuffix(w.url, "/data")+statsPath, nil)
 	s.must(err)
@@ -149,8 +150,8 @@ func (s *stage) stats(w *site) (st stats) {
 	return st
 }
 
-// list writes a list of the files of a site and returns the files block of a
-// scenario. The list has sizes unless they are to be found out.
+// list writes a list of the files of a site and returns the files block of a scenario. The list has
+// sizes unless weir is to determine them.
 func (s *stage) list(w *site, sizes bool) string {
 	var b strings.Builder
 	for n := range w.files {
@@ -185,7 +186,7 @@ func (s *stage) sleep(d time.Duration) {
 	}
 }
 
-// lacks says which program is missing, "" if none is.
+// lacks returns a text about the first missing program, or "" if no program is missing.
 func lacks(programs []string) string {
 	for _, p := range programs {
 		if p == "root" {
@@ -201,7 +202,7 @@ func lacks(programs []string) string {
 	return ""
 }
 
-// program finds a program in PATH or where daemons lie.
+// program returns the path of a program in PATH or in the folder of daemons.
 func program(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {

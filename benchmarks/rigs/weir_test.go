@@ -16,36 +16,40 @@ import (
 	"time"
 )
 
-// A ran is a run of weir that is over.
+// A ran is a run of weir that has ended.
 type ran struct {
 	*findings
-	title string // where a rig has several
+	title string // if a rig has several runs
 	dir   string
 	exit  int
-	text  string // what it printed
+	text  string // its output
 	sum   totals
-	// shares of the CPU that others than weir and the rig's servers used meanwhile, and other guests of the hypervisor
+	// shares of the CPU that programs other than weir and the rig's servers used meanwhile, and that
+	// other guests of the hypervisor used
 	foreign, stolen float64
 }
 
-// crowded reports whether others had so much of the CPU that a check of quiet machines is right to warn.
+// crowded reports whether other programs used so much of the CPU that a warning by the check of
+// quiet machines is correct.
 func (r *ran) crowded() bool { return r.foreign > 0.15 || r.stolen > 0.03 }
 
-// tooCrowded reports whether they had so much that delays are those of the machine.
+// tooCrowded reports whether other programs used so much of the CPU that the machine causes the
+// measured delays.
 func (r *ran) tooCrowded() bool { return r.foreign > 0.3 || r.stolen > 0.06 }
 
-// others says what they had.
+// others returns a text with the shares of other programs and guests.
 func (r *ran) others() string {
 	return fmt.Sprintf("other programs used %.0f%% of the CPU, other guests %.0f%%", 100*r.foreign, 100*r.stolen)
 }
 
-// totals are the raw sums of the measurement times of a run, of which a naive tool makes its answer.
+// totals are the raw sums of the measurement times of a run, from which a naive tool computes its
+// result.
 type totals struct {
 	moved, done, failed int64
 	seconds             float64
 }
 
-// how says how a run of weir is started, beside its scenario.
+// how has the settings of a run of weir in addition to its scenario.
 type how struct {
 	title string
 	verb  string   // of the command; default run
@@ -55,7 +59,7 @@ type how struct {
 	open  bool     // let weir choose the run directory
 }
 
-// A running is a run of weir that goes on.
+// A running is a run of weir that has not ended.
 type running struct {
 	*ran
 	cmd   *exec.Cmd
@@ -88,7 +92,7 @@ func (s *stage) begin(scenario string, h how) *running {
 	return r
 }
 
-// wait returns when the run is over.
+// wait returns the run when it has ended.
 func (r *running) wait() *ran {
 	err := r.cmd.Wait()
 	var ended *exec.ExitError
@@ -113,7 +117,7 @@ func (s *stage) run(scenario string) *ran { return s.runAs(scenario, how{}) }
 
 func (s *stage) runAs(scenario string, h how) *ran { return s.begin(scenario, h).wait() }
 
-// at waits until so much time has passed since a step began, by the events of the run. It returns
+// at waits until the given time has passed since a step began, by the events of the run. It returns
 // early if the run ends.
 func (r *running) at(number int, after time.Duration) {
 	ended := func() bool { return r.cmd.Process.Signal(syscall.Signal(0)) != nil }
@@ -126,7 +130,7 @@ func (r *running) at(number int, after time.Duration) {
 	}
 }
 
-// began is when a step began, zero if it has not.
+// began returns the time at which a step began, or the zero time if it has not begun.
 func (r *running) began(number int) (at time.Time) {
 	_ = readLines(filepath.Join(r.dir, "events.jsonl"), func(line []byte) error { // it may not be there yet
 		var e struct {
@@ -175,7 +179,7 @@ func readTotals(dir string) (t totals, err error) {
 	return t, err
 }
 
-// line is what a naive tool makes of the totals.
+// line returns the result of a naive tool for the totals.
 func (t totals) line() string {
 	if t.seconds == 0 {
 		return "totals: nothing"
@@ -187,7 +191,7 @@ func (t totals) line() string {
 	return text
 }
 
-// says is what weir says of the runs that are shown.
+// says returns weir's reports of the runs on the page.
 func (s *stage) says() (all []string) {
 	for _, r := range s.shown {
 		all = append(all, r.says())
@@ -195,7 +199,8 @@ func (s *stage) says() (all []string) {
 	return all
 }
 
-// says is the headline, and what it stands on: validity, limit, outages and exit code. It omits a limit of "none" and the exit code 0.
+// says returns the headline and its context: validity, limit, outages and exit code. It omits a
+// limit of "none" and the exit code 0.
 func (r *ran) says() string {
 	var all []string
 	if f := r.findings; f != nil {
