@@ -72,7 +72,8 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// The halves never import each other, apart from transfer/record, and the folders of the first level import each other without a circle.
+// The halves never import each other, apart from transfer/record, and the imports between the
+// folders of the first level have no cycle.
 func TestHalves(t *testing.T) {
 	table := groupTable(t)
 	arrows := map[string]map[string]bool{}
@@ -127,7 +128,7 @@ func testsOnly(table []group, room string) bool {
 	return i >= 0 && table[i].any && !strings.HasPrefix(table[i].name, "cmd/")
 }
 
-// leads reports whether imports lead from one folder to another; seen are the folders on the way.
+// leads reports whether imports lead from one folder to another; seen has the visited folders.
 func leads(arrows map[string]map[string]bool, seen map[string]bool, from, to string) bool {
 	for next := range arrows[from] {
 		if next == to {
@@ -163,7 +164,8 @@ type group struct {
 }
 
 // groupTable reads the rows "| `group` | what is in it | imports |" in their order.
-// Packages of tests only are groups above all others, so that nothing else imports them; each may import those before it.
+// Packages that only tests use are groups above all others, so that nothing else imports them; each
+// of them may import the packages before it.
 func groupTable(t *testing.T) (table []group) {
 	t.Helper()
 	page := require.File(t, "ARCHITECTURE.md")
@@ -275,8 +277,8 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// TestArchitectureNames finds each `package.Name` of ARCHITECTURE.md in the
-// code, so that the page keeps up with renames.
+// TestArchitectureNames finds each `package.Name` of ARCHITECTURE.md in the code, so that the page
+// follows renames.
 func TestArchitectureNames(t *testing.T) {
 	page := require.File(t, "ARCHITECTURE.md")
 	folders := map[string]string{} // of packages, by their last word: the outermost of each

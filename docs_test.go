@@ -23,8 +23,8 @@ func docPages() ([]string, error) {
 	return append(pages, reports...), err
 }
 
-// TestLinks follows each link between pages, and each name of a page or picture of docs in other files: file and heading exist.
-// docs/README.md links to every page.
+// TestLinks follows each link between pages, and each name of a page or picture of docs in other
+// files: file and heading exist. docs/README.md links to every page.
 func TestLinks(t *testing.T) {
 	pages, err := docPages()
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func anchorsOf(t *testing.T, page string) map[string]bool {
 	return all
 }
 
-// sources are the files besides pages that name pages.
+// sources returns the files in Go, TypeScript and YAML, which may contain names of pages.
 func sources(t *testing.T) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -151,7 +151,7 @@ func TestDependencies(t *testing.T) {
 
 var heldBy = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
 
-// Each row of docs/security.md names tests, and they are there.
+// Each row of docs/security.md names tests that exist.
 func TestSecurityDocs(t *testing.T) {
 	page := require.File(t, "docs/security.md")
 	rows := 0
@@ -176,7 +176,8 @@ func TestSecurityDocs(t *testing.T) {
 	}
 }
 
-// Each folder in which the Makefile runs tests is there, and has tests for each part of the expression after -run.
+// Each folder in which the Makefile runs tests exists, and has tests for each part of the
+// expression after -run.
 func TestMakefile(t *testing.T) {
 	text := strings.ReplaceAll(string(require.File(t, "Makefile")), "\\\n", " ")
 	folder := regexp.MustCompile(` \./([a-z/]+)(/\.\.\.)?`)

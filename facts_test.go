@@ -16,8 +16,8 @@ import (
 	"weir/loadtest/analysis/fact"
 )
 
-// TestFactsHaveWords compares the facts that the code makes with words.txt: each code has one template,
-// and the values that this names. Codes and names are literals.
+// TestFactsHaveWords compares the facts that the code makes with words.txt: each code has one
+// template, and exactly the values that the template names. Codes and names are literals.
 func TestFactsHaveWords(t *testing.T) {
 	words, used := fact.Words(), map[string]bool{}
 	for _, file := range sources(t) {
@@ -92,7 +92,7 @@ func literal(e ast.Expr) string {
 	if !is {
 		return ""
 	}
-	text, _ := strconv.Unquote(one.Value) // of a string it is valid
+	text, _ := strconv.Unquote(one.Value) // the parser accepts only valid literals
 	return text
 }
 

@@ -39,8 +39,8 @@ var calques = []struct {
 	{regexp.MustCompile(`\b(troop|muster|luggage|expedition|sapling|goOn)s?\b`), "workers, bundle, offline run, session, resume"},
 }
 
-// TestGoVoice holds the lines of Go short, and calques out of comments and messages, also of the pages' scripts. TestVoice
-// holds the pages.
+// TestGoVoice finds long lines of Go, and calques in comments and messages, also of the pages'
+// scripts. TestVoice checks the pages.
 func TestGoVoice(t *testing.T) {
 	files := 0
 	for _, name := range sources(t) {

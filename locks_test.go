@@ -14,9 +14,10 @@ import (
 	"weir/internal/require"
 )
 
-// A function whose name ends with Locked needs a mutex that its caller holds. TestLocked finds callers in transfer that do not: each
-// is named ...Locked itself, or has locked a mutex before the call and not unlocked it since. The fields of the registry are only used
-// with its mutex as well.
+// A function whose name ends with Locked needs a mutex that its caller holds. TestLocked finds
+// callers in transfer that do not hold a mutex: a correct caller is named ...Locked itself, or has
+// locked a mutex before the call and not unlocked it since. It also finds uses of the fields of the
+// registry without its mutex.
 func TestLocked(t *testing.T) {
 	functions, fields := 0, registryFields(t)
 	for _, name := range sources(t) {
@@ -48,7 +49,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// registryFields returns the fields of the registry that its mutex guards: those before the clock, which does not change.
+// registryFields returns the fields of the registry that its mutex guards: the fields before the
+// clock, which does not change.
 func registryFields(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -73,8 +75,8 @@ func registryFields(t *testing.T) map[string]bool {
 	return all
 }
 
-// registriesIn returns a function that reports whether an expression of fn is the registry: as the receiver, as the field r of
-// another type, or by a variable with its value.
+// registriesIn returns a function that reports whether an expression of fn is the registry: the
+// receiver, the field r of another type, or a variable with its value.
 func registriesIn(fn *ast.FuncDecl) func(x ast.Expr) bool {
 	names := map[string]bool{}
 	if fn.Recv != nil && types.ExprString(fn.Recv.List[0].Type) == "*registry" {

@@ -115,7 +115,8 @@ func (d *declaredType) declare(room string, imported map[string]string, x ast.Ex
 	}
 }
 
-// typeName returns the package and name of a type that a file of a package names, "" if it is not one of this module.
+// typeName returns the package and name of a type that a file of a package names, or "" if the type
+// is not of this module.
 func typeName(room string, imported map[string]string, x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.StarExpr:

@@ -17,8 +17,8 @@ import (
 // tierHeading begins the section of CONTRIBUTING.md that lists the tests of the full tier.
 const tierHeading = "### Only the full tier proves\n"
 
-// TestFullTierIsListed compares the list in CONTRIBUTING.md with the calls of tier.Full and tier.Quiet in the tests. WEIR_UPDATE=1
-// writes it.
+// TestFullTierIsListed compares the list in CONTRIBUTING.md with the calls of tier.Full and
+// tier.Quiet in the tests. WEIR_UPDATE=1 writes the list.
 func TestFullTierIsListed(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString("\n| package | proves | tests |\n|---|---|---|\n")
@@ -46,13 +46,14 @@ func TestFullTierIsListed(t *testing.T) {
 	require.NoError(t, os.WriteFile("CONTRIBUTING.md", []byte(before+tierHeading+rows.String()+rest[end:]), 0o644))
 }
 
-// A tierGroup is the tests of a package that call tier.Full or tier.Quiet with the same reason.
+// A tierGroup has the tests of a package that call tier.Full or tier.Quiet with the same reason.
 type tierGroup struct {
 	dir, why string
 	tests    []string
 }
 
-// fullTier returns the calls of tier.Full and tier.Quiet in the tests of all packages, by package and reason, in the order of the files.
+// fullTier returns the calls of tier.Full and tier.Quiet in the tests of all packages, by package
+// and reason, in the order of the files.
 func fullTier(t *testing.T) (groups []tierGroup) {
 	t.Helper()
 	index := map[[2]string]int{}

@@ -11,8 +11,9 @@ import (
 	"weir/internal/require"
 )
 
-// TestVoice holds the pages for users to native technical English, as far as a list of words can: each of these was
-// common in this project and has a better word. The phrases that TestGoVoice finds in Go are not in pages either.
+// TestVoice finds words in the pages for users that are not native technical English, as far as a
+// list of words allows: each of these was common in this project and has a better word. It also
+// finds the phrases that TestGoVoice finds in Go.
 func TestVoice(t *testing.T) {
 	better := map[*regexp.Regexp]string{}
 	for pattern, word := range map[string]string{

@@ -38,7 +38,7 @@ func (r *rig) bareSide(srv server, op string, connections int, args ...string) s
 	}}
 }
 
-// bareWord makes this program the barest loop instead of the comparison.
+// bareWord makes this program run the barest loop instead of the comparison.
 const bareWord = "bare-loop"
 
 // runBare is the barest loop: connections that log in, open a file, and then send the same request
@@ -169,9 +169,8 @@ func bareOpen(c io.ReadWriter, path string) (handle []byte, err error) {
 	return handle[:4], nil
 }
 
-// Pages are read one after the other, from barePages on: offsets have eight
-// digits there, so that neither a request nor the head of an answer ever
-// changes its length.
+// Pages are read one after the other, from bareFrom on: offsets have eight digits there, so that
+// neither a request nor the head of a response ever changes its length.
 const (
 	barePage  = pageSize
 	bareFrom  = 1221 * barePage

@@ -289,7 +289,8 @@ func (r result) check(t *testing.T) {
 	}
 }
 
-// Names of cases and sides survive the output of go test, in which blanks become underscores; units of metrics differ.
+// Names of cases and sides survive the output of go test, in which blanks become underscores. Each
+// metric has a unit of its own.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range cases(fullScale()) {

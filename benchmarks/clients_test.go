@@ -16,7 +16,7 @@ import (
 // smallFile is the size of a small file.
 const smallFile = 4 << 10
 
-// oneThread is weir when it runs on one core at a time, as wrk does.
+// oneThread is the name of weir if it runs on one core at a time, as wrk does.
 const oneThread = "weir, one thread"
 
 func small(connections int, secure bool) comparison {
@@ -52,7 +52,7 @@ func small(connections int, secure bool) comparison {
 	}
 }
 
-// smallSides are weir and wrk, which read a small file over so many connections.
+// smallSides returns weir and wrk, which read a small file over a number of connections.
 func (r *rig) smallSides(srv server, auth string, connections int) []side {
 	l := r.reads(srv, theFile, connections)
 	l.settle, l.auth = 500*time.Millisecond, auth
@@ -70,7 +70,7 @@ func (r *rig) smallServer(c lab.NginxConfig, size int64) server {
 	return srv
 }
 
-// crowded is an nginx that holds many connections.
+// crowded returns the configuration of an nginx that holds many connections.
 func (s scale) crowded() lab.NginxConfig {
 	return lab.NginxConfig{Workers: workers, Connections: s.held}
 }
@@ -95,7 +95,7 @@ func (r *rig) memorySide(srv server) side {
 	return r.residentSide("weir", r.clients, func(n int) load { return r.asleep(srv, n) })
 }
 
-// asleep is a load of clients in one process that mostly sleep.
+// asleep returns a load of clients in one process that mostly sleep.
 func (r *rig) asleep(srv server, n int) load {
 	l := r.reads(srv, theFile, n)
 	l.think, l.ramp, l.settle, l.flags = r.think, r.think, r.think/5, []string{"--processes", "1"}

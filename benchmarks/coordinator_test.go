@@ -148,7 +148,7 @@ func register(ctx context.Context, c *client.Client, n int) error {
 	return nil
 }
 
-// whileWorking has robots work until f returns.
+// whileWorking runs robots until f returns.
 func whileWorking[T any](ctx context.Context, robots []*robot, f func(ctx context.Context) (T, error)) (v T, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -171,7 +171,7 @@ func (j *jobsRig) submit(ctx context.Context, job, files int) (string, error) {
 	return out.ID, err
 }
 
-// body is a submission as Rucio sends it.
+// body returns a submission as Rucio sends it.
 func (j *jobsRig) body(job, files int) []byte {
 	to := job % endpoints
 	from := (to + 1 + job/endpoints%(endpoints-1)) % endpoints
@@ -340,7 +340,7 @@ func newStub() (*stub, error) {
 // base returns the URL of an endpoint.
 func (s *stub) base(i int) string { return fmt.Sprintf("http://127.0.1.%d:%s", i+1, s.port) }
 
-// release lets the copies end.
+// release ends the wait of the copies.
 func (s *stub) release() { s.once.Do(func() { close(s.held) }) }
 
 func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,7 @@ import (
 	"weir/transfer"
 )
 
-// limitCopySide does little more than the system calls of a verified copy: see runCopyLimit.
+// limitCopySide runs little more than the system calls of a verified copy: see runCopyLimit.
 func (r *rig) limitCopySide(door server, list string, bytes int64, files, at int, disk bool) side {
 	return side{systemCalls, func() (figures, error) {
 		return r.copied(door.group, bytes, files, disk, func(dir string) []string {
@@ -77,7 +77,7 @@ func copyAll(queue <-chan transfer.Lease, address, root string, disk bool) error
 	return nil
 }
 
-// copy copies one file. Without a checksum it computes one all the same.
+// copy copies one file. It computes a checksum even if sum is empty.
 func (l *limit) copy(pipe [2]int, name, sum string, disk bool, buf []byte) (err error) {
 	f, err := os.Create(name)
 	if err != nil {
@@ -112,7 +112,8 @@ func (l *limit) copy(pipe [2]int, name, sum string, disk bool, buf []byte) (err 
 	return nil
 }
 
-// move has the kernel move n bytes into a file, through a pipe, in pieces that stay in the processor's cache.
+// move makes the kernel move n bytes into a file, through a pipe, in pieces that stay in the
+// processor's cache.
 func (l *limit) move(pipe [2]int, file int, n int64) error {
 	for n > 0 {
 		piece := int(min(n, 256<<10))

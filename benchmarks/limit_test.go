@@ -75,7 +75,7 @@ func runLimit(args []string, out io.Writer) error {
 			return err
 		}
 		defer syscall.Close(l.fd)
-		for range 2 { // TLS sends its tickets with the first answer
+		for range 2 { // TLS sends its tickets with the first response
 			if err := one(); err != nil {
 				return err
 			}
@@ -225,7 +225,7 @@ func (l *limit) readRoot(pages bool) error {
 	return nil
 }
 
-// part drops one part of an answer to a read, and reports whether more follow.
+// part drops one part of a response to a read, and reports whether more parts follow.
 func (l *limit) part() (more bool, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(l.blocked, head[:]); err != nil {
@@ -247,7 +247,7 @@ func (l *limit) part() (more bool, err error) {
 
 // A blocked is a connection whose calls block a thread: no poller takes part.
 type blocked struct {
-	net.Conn // nil: crypto/tls calls none of its methods
+	net.Conn // nil: crypto/tls calls only the methods below
 	fd       int
 	mark     int
 	in       int64

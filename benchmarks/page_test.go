@@ -35,7 +35,7 @@ var (
 	outFlag = flag.String("out", "", "`FILE` to write the page to (default: the test's output)")
 )
 
-// TestWritePage writes the page of the results in a file.
+// TestWritePage writes the page for the results in a file.
 func TestWritePage(t *testing.T) {
 	if *resultsFlag == "" {
 		t.Skip("no -results")

@@ -17,7 +17,7 @@ const (
 	perEvent  = eventSize / pageSize
 )
 
-// jobs is a load of jobs that read so many events each, with more keys of
+// jobs returns a load of jobs that each read a number of events; more has further keys of
 // workload.job.
 func (r *rig) jobs(srv server, clients, events int, more string) load {
 	l := r.reads(srv, theFile, clients)
@@ -26,7 +26,7 @@ func (r *rig) jobs(srv server, clients, events int, more string) load {
 	return l
 }
 
-// pagesServer is weir's own server, or an XRootD, with a file of so many bytes.
+// pagesServer starts weir's own server, or an XRootD, with a file of a size.
 func (r *rig) pagesServer(scheme string, size int64) server {
 	if scheme == "root" {
 		return r.xrootd(1, size)
@@ -37,7 +37,7 @@ func (r *rig) pagesServer(scheme string, size int64) server {
 	return r.serve(dir)
 }
 
-// pages compares a page read with the least that can be done.
+// pages compares the page reads of weir with the barest loop of the same reads.
 func pages(scheme string, clients int, s scale) comparison {
 	events := min(1600, s.pages/perEvent/clients) // of a job
 	from := map[string]string{"http": "weir serve", "root": "XRootD"}[scheme]
@@ -63,8 +63,8 @@ func pages(scheme string, clients int, s scale) comparison {
 	}
 }
 
-// computing looks how late jobs wake up that sleep for their computing, while
-// they and the server keep the machine busy with pages.
+// computing measures the delay with which jobs wake up that sleep in place of computing, while they
+// and the server keep the machine busy with pages.
 func computing(jobs int, judged bool, s scale) comparison {
 	var bars []bar
 	if judged {

@@ -17,7 +17,7 @@ import (
 // pictureText describes the picture at the top of the page.
 const pictureText = "Client CPU time per GB and per file of weir and of the usual clients, without and with TLS"
 
-// A pictured is a zone of the picture: a case, and the sides of it that are shown, weir's first.
+// A pictured is a zone of the picture: a case, and its sides that are shown, weir's side first.
 type pictured struct {
 	name, label string
 	sides       []string

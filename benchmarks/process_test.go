@@ -20,7 +20,7 @@ import (
 // A usage is the cost of a finished process: time, CPU time and memory.
 type usage struct {
 	wall time.Duration
-	cpu  time.Duration // user and system, from wait4, children that were waited for included
+	cpu  time.Duration // user and system, from wait4, including children that were waited for
 	peak int64         // bytes, largest resident memory
 	out  []byte        // its standard output
 	code int
@@ -81,7 +81,7 @@ func groupCPU(group int) (time.Duration, error) {
 	for _, path := range stats {
 		b, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // the process has ended meanwhile
 		}
 		// The name, in parentheses, may hold anything; fields count from after it.
 		f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))

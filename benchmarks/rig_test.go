@@ -88,7 +88,8 @@ func (s *scale) fit(tb testing.TB) {
 	s.many = min(s.many, ports, workers*s.held*3/4)
 }
 
-// awaitPorts waits until at most half of this machine's ports rest: each is blocked for a minute after its connection was closed.
+// awaitPorts waits until at most half of this machine's ports rest: each port is blocked for a
+// minute after its connection was closed.
 func awaitPorts() {
 	e := monitor.About()
 	for range 75 {
@@ -222,7 +223,8 @@ func (r *rig) serve(args ...string) server {
 	return server{url: strings.TrimSuffix(url, "/"), group: cmd.Process.Pid}
 }
 
-// daemon starts a program that is to listen at an address, and kills its process group with the case.
+// daemon starts a program that is to listen at an address, and kills its process group at the end
+// of the case.
 func (r *rig) daemon(address string, argv ...string) (group int) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

@@ -85,7 +85,7 @@ func processText(n int) string {
 	return fmt.Sprintf("%d processes at once", n)
 }
 
-// xrdcpReads copies theFile to nowhere with so many xrdcp at once.
+// xrdcpReads copies theFile to /dev/null with a number of xrdcp processes at once.
 func (r *rig) xrdcpReads(name string, srv server, size int64, streams int, env ...string) side {
 	files := max(4, streams)
 	script := fmt.Sprintf("seq %d | xargs -P %d -I{} env %s xrdcp --force --silent %s/%s /dev/null", files, streams, strings.Join(env, " "),
@@ -104,7 +104,7 @@ func rootFresh(s scale) comparison {
 		metrics: []metric{rate, requestCPU, throughput, serverBusy, failed},
 		bars: []bar{
 			{metric: rate, a: "weir, 100, plain", b: "xrdcp, 100, plain", least: true, limit: 25},
-			{metric: rate, a: "weir, 100", b: "xrdcp, 100", least: true, limit: 10}, // the server's cores are busy with page checksums:
+			{metric: rate, a: "weir, 100", b: "xrdcp, 100", least: true, limit: 10}, // page checksums keep the server's cores busy
 			{metric: serverBusy, a: "weir, 100", least: true, limit: 1.5},
 			{metric: requestCPU, a: "weir, 100, plain", b: "xrdcp, 100, plain", limit: 1. / 40},
 			{metric: requestCPU, a: "weir, 100", b: "xrdcp, 100", limit: 1. / 40},

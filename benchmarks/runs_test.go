@@ -101,7 +101,7 @@ func analyzingWide(s scale) comparison {
 	}
 }
 
-// enroll writes into a run that its workers came at its begin and left at its end.
+// enroll adds events to a run: its workers joined at its begin and left at its end.
 func enroll(dir string, run resultstest.Large) error {
 	path := filepath.Join(dir, results.EventsFile)
 	events, err := readLines[measure.Event](path)
@@ -210,7 +210,7 @@ func readLines[T any](path string) (all []T, err error) {
 	return all, lines.Err()
 }
 
-// merging makes one run of many that were measured on different machines.
+// merging measures the merge of many runs, measured on different machines, into one run.
 func merging(s scale) comparison {
 	run := resultstest.Large{Seconds: s.recorded, Steps: 20, Loaders: 1, Stores: 1, Cores: 16}
 	return comparison{
@@ -234,8 +234,8 @@ func merging(s scale) comparison {
 	}
 }
 
-// separate writes the runs of so many machines of the same plan, and returns how many bytes. Only the machines
-// differ: intervals are one file.
+// separate writes the runs of a number of machines with the same plan, and returns their size in
+// bytes. Only the machines differ: the intervals are one file.
 func (r *rig) separate(run resultstest.Large) int64 {
 	first := filepath.Join(r.dir, "runs", "1")
 	r.must(run.Write(first))

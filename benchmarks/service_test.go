@@ -93,7 +93,8 @@ func servingSmall(s scale) comparison {
 	}
 }
 
-// source makes the folder of a site with a dataset of n files of which so many differ.
+// source makes the folder of a site with a dataset of n files; different is the number of distinct
+// contents.
 func (r *rig) source(n int, size int64, different int) string {
 	dir := r.path("source")
 	to := filepath.Join(dir, serviceName)
@@ -109,7 +110,8 @@ func (r *rig) source(n int, size int64, different int) string {
 	return dir
 }
 
-// linkAll links the files of a folder into another one, and returns a file with their names and sizes.
+// linkAll links the files of a folder into another folder, and returns the path of a file with
+// their names and sizes.
 func (r *rig) linkAll(from, to string) (list string) {
 	files, err := os.ReadDir(from)
 	r.must(err)
@@ -125,7 +127,7 @@ func (r *rig) linkAll(from, to string) (list string) {
 	return list
 }
 
-// serviceSide has a service copy the dataset of a folder to another one.
+// serviceSide runs a service that copies the dataset of a folder to another folder.
 func (r *rig) serviceSide(src string, bytes int64, files int, coordinator ...string) side {
 	return side{"weir", func() (f figures, err error) {
 		dir, remove, err := r.fresh(false)

@@ -16,12 +16,13 @@ import (
 	"weir/lab"
 )
 
-// secureNginx starts nginx with that version of TLS and more directives. Its server's url is https, and ca the certificate authority.
+// secureNginx starts nginx with a version of TLS and more directives. The url of the server is
+// https, and ca is the file of the certificate authority.
 func (r *rig) secureNginx(version, more string) (srv server, ca string) {
 	return r.secured(lab.NginxConfig{Extra: "ssl_protocols " + version + "; " + more})
 }
 
-// secured is secureNginx with more settings.
+// secured starts nginx with TLS and the settings of c, as secureNginx does.
 func (r *rig) secured(c lab.NginxConfig) (srv server, ca string) {
 	c.TLS, c.Dir = true, r.path("nginx")
 	s, err := c.Start(r.Context())
@@ -184,10 +185,11 @@ func secureRootDownload(s scale) comparison {
 	}
 }
 
-// tlsWord makes this program a bare loop of GETs with crypto/tls instead of the comparison.
+// tlsWord makes this program run a bare loop of GETs with crypto/tls instead of the comparison.
 const tlsWord = "tls-loop"
 
-// runTLS reads a URL so many times over so many connections. Its arguments are the URL, the file of the authority, and both numbers.
+// runTLS reads a URL a number of times over a number of connections. Its arguments are the URL, the
+// file of the authority, the number of reads and the number of connections.
 func runTLS(args []string, _ io.Writer) error {
 	pool, err := trust.Authorities(args[1])
 	if err != nil {

@@ -162,7 +162,7 @@ func (o *outcome) sum(phase string) (all measure.Sum) {
 	return all
 }
 
-// check refuses a run that had errors: its figures would mean nothing.
+// check returns an error if a run had failed operations: its figures would mean nothing.
 func (o *outcome) check() error {
 	classes := map[string]int64{}
 	for _, v := range o.intervals {

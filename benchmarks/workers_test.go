@@ -336,7 +336,7 @@ func runCrowd(args []string, out io.Writer) error {
 	var mu sync.Mutex
 	got := map[int]*arrival{}
 	p.Got = func(s scenario.Step, _ time.Time) {
-		now := time.Now() // all are on this machine: no other clock is needed
+		now := time.Now() // all processes are on this machine and have the same clock
 		mu.Lock()
 		defer mu.Unlock()
 		a := got[s.Number]

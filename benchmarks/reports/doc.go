@@ -1,5 +1,6 @@
-// Package reports makes the pages of docs/reports again, which repeat five test reports of particle physics. It has tests
-// only; without flags they check the pages, with -run TestMake and -weir they make the runs that the pages name:
+// Package reports updates the pages of docs/reports, which repeat five test reports of particle
+// physics. It has tests only; without flags they check the pages, with -run TestMake and -weir they
+// make the runs that the pages name:
 //
 //	go test ./benchmarks/reports -run TestMake -timeout 100h -weir $PWD/bin/weir -only 003-login
 //

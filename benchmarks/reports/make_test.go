@@ -162,7 +162,7 @@ func (m *maker) make(path string, r *run) error {
 		return err
 	}
 	where := string(printed[max(0, bytes.LastIndex(printed, []byte("\nmeasured "))):])
-	if isRun(dir) { // analyzed by the weir of today
+	if isRun(dir) { // analyzed again by the current weir
 		if printed, err = m.command("weir", "report", "--fail-on", "never", filepath.Join("runs", r.name)).Output(); err != nil {
 			return err
 		}

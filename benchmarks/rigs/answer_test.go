@@ -95,7 +95,7 @@ func (c *link) headWritten(req *http.Request) bool {
 	return c.write(c.status(200) + digests(w.sum) + fmt.Sprintf("Content-Length: %d\r\n\r\n", w.size))
 }
 
-// digests are the header fields that state an adler32.
+// digests returns the header fields that state an adler32.
 func digests(sum string) string {
 	raw, _ := hex.DecodeString(sum)
 	return "Digest: adler32=" + sum + "\r\nRepr-Digest: adler=:" + base64.StdEncoding.EncodeToString(raw) + ":\r\n"

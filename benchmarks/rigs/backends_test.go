@@ -111,7 +111,7 @@ func redirected(s *stage) {
 	s.between("error ratio", r.best().ErrorRatio, 0, 0.001)
 }
 
-// parts are the data servers of a run.
+// parts returns the data servers of a run.
 func (f *findings) parts() []part {
 	if f == nil {
 		return nil

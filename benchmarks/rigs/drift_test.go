@@ -77,7 +77,7 @@ func driftRigs() []rig {
 	}
 }
 
-// drifts holds one step of 8 s and expects it not to be called steady.
+// drifts holds one step of 8 s and expects that it is not reported as steady.
 func drifts(s *stage, c spec) {
 	w := s.faulty(c)
 	r := s.read(w, "8", "8s", ", verify: 0%")
@@ -110,7 +110,7 @@ func tooShort(s *stage) {
 	s.notValid(r)
 }
 
-// fewOperations is a scenario of six operations in all.
+// fewOperations returns a scenario with six operations in total.
 func (s *stage) fewOperations(clients string) string {
 	w, files := s.faultyFiles(spec{Delay: ms(900)})
 	return fmt.Sprintf("target: %s\n%sworkload: {kind: read}\nload: {clients: %s, duration: 3s, ramp: 0s, warmup: 0s, graceful_stop: 2s}\n",
@@ -159,8 +159,8 @@ func steppedClock(s *stage) {
 	}
 }
 
-// stepClock moves all times in the lines of a run directory that are so long after the first by
-// another span.
+// stepClock shifts times in the lines of a run directory by a span: all times that are at least
+// after later than the first time of their file.
 func stepClock(dir string, after, by time.Duration) error {
 	for _, name := range []string{"intervals.jsonl", "hosts.jsonl", "events.jsonl"} {
 		var first time.Time

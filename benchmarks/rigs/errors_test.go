@@ -7,16 +7,16 @@ import (
 	"weir/lab"
 )
 
-// brief are the phases of the steps of most rigs beside their hold.
+// brief has the phases of the steps of most rigs, except their duration.
 const brief = "ramp: 200ms, warmup: 300ms, graceful_stop: 5s"
 
-// reads is a scenario that reads whole files in steps.
+// reads returns a scenario that reads whole files in steps.
 func reads(w *site, files, clients, hold, more string) string {
 	return fmt.Sprintf("target: %s\n%sworkload: {kind: read%s}\nload: {clients: [%s], duration: %s, %s}\n", w.url, files, more,
 		clients, hold, brief)
 }
 
-// read runs weir with that scenario on the files of w, listed with their sizes.
+// read runs weir with the scenario of reads on the files of w, listed with their sizes.
 func (s *stage) read(w *site, clients, hold, more string) *ran {
 	return s.run(reads(w, s.list(w, true), clients, hold, more))
 }

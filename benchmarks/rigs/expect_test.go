@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// notValid expects that a run is not stamped valid.
+// notValid expects that a run is not reported as valid.
 func (s *stage) notValid(r *ran) {
 	s.expect(r.status() != "valid", "not valid expected, is %s", r.status())
 }

@@ -47,8 +47,8 @@ type spec struct {
 	EveryLosing int `json:",omitempty"` // one of this many PUTs is acknowledged, but its file is lost
 
 	PerConn float64  `json:",omitempty"` // bytes per second of each connection
-	Total   float64  `json:",omitempty"` // bytes per second of all together
-	Burst   int      `json:",omitempty"` // bytes that are free of Total
+	Total   float64  `json:",omitempty"` // bytes per second of all connections together
+	Burst   int      `json:",omitempty"` // bytes to which Total does not apply
 	Half    duration `json:",omitempty"` // after this time Total halves
 	Slow    duration `json:",omitempty"` // Total grows from a tenth to its value in this time
 	Noise   float64  `json:",omitempty"` // share by which Total varies from one half second to the next

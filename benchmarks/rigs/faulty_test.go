@@ -110,7 +110,7 @@ func (s *server) content(n int) []byte {
 	return s.body[n*block : n*block+s.Size+s.LongBy]
 }
 
-// runFaulty serves by the spec in args[0] until its input ends. It writes its
+// runFaulty runs a fault server with the spec in args[0] until its input ends. It writes its
 // address to out first.
 func runFaulty(args []string, out io.Writer) error {
 	var c spec

@@ -208,7 +208,7 @@ func (f *findings) limit() limit {
 	return f.Bottleneck[0]
 }
 
-// peaks reports whether a maximum inside the tested range is claimed.
+// peaks reports whether the findings have a maximum inside the tested range.
 func (f *findings) peaks() bool { return f != nil && f.Optimum != nil && f.Optimum.Inside }
 
 // noCapacity reports whether the findings make no statement about the capacity of the service.

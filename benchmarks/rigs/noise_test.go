@@ -58,7 +58,8 @@ func flatFind(s *stage) {
 	s.flat(r, 2)
 }
 
-// builtIn reads from the built-in server with four clients, as fast as it goes.
+// builtIn returns a scenario in which four clients read from the built-in server as fast as
+// possible.
 func builtIn(hold string) string {
 	return fmt.Sprintf("target: built-in\nworkload: {kind: read}\nload: {clients: [4], duration: %s, %s}\n", hold, brief)
 }
@@ -85,5 +86,5 @@ func twoRuns(s *stage) {
 		s.notValid(r)
 		s.expect(r.check("quiet machines") != "ok", "the check of quiet machines must not pass")
 	}
-	s.sleep(100 * time.Millisecond) // their servers end
+	s.sleep(100 * time.Millisecond) // the servers of the runs end meanwhile
 }

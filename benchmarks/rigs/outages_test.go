@@ -57,7 +57,7 @@ func outageRigs() []rig {
 	}
 }
 
-// during runs weir on a scenario and does something in a step, a second after its hold began.
+// during runs weir on a scenario and calls do in a step, a second after its hold began.
 func (s *stage) during(scenario string, number int, do func() error) *ran {
 	r := s.begin(scenario, how{})
 	r.at(number, 1500*time.Millisecond)
@@ -79,7 +79,7 @@ func awayInStep(s *stage) {
 		}
 		begin := time.Now()
 		s.sleep(away)
-		defer func() { away = time.Since(begin) }() // with the time that it takes to start
+		defer func() { away = time.Since(begin) }() // including the start
 		return d.start()
 	}
 	r := s.during(reads(w, files, "2, 4, 8", "4s", ""), 2, leave)
@@ -98,7 +98,7 @@ func awayInStep(s *stage) {
 func xrootdAway(s *stage) {
 	w, sys := s.xrootd(16, 1<<20)
 	files := s.list(w, true)
-	var away time.Duration // with the time that it takes to start
+	var away time.Duration // including the start
 	r := s.during(reads(w, files, "2, 4, 8", "4s", ""), 2, func() error {
 		begin := time.Now()
 		defer func() { away = time.Since(begin) }()
@@ -110,7 +110,7 @@ func xrootdAway(s *stage) {
 	s.away(r, 2, away.Seconds())
 }
 
-// killed ends the server for good a second into the hold of a step.
+// killed ends the server permanently, a second into the hold of a step.
 func (s *stage) killed(w *site, number int, kill func()) {
 	files := s.list(w, true)
 	r := s.during(reads(w, files, "2, 4, 8", "3s", ""), number, func() error {
@@ -192,7 +192,7 @@ func stallRigs() []rig {
 	}
 }
 
-// stalls is a server that stalls for 2 s.
+// stalls returns the spec of a server that stalls for 2 s.
 func stalls() spec { return spec{Delay: ms(10), Size: 4096, Stalls: []window{span(3, 2)}} }
 
 func stallClosed(s *stage) {

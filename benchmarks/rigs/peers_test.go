@@ -23,7 +23,7 @@ type figure struct {
 	as      string // with %s for the group
 }
 
-// wrk and its kin, as Debian packages them.
+// wrk, ab, hey and curl return peers for these programs, as Debian packages them.
 func wrk() peer {
 	return peer{"wrk", func(url string, clients, seconds int) []string {
 		return []string{"wrk", "-t1", "-c" + strconv.Itoa(clients), "-d" + strconv.Itoa(seconds) + "s", "--latency", url}

@@ -61,7 +61,7 @@ func serverRigs() []rig {
 	}
 }
 
-// gentle reads with few clients that think, so that no CPU is full.
+// gentle returns a scenario with few clients that think, so that no CPU is saturated.
 func gentle(w *site, files, kind, more string) string {
 	return fmt.Sprintf("target: %s\n%sworkload: {kind: %s, think: 5ms%s}\nload: {clients: [1, 2, 4], duration: 3s, %s}\n", w.url, files,
 		kind, more, brief)
@@ -76,7 +76,8 @@ func copiesOnDisk(s *stage) {
 	s.expect(r.status() != "invalid", "the run must not be invalid")
 }
 
-// chatter has another connection over loopback carry so many bytes a second until the rig ends.
+// chatter sends a number of bytes per second over another connection on loopback until the rig
+// ends.
 func (s *stage) chatter(rate int) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	s.must(err)
@@ -148,14 +149,14 @@ func ipv6(s *stage) {
 	plan := s.runAs(text, how{title: "plan", verb: "plan", open: true})
 	s.shown = nil
 	s.expect(plan.exit == 0, "weir plan: exit code 0 expected, is %d: %s", plan.exit, lastLine(plan.text))
-	// Without a scenario's name the command makes one of the address.
+	// Without the name of a scenario the command derives it from the address.
 	r := s.runAs(text, how{title: "run", args: []string{"--target", w.url, "--clients", "2", "--duration", "1s", "--set", "load.ramp=100ms",
 		"--set", "load.warmup=100ms", "--set", "files.list=" + listOf(files)}})
 	s.expect(r.findings != nil && r.best().Done > 0 && r.best().Errors == 0, "reads without errors expected: exit %d, %s", r.exit,
 		lastLine(r.text))
 }
 
-// listOf is the path in a files block.
+// listOf returns the path in a files block.
 func listOf(files string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(files, "files: {list: "), "}\n")
 }
