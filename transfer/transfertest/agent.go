@@ -15,22 +15,24 @@ import (
 	"weir/transfer/agent"
 )
 
-// An Agent is the agent of a site in this process, and its files.
+// An Agent is the agent of a site that runs in this process, with the folder of the site.
 type Agent struct {
 	T    *testing.T
 	Root string
-	Stop func() // waits until it has ended; further calls do nothing
+	Stop func() // ends the agent and waits for its end; further calls do nothing
 }
 
-// Endpoint returns an endpoint on loopback that copies to and from all others.
+// Endpoint returns the options of an endpoint on loopback that copies to and from all other
+// endpoints.
 func Endpoint() *agent.EndpointOptions {
 	return &agent.EndpointOptions{Listen: "127.0.0.1:0", Private: true, Peers: []string{"*"}}
 }
 
-// PassiveEndpoint returns an endpoint on loopback that starts no copies.
+// PassiveEndpoint returns the options of an endpoint on loopback that starts no copies.
 func PassiveEndpoint() *agent.EndpointOptions { return &agent.EndpointOptions{Listen: "127.0.0.1:0"} }
 
-// Agent starts the agent of a site with a new folder, and returns when it has signed in. endpoint may be nil.
+// Agent starts the agent of a site with a new folder, and returns when the agent has registered.
+// endpoint may be nil.
 func (s *Service) Agent(site string, endpoint *agent.EndpointOptions) *Agent {
 	s.T.Helper()
 	a := &Agent{T: s.T, Root: s.T.TempDir()}
@@ -38,8 +40,8 @@ func (s *Service) Agent(site string, endpoint *agent.EndpointOptions) *Agent {
 	return a
 }
 
-// StartAgent starts an agent of a site with the folder of a, and returns when it has signed in. It runs until a.Stop is called or
-// the test ends.
+// StartAgent starts an agent of a site with the folder of a, and returns when the agent has
+// registered. The agent runs until a.Stop is called or the test ends.
 func (s *Service) StartAgent(a *Agent, site string, endpoint *agent.EndpointOptions) {
 	s.T.Helper()
 	o := agent.Options{Site: site, Root: a.Root, Slots: 8, SiteCA: s.SiteCA, Endpoint: endpoint, Coordinator: s.Address}

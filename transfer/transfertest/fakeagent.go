@@ -19,7 +19,7 @@ type FakeAgent struct {
 	Session string
 	Holding map[int64]transfer.Lease // by item
 
-	number int64 // of the latest report
+	number int64 // number of the latest report
 	mu     sync.Mutex
 }
 
@@ -30,7 +30,7 @@ func (s *Service) FakeAgent(site string) *FakeAgent {
 		Holding: map[int64]transfer.Lease{}}
 }
 
-// Register registers the agent with the URL of its endpoint, or "".
+// Register registers the agent with the URL of its endpoint, which may be empty.
 func (a *FakeAgent) Register(url string) transfer.Registration {
 	a.T.Helper()
 	r, err := a.Client.Register(a.T.Context(), transfer.Register{Site: a.Site, Session: a.Session, URL: url, Slots: 4, Free: 1 << 40,
@@ -72,7 +72,8 @@ func (a *FakeAgent) WaitWork() (all []transfer.Lease) {
 	return all
 }
 
-// Report reports outcomes, and that half of each other file that the agent holds has been moved.
+// Report reports outcomes. It also reports that half of each other file that the agent holds has
+// been moved.
 func (a *FakeAgent) Report(all ...transfer.Outcome) (transfer.Ack, error) {
 	a.number++
 	in := transfer.Report{Site: a.Site, Session: a.Session, Number: a.number, Free: 1 << 40, Outcomes: all}

@@ -1,4 +1,5 @@
-// Package transfertest runs a coordinator, agents of sites and imitated agents in the process of a test.
+// Package transfertest runs a coordinator, agents of sites and fake agents in the process of a
+// test.
 package transfertest
 
 import (
@@ -14,7 +15,8 @@ import (
 	"weir/transfer/client"
 )
 
-// A Coordinator is a *coordinator.Coordinator. The interface lets the tests of that package use this one.
+// A Coordinator is a *coordinator.Coordinator. The interface allows the tests of that package to
+// import this package.
 type Coordinator interface {
 	URL() string
 	Pin() string
@@ -27,9 +29,9 @@ type Coordinator interface {
 type Service struct {
 	T        *testing.T
 	Client   *client.Client // of the administrator
-	Address  client.Config  // the URLs and the pin of the coordinator; Token is that of the administrator
+	Address  client.Config  // the URLs and the pin of the coordinator, and the token of the administrator
 	SiteCA   string         // file of the authorities of sites, for agents
-	Standbys []string       // further URLs, which agents get
+	Standbys []string       // further URLs of the coordinator for agents
 
 	open    func(context.Context) (Coordinator, error)
 	running Coordinator // nil after End
@@ -45,7 +47,8 @@ func Start(t *testing.T, open func(context.Context) (Coordinator, error)) *Servi
 	return s
 }
 
-// Attach returns the service of a coordinator that runs in another process. address has the token of its administrator.
+// Attach returns the service of a coordinator in another process. address includes the token of its
+// administrator.
 func Attach(t *testing.T, address client.Config) *Service {
 	t.Helper()
 	c, err := client.New(address)
@@ -136,7 +139,8 @@ func (s *Service) Register(dataset, site string, files int, size int64) {
 	}
 }
 
-// Scan registers the files of a folder of a site as a dataset, after the site's agent has signed in.
+// Scan waits until the site's agent has registered, and then registers the files of a folder of the
+// site as a dataset.
 func (s *Service) Scan(dataset, site, folder string) {
 	s.T.Helper()
 	s.WaitUp(site)
@@ -152,7 +156,7 @@ func (s *Service) Scan(dataset, site, folder string) {
 	}
 }
 
-// WaitUp waits until the agent of a site has signed in.
+// WaitUp waits until the agent of a site has registered.
 func (s *Service) WaitUp(site string) {
 	s.T.Helper()
 	require.Eventually(s.T, "the agent has signed in", func() bool {
