@@ -20,7 +20,7 @@ import (
 	"weir/transfer/thirdparty"
 )
 
-// compose makes the parts of the coordinator, which have no state yet.
+// compose creates the parts of the coordinator, which have no state yet.
 func (c *Coordinator) compose() error {
 	memory := dispatch.New(dispatch.Config{Rules: c.conf.Rules, Now: c.now, Log: c.log, Wake: c.wake.Broadcast, Counters: c.counters,
 		Streams: c.conf.Streamed > 0, Lease: c.conf.Lease, JobArea: c.conf.JobArea})
@@ -48,7 +48,8 @@ func (c *Coordinator) compose() error {
 	return nil
 }
 
-// trusting returns a TLS configuration for clients. Transports change theirs, so that each needs its own.
+// trusting returns a TLS configuration for clients. Each transport modifies its configuration and
+// therefore needs its own.
 func trusting(authorities *x509.CertPool) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}
 }
@@ -62,7 +63,7 @@ func (c *Coordinator) readState(ctx context.Context) error {
 	var kept []schedule.Kept
 	for _, t := range texts {
 		var k schedule.Kept
-		if json.Unmarshal([]byte(t), &k) == nil { // of another version: it is learned again
+		if json.Unmarshal([]byte(t), &k) == nil { // a record of another version is dropped
 			kept = append(kept, k)
 		}
 	}

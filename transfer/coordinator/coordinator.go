@@ -1,10 +1,10 @@
 // Package coordinator implements the transfer service: it keeps the catalog and the queue of
-// requests, registers agents, gives them leases, drives third-party copies and answers users. The
-// bytes of files pass through it only between endpoints that cannot copy from each other.
+// requests, registers agents, grants leases to them, drives third-party copies and serves users.
+// The bytes of files pass through it only between endpoints that cannot copy from each other.
 //
-// The database holds all state that matters. A coordinator that was killed continues from it: agents
-// register again and say which leases they hold, and each outcome is applied once. While the
-// database is unavailable, requests are answered with status 503 and no transfer begins; running
+// The database holds all state that matters. A coordinator that was killed continues from it:
+// agents register again and report the leases that they hold, and each outcome is applied once.
+// While the database is unavailable, requests fail with status 503 and no transfer begins; running
 // transfers continue.
 package coordinator
 
@@ -56,45 +56,46 @@ import (
 // A Config configures a coordinator. State is required.
 type Config struct {
 	State         string              // folder for keys, the administrator's token and, without DB, the database
-	DB            string              // postgres://..., or a file; "": in State
-	Standby       bool                // Open waits while another coordinator has the database, which is PostgreSQL's
-	Listen        string              // HOST:PORT; "" is any free port on loopback
-	URL           string              // of the service, also the issuer of its tokens; "" is that of Listen
-	Cert          string              // file with the certificate chain; "": a self-signed certificate, known by its pin
-	Key           string              // file with its key
+	DB            string              // postgres://..., or a file; "": a file in State
+	Standby       bool                // Open waits while another coordinator uses the database, which must be PostgreSQL
+	Listen        string              // HOST:PORT; "": any free port on loopback
+	URL           string              // URL of the service and issuer of its tokens; "": the URL of Listen
+	Cert          string              // file with the certificate chain; "": a self-signed certificate, identified by its pin
+	Key           string              // file with the private key of Cert
 	Plain         bool                // HTTP without TLS, on loopback only
 	CA            string              // authorities of client certificates, see gridcert.NewAuthorities; "": only tokens are accepted
-	SiteCA        string              // authorities of sites' certificates, besides those of the system, see trust.WithSystem
+	SiteCA        string              // authorities of sites' certificates, in addition to the system's authorities, see trust.WithSystem
 	Names         map[string][]string // roles by a name in a client certificate: subject, common name, DNS name, mail or URI
-	Rules         schedule.Rules      // of limits and sources
+	Rules         schedule.Rules      // rules of limits and sources
 	Shares        map[string]float64  // weights of activities
-	Approve       int64               // requests of up to this many bytes need no approval; negative: none does
-	Lease         time.Duration       // how long a mover may be silent; 0 is a minute
-	VO            string              // of users of the API of FTS3; "" is weir
+	Approve       int64               // requests of up to this many bytes need no approval; negative: no request needs approval
+	Lease         time.Duration       // time after which the leases of a silent mover are lost; 0 is a minute
+	VO            string              // virtual organization of users of the API of FTS3; "" is weir
 	Issuers       []access.Issuer     // external issuers of users' tokens
-	VOMSDir       string              // folder with files VO/HOST.lsc of VOMS servers whose attributes count; "": none
+	VOMSDir       string              // folder with files VO/HOST.lsc of VOMS servers whose attributes count; "": no attributes count
 	VOMSRoles     map[string][]string // roles by attribute (FQAN)
-	Streamed      int                 // concurrent copies whose bytes pass through the coordinator; 0 is 64, negative: none
-	UserQuota     requests.Quota      // of each user
-	VOQuota       requests.Quota      // of the users of each virtual organization together: open files of jobs, and submissions
+	Streamed      int                 // concurrent copies whose bytes pass through the coordinator; 0 is 64, negative: no such copies
+	UserQuota     requests.Quota      // quota of each user
+	VOQuota       requests.Quota      // quota of the users of each virtual organization together: open files of jobs, and submissions
 	JobArea       tpc.Area            // of the endpoints in the URLs of jobs, unless an administrator has added the site
 	KnownSites    bool                // jobs may only use sites that an administrator has added
-	KeepEndpoints time.Duration       // how long other sites of jobs are kept when no job uses them; 0: for ever
-	Patience      time.Duration       // how long files wait while no site that has them is up; 0 is a day
-	Keep          time.Duration       // how long ended requests are kept; 0: for ever
+	KeepEndpoints time.Duration       // retention of other sites of jobs that no job uses any more; 0: forever
+	Patience      time.Duration       // time that files wait while no site that has them is up; 0 is a day
+	Keep          time.Duration       // retention of ended requests; 0: forever
 	Sites         []transfer.NewSite  // sites without an agent, which are added or changed at the start
 	Tokens        []access.TokenFile  // tokens that are written at the start
-	Notify        []notify.Target     // who is notified of requests that have ended
-	Broker        *messages.Broker    // gets messages about files of jobs; nil: none does
+	Notify        []notify.Target     // receivers of notifications of requests that have ended
+	Broker        *messages.Broker    // receives messages about files of jobs; nil: no broker
 	Version       string
-	Log           *slog.Logger     // nil: nothing is logged
+	Log           *slog.Logger     // nil: no log
 	Now           func() time.Time // nil is time.Now
 
-	seen   func(query string, args []any) // by the database, db.Options
-	bodies wire.Bodies                    // of requests in progress; zero: at most mostBodies
+	seen   func(query string, args []any) // called by the database, see db.Options
+	bodies wire.Bodies                    // limits of the bodies of requests in progress; zero: at most mostBodies
 }
 
-// mostBodies bounds the bytes of the bodies of requests in progress. In memory they take about twice as much.
+// mostBodies limits the bytes of the bodies of requests in progress. They take about twice as much
+// memory.
 const mostBodies = 4 * fts.MaxBody
 
 // A Coordinator is an open transfer service.
@@ -103,7 +104,7 @@ type Coordinator struct {
 	log     *slog.Logger
 	now     func() time.Time
 	state   *state.State
-	db      *db.DB // of state, as are the next two
+	db      *db.DB // part of state, as are catalog and queue
 	catalog *store.Store
 	queue   *queue.Queue
 	access  *access.Control
@@ -127,7 +128,7 @@ type Coordinator struct {
 	eventsChanged pause.Signal
 	health        *health.Health
 	alive         *health.Liveness // of the database
-	uncertain     atomic.Bool      // the database may have leases that are not in the registry
+	uncertain     atomic.Bool      // the database may have leases that the registry lacks
 	notifications *notify.Deliveries
 	samples       *samples.Store
 	scans         *scans.Store
@@ -138,11 +139,12 @@ type Coordinator struct {
 	fts           *rest.API
 	routes        api.Routes
 	filesChanged  pause.Signal        // messages are to be sent
-	publisher     *messages.Publisher // nil: there is no broker
+	publisher     *messages.Publisher // nil without a broker
 }
 
-// Open opens a coordinator. It answers requests at once, and dispatches files while Run runs. With
-// Standby it waits first while another coordinator has the database. The caller closes it.
+// Open opens a coordinator. It serves requests at once, and dispatches files while Run runs. With
+// Standby it first waits while another coordinator uses the database. The caller closes the
+// coordinator.
 func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 	c := &Coordinator{conf: conf, log: conf.Log, now: conf.Now}
 	if c.log == nil {
@@ -173,7 +175,7 @@ func Open(ctx context.Context, conf Config) (_ *Coordinator, err error) {
 	return c, nil
 }
 
-// openState opens the state and makes the parts of the coordinator.
+// openState opens the state and creates the parts of the coordinator.
 func (c *Coordinator) openState(ctx context.Context) (err error) {
 	c.state, err = state.Open(ctx, state.Config{Dir: c.conf.State, DB: c.conf.DB, Standby: c.conf.Standby, Seen: c.conf.seen, Log: c.log},
 		queue.Options{Now: c.now, Lease: c.conf.Lease, Patience: c.conf.Patience, Shares: c.conf.Shares, Ended: c.ended,
@@ -203,7 +205,8 @@ func (c *Coordinator) openState(ctx context.Context) (err error) {
 	return c.readState(ctx)
 }
 
-// openMessages prepares the messages to the broker. Without one the changes that wait are dropped.
+// openMessages prepares the messages to the broker. Without a broker it deletes the changes that
+// wait.
 func (c *Coordinator) openMessages(ctx context.Context) (err error) {
 	if c.conf.Broker == nil {
 		return c.db.Exec(ctx, "DELETE FROM file_change")
@@ -226,7 +229,7 @@ func (c *Coordinator) ended(e queue.Ended) {
 	c.filesChanged.Broadcast()
 }
 
-// listen starts to answer requests.
+// listen starts to serve requests.
 func (c *Coordinator) listen(ctx context.Context) (err error) {
 	secure, err := c.tlsConfig()
 	if err != nil {
@@ -316,7 +319,7 @@ func (c *Coordinator) tlsConfig() (*tls.Config, error) {
 	return secure, c.access.RequestCertificates(secure)
 }
 
-// pageFile in the state folder encrypts the sessions of browsers.
+// pageFile is the file in the state folder with the key that encrypts the sessions of browsers.
 const pageFile = "sessions.key"
 
 func (c *Coordinator) openPage() error {
@@ -345,7 +348,8 @@ func (c *Coordinator) openPage() error {
 // URL returns the address of the service.
 func (c *Coordinator) URL() string { return c.url }
 
-// Pin returns the SHA-256 of the self-signed certificate, "" if authorities have signed it.
+// Pin returns the SHA-256 of the self-signed certificate, or "" if an authority has signed the
+// certificate.
 func (c *Coordinator) Pin() string { return c.pin }
 
 // Admin returns the token of the administrator, a secret.
@@ -354,11 +358,11 @@ func (c *Coordinator) Admin() (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// Link returns the address of the page with a code that signs a browser in once, with the rights of
-// the given token.
+// Link returns the address of the page with a code. The code signs a browser in once, with the
+// rights of the given token.
 func (c *Coordinator) Link(raw string) string { return c.url + "/#code=" + c.page.Code(raw) }
 
-// Close ends the coordinator. Requests that are being answered have five seconds. Third-party copies
+// Close ends the coordinator. Requests in progress have five seconds to finish. Third-party copies
 // are aborted when Run ends.
 func (c *Coordinator) Close() error {
 	var errs []error

@@ -12,9 +12,9 @@ import (
 	"weir/transfer/queue"
 )
 
-const rounds = 4 // of questions for candidates, each with fewer sources
+const rounds = 4 // number of queries for candidates, each with fewer sources
 
-// dispatch dispatches waiting files until no more can be dispatched now.
+// dispatch dispatches waiting files until no further file can be dispatched.
 func (c *Coordinator) dispatch(ctx context.Context) error {
 	if c.uncertain.Load() {
 		if err := c.recall(ctx); err != nil {
@@ -46,8 +46,8 @@ func (c *Coordinator) dispatch(ctx context.Context) error {
 	return nil
 }
 
-// dispatchTo dispatches files for one destination. full are sources that could not be used, so that
-// others are looked for.
+// dispatchTo dispatches files to one destination. full lists the sources that could not be used, so
+// that the next query excludes them.
 func (c *Coordinator) dispatchTo(ctx context.Context, dest string, busy []string) (given int, full []string, err error) {
 	n := c.leases.RoomAt(dest)
 	if n == 0 {
@@ -66,7 +66,7 @@ func (c *Coordinator) dispatchTo(ctx context.Context, dest string, busy []string
 		}
 	}
 	leases, back := c.endpoints.AddCredentials(ctx, leases)
-	if recordErr := c.copier.RecordTemporaries(ctx, leases); recordErr != nil { // nothing is created that is not recorded
+	if recordErr := c.copier.RecordTemporaries(ctx, leases); recordErr != nil { // each temporary is recorded before it is created
 		c.uncertain.Store(true) // so these leases are recalled
 		leases, err = nil, errors.Join(err, recordErr)
 	}
@@ -80,16 +80,17 @@ func (c *Coordinator) dispatchTo(ctx context.Context, dest string, busy []string
 	return len(leases), full, errors.Join(err, c.applyOutcomes(ctx, "", append(gone, back...)))
 }
 
-// backOff has a destination looked at again after a while. Each look reads as many files as it has room for, so that one whose links
-// are full is not looked at again until a copy ends, a request changes, or the scheduler may have raised a limit.
+// backOff schedules the next look at a destination. Each look reads as many files as the
+// destination has room for. A destination whose links are full is therefore not looked at again
+// until a copy ends, a request changes, or the scheduler may have raised a limit.
 func (c *Coordinator) backOff(dest string, full bool) {
 	wait := c.leases.BackOff(dest, full)
 	time.AfterFunc(wait, c.wake.Broadcast)
 }
 
-// recall takes back leases that the database gave out when the connection to it was lost, so that no
-// mover got them: those that are in the database now, and were not in the registry before. It is
-// called between Takes.
+// recall takes back leases that the database granted while the connection to it was lost, so that
+// no mover received them. These leases are in the database now, and were not in the registry
+// before. It is called between Takes.
 func (c *Coordinator) recall(ctx context.Context) error {
 	known := c.leases.IDs()
 	leases, err := c.queue.Leases(ctx)

@@ -9,9 +9,9 @@ import (
 	"weir/transfer/queue"
 )
 
-// applyOutcomes writes outcomes to the queue, reported by the agent of a site or ("") by the
-// coordinator, and updates the registry. Outcomes of others' leases change nothing; they are
-// acknowledged, so that they are not repeated.
+// applyOutcomes writes outcomes to the queue and updates the registry. from is the site whose agent
+// has reported the outcomes, or "" for the coordinator. Outcomes of leases of other sites change
+// nothing; they are acknowledged, so that they are not repeated.
 func (c *Coordinator) applyOutcomes(ctx context.Context, from string, all []transfer.Outcome) error {
 	if len(all) == 0 {
 		return nil
@@ -24,8 +24,8 @@ func (c *Coordinator) applyOutcomes(ctx context.Context, from string, all []tran
 	return err
 }
 
-// applyChanges removes the leases of changed files, of those that the agent of a site has reported its own only, and wakes whoever waits
-// for changes.
+// applyChanges removes the leases of changed files and wakes all goroutines that wait for changes.
+// If the agent of a site has reported the outcomes, only leases of this site are removed.
 func (c *Coordinator) applyChanges(from string, changes []queue.Change, outcomes []transfer.Outcome) {
 	if len(changes) == 0 {
 		return
@@ -40,9 +40,9 @@ func (c *Coordinator) applyChanges(from string, changes []queue.Change, outcomes
 	}
 }
 
-// renew renews the leases in the database whose movers have reported, and aborts those whose requests
-// were stopped. It is called before leases expire, so that leases of live movers survive an
-// unavailable database.
+// renew renews the leases in the database whose movers have reported, and aborts the leases whose
+// requests were stopped. It is called before leases expire, so that leases of live movers survive
+// an unavailable database.
 func (c *Coordinator) renew(ctx context.Context) error {
 	now := c.now()
 	all := c.leases.Unrenewed(now)
@@ -57,7 +57,7 @@ func (c *Coordinator) renew(ctx context.Context) error {
 	return c.applyOutcomes(ctx, "", c.leases.Renewed(now, all, gone))
 }
 
-// wakeAll wakes the loops that a change of a request concerns.
+// wakeAll wakes the loops that depend on the state of a request.
 func (c *Coordinator) wakeAll() {
 	c.leases.ClearBackoff()
 	c.work.Broadcast()

@@ -12,11 +12,11 @@ import (
 const (
 	forgetEvery   = 10 * time.Minute
 	pruneEvery    = time.Minute
-	pruneSecrets  = time.Hour // between two looks for tokens and proxies that have expired
+	pruneSecrets  = time.Hour // interval of the removal of expired tokens and proxies
 	removedAtOnce = 1000      // rows
 )
 
-// forgetAll removes ended requests that are older than they are kept.
+// forgetAll removes ended requests after their retention time.
 func (c *Coordinator) forgetAll(ctx context.Context) {
 	for c.conf.Keep > 0 && ctx.Err() == nil {
 		c.health.Repeatedly(ctx, forgetEvery, func(ctx context.Context) (bool, error) {
@@ -37,7 +37,7 @@ func (c *Coordinator) pruneAll(ctx context.Context) {
 	}
 }
 
-// prune does a bounded part of what makes samples and notifications fewer.
+// prune performs a bounded part of the thinning and removal of samples and notifications.
 func (c *Coordinator) prune(ctx context.Context) (more bool, err error) {
 	if more, err = c.samples.Thin(ctx); err != nil {
 		return false, err
@@ -56,7 +56,8 @@ func (c *Coordinator) prune(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// removeOld removes the oldest rows of a table, a bounded number, if they are older than that. The column has an index.
+// removeOld removes a bounded number of the oldest rows of a table, if they are older than before.
+// The column has an index.
 func (c *Coordinator) removeOld(ctx context.Context, table, column string, before time.Time) (more bool, err error) {
 	err = c.db.Write(ctx, func(tx *db.Tx) error {
 		last, err := db.Column[int64](tx, "SELECT "+column+" FROM "+table+" WHERE "+column+" < ? ORDER BY "+column+" LIMIT 1 OFFSET ?", before,

@@ -35,7 +35,7 @@ func (c *Coordinator) addRoutes() {
 	c.server.MountTree(rest.Path, fts, rest.Fail)
 }
 
-// authenticate admits requests with a token of ours, with a browser's session, or with a client
+// authenticate admits requests with a valid token, with a browser's session, or with a client
 // certificate whose name is configured.
 func (c *Coordinator) authenticate(r *http.Request) (_ context.Context, err error) {
 	raw, _ := token.FromHeader(r)

@@ -14,12 +14,12 @@ import (
 
 const (
 	second        = time.Second
-	saveEvery     = 10 * time.Second // knowledge of links; files of banned storage elements are looked for
+	saveEvery     = 10 * time.Second // interval for saving links and for cancelling files of banned storage elements
 	probeEvery    = 30 * time.Second
 	workBatch     = 5000 // files that are added to the queue in one transaction
 	longDispatch  = 50 * time.Millisecond
 	longestRest   = 250 * time.Millisecond // after a long dispatch
-	smallestShift = 2 * time.Second        // of a clock, to be taken for one that was set
+	smallestShift = 2 * time.Second        // the smallest deviation of a clock that counts as a change of the time
 )
 
 // Run dispatches files until ctx ends. Then it aborts third-party copies and returns nil. Failures
@@ -53,8 +53,8 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	return nil
 }
 
-// workAll adds the files of requests to the queue, cancels them or queues them again, as users have
-// decided.
+// workAll adds the files of requests to the queue, cancels them or queues them again, according to
+// the decisions of users.
 func (c *Coordinator) workAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		next, more := c.work.Next(), false
@@ -89,14 +89,14 @@ func (c *Coordinator) everySecond(ctx context.Context) {
 	for watched := c.now(); ctx.Err() == nil; pause.For(ctx, second) {
 		now := c.now()
 		if err := c.clockSet(ctx, &watched, now); err != nil {
-			c.health.Database(err) // nothing expires by a clock that was set
+			c.health.Database(err) // leases do not expire by a clock that was set
 			continue
 		}
 		for _, one := range c.changes.Add(c.leases.Tick(now)) {
 			c.counters.Changed(one)
 		}
 		err := c.renew(ctx)
-		if err == nil { // nothing expires that could not be renewed
+		if err == nil { // leases that could not be renewed do not expire
 			err = c.expire(ctx)
 		}
 		c.health.Database(err)
@@ -115,7 +115,7 @@ func (c *Coordinator) everySecond(ctx context.Context) {
 func (c *Coordinator) clockSet(ctx context.Context, watched *time.Time, now time.Time) error {
 	by := now.Round(0).Sub(watched.Round(0)) - now.Sub(*watched)
 	if by.Abs() > smallestShift {
-		if err := c.copier.SweepSoon(ctx); err != nil { // first: it may be repeated, a shift may not
+		if err := c.copier.SweepSoon(ctx); err != nil { // first, because it may be repeated and a shift may not
 			return err
 		}
 		if err := c.queue.Shift(ctx, by); err != nil {
@@ -127,7 +127,7 @@ func (c *Coordinator) clockSet(ctx context.Context, watched *time.Time, now time
 	return nil
 }
 
-// expire has the queue expire leases, requests and pauses.
+// expire expires leases, requests and pauses in the queue.
 func (c *Coordinator) expire(ctx context.Context) error {
 	missing, changes, err := c.queue.Expire(ctx)
 	c.applyChanges("", changes, nil)
@@ -135,7 +135,7 @@ func (c *Coordinator) expire(ctx context.Context) error {
 	return err
 }
 
-// healthy answers GET /healthz.
+// healthy serves GET /healthz.
 func (c *Coordinator) healthy(w http.ResponseWriter, r *http.Request) {
 	if err := c.alive.Answer(r.Context()); err != nil {
 		w.Header().Set("Retry-After", "2")
