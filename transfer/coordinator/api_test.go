@@ -22,7 +22,7 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// Everybody may do what his roles allow, and nothing else.
+// Each role allows its own operations and no other operations.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -84,7 +84,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// Requests are decided about by who may, their own also by who submitted them.
+// Users with the role for approval approve and cancel requests. The user who submitted a request
+// may cancel it as well.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -119,7 +120,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// What makes no sense is refused with what would be right, and harms nobody.
+// Invalid requests are refused with a description of the valid form, and the coordinator continues
+// to work.
 func TestHostileQuestions(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Plain: true})
@@ -190,7 +192,8 @@ func TestHostileQuestions(t *testing.T) {
 	}
 }
 
-// Secrets stand sealed in the database, in no answer, and open after a restart.
+// Secrets are encrypted in the database and do not appear in responses. They can be decrypted after
+// a restart.
 func TestSecretsAreSealed(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{State: t.TempDir()})
@@ -221,8 +224,8 @@ func TestSecretsAreSealed(t *testing.T) {
 	}
 }
 
-// The administrator's token is good after a restart; another coordinator with the
-// same folder is refused.
+// The administrator's token remains valid after a restart. A second coordinator with the same
+// folder is refused.
 func TestStartingAgain(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -244,7 +247,8 @@ func TestStartingAgain(t *testing.T) {
 	}
 }
 
-// Events come as they happen, and again from any number on.
+// Events are delivered as they happen, and are delivered again to a client that names the last
+// event it received.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -307,7 +311,7 @@ func (h *service) alive(id int64) bool {
 	return !q.Status.Ended()
 }
 
-// Prometheus and whoever watches the service get their pages.
+// The health check, the metrics, the public keys and the web page are served.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Plain: true})

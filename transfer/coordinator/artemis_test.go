@@ -17,8 +17,9 @@ import (
 // brokerFiles is the number of files of brokerJob.
 const brokerFiles = 40
 
-// A broker of Artemis, as it is installed and with prefixes in its acceptor, has each message about the files of a job once, in the order
-// of its file, though no client receives them before the broker is killed and starts again.
+// A broker of Artemis, with its default configuration or with prefixes in its acceptor, receives
+// each message about the files of a job once, in the order of its file, even if no client receives
+// the messages before the broker is killed and restarted.
 func TestArtemis(t *testing.T) {
 	tier.Full(t, "ActiveMQ Artemis")
 	labtest.Need(t, "promtool")
@@ -52,7 +53,7 @@ func TestArtemis(t *testing.T) {
 			}
 			b.Kill()
 			require.NoError(t, b.Restart(t.Context()))
-			second := p.brokerJob("b") // its messages follow those of the first
+			second := p.brokerJob("b") // its messages follow the messages of the first job
 			states, ends := labtest.Subscribe(t, b, "/queue/states"+c.headers), labtest.Subscribe(t, b, "/queue/ends"+c.headers)
 			for _, job := range []string{first, second} {
 				p.artemisMessages(job, states, ends)
@@ -61,7 +62,7 @@ func TestArtemis(t *testing.T) {
 	}
 }
 
-// brokerJob transfers files, and returns their job when it has ended.
+// brokerJob transfers files and returns the id of their job after the job has ended.
 func (p *ftsPair) brokerJob(folder string) string {
 	p.T.Helper()
 	var files []string
@@ -78,7 +79,8 @@ func (p *ftsPair) brokerJob(folder string) string {
 	return id
 }
 
-// artemisMessages reads all messages about a job: three states of each file in their order, and one end.
+// artemisMessages reads all messages about a job: three states of each file in their order, and one
+// end message of each file.
 func (p *ftsPair) artemisMessages(job string, states, ends *labtest.Subscriber) {
 	p.T.Helper()
 	all := map[int64][]string{}
@@ -105,7 +107,8 @@ func (p *ftsPair) artemisMessages(job string, states, ends *labtest.Subscriber) 
 	}
 }
 
-// Messages for a queue that the broker refuses to make, and for one that is full, are kept until it takes them.
+// Messages that the broker refuses, because it does not create their queue or the queue is full,
+// are kept until the broker accepts them.
 func TestArtemisRefuses(t *testing.T) {
 	tier.Full(t, "ActiveMQ Artemis")
 	labtest.Need(t, "promtool")
@@ -136,8 +139,8 @@ func TestArtemisRefuses(t *testing.T) {
 	}
 }
 
-// refusedEnds transfers files whose ends a broker refuses, and reads all of these from a queue once that is repaired. A subscription makes
-// room in it.
+// refusedEnds transfers files whose end messages the broker refuses. It reads all of these messages
+// from a queue after repair has removed the cause. The subscription makes room in a full queue.
 func (p *ftsPair) refusedEnds(b *lab.Broker, from string, repair func()) {
 	p.T.Helper()
 	job := p.brokerJob("a")
@@ -148,7 +151,7 @@ func (p *ftsPair) refusedEnds(b *lab.Broker, from string, repair func()) {
 	repair()
 	ends := labtest.Subscribe(p.T, b, from)
 	ended := map[int64]bool{}
-	for len(ended) < brokerFiles { // some perhaps twice
+	for len(ended) < brokerFiles { // some messages perhaps twice
 		m := read(p.T, ends.Next())
 		if ended[m.File] = true; m.Job != job || m.Outcome != "Ok" {
 			p.T.Fatalf("%+v", m)

@@ -26,8 +26,9 @@ import (
 
 const passphrase = "a passphrase of a test"
 
-// A disaster: the machine of the coordinator is lost, and yesterday's backup is restored at the same address. Agents and users
-// keep their tokens. What was moving arrives, no file is replaced, and new requests have new numbers.
+// The machine of the coordinator is lost, and yesterday's backup is restored at the same address.
+// Agents and users keep their tokens. Files in transfer arrive, no file is replaced, and new
+// requests have new numbers.
 func TestDisaster(t *testing.T) {
 	tier.Slow(t, "starts coordinators again and again")
 	t.Parallel()
@@ -104,7 +105,7 @@ func TestDisaster(t *testing.T) {
 	})
 }
 
-// writtenAt returns the time at which a file of a site was written.
+// writtenAt returns the modification time of a site's file.
 func writtenAt(t *testing.T, a *transfertest.Agent, name string) time.Time {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(a.Root, name))
@@ -119,8 +120,9 @@ func names(dataset string, n int) (all []string) {
 	return all
 }
 
-// A backup is not restored over something, with another passphrase, or if it is damaged or made by somebody else; then the folder
-// stays empty. Its content is readable with age alone.
+// A backup is not restored if the folder is not empty, the passphrase is wrong, the backup is
+// damaged or another program made it. An empty folder then stays empty. The content of a backup is
+// readable with age alone.
 func TestBackupRefuses(t *testing.T) {
 	tier.Slow(t, "derives keys for seconds")
 	t.Parallel()
@@ -164,7 +166,7 @@ func TestBackupRefuses(t *testing.T) {
 	}
 }
 
-// sealed returns an encrypted archive with a file of that name.
+// sealed returns an encrypted archive with one file of the given name.
 func sealed(t *testing.T, name string) []byte {
 	t.Helper()
 	to, err := age.NewScryptRecipient(passphrase)

@@ -16,7 +16,7 @@ import (
 	"weir/transfer/fts/rest"
 )
 
-// A body whose announced length is too large is refused before it comes.
+// A body whose announced length is too large is refused before it is received.
 func TestAnnouncedBodiesAreRefused(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -27,7 +27,7 @@ func TestAnnouncedBodiesAreRefused(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: 99999999999999\r\n\r\n", path, u.raw)
 		require.NoError(t, err)
-		require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute/2))) // when the body would have to be there it is late
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute/2))) // less than the time that the server waits for a body
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
@@ -39,7 +39,8 @@ func TestAnnouncedBodiesAreRefused(t *testing.T) {
 	}
 }
 
-// The bodies that one user has in progress do not fill the memory, nor keep others from submitting.
+// Unfinished bodies of one user do not fill the memory, and do not keep other users from
+// submitting.
 func TestBodiesOfAUserAreLimited(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, bodies: wire.Bodies{Most: 8 << 20, User: 2 << 20}})
@@ -54,11 +55,11 @@ func TestBodiesOfAUserAreLimited(t *testing.T) {
 	large := fmt.Sprintf(`{"files":[{"sources":["https://127.0.0.1:1/f"],"destinations":["https://127.0.0.1:2/f"]}],
 		"params":{"job_metadata":"%s"}}`, bytes.Repeat([]byte("x"), 5<<20))
 	var refused struct{ Message string }
-	until(t, "the second body is refused", func() bool { // the first one was read by then
+	until(t, "the second body is refused", func() bool { // the server has then read the first body
 		status := ada.ask("POST", "/jobs", large, &refused)
 		return status == http.StatusTooManyRequests
 	})
-	if status := bob.ask("POST", "/jobs", large, &refused); status != http.StatusBadRequest { // for the size of the metadata
+	if status := bob.ask("POST", "/jobs", large, &refused); status != http.StatusBadRequest { // because of the size of the metadata
 		t.Errorf("another user: %d %+v", status, refused)
 	}
 }

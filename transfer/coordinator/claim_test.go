@@ -7,8 +7,8 @@ import (
 	"weir/lab/dbtest"
 )
 
-// A second coordinator of a database is refused, and told who has it; the state
-// folders are different ones. When the first has ended it may come.
+// A second coordinator with the same database and another state folder is refused with the name of
+// the first coordinator. It can start after the first coordinator has ended.
 func TestOneCoordinatorPerDatabase(t *testing.T) {
 	t.Parallel()
 	first := start(t, Config{DB: dbtest.Server(t)})

@@ -15,10 +15,10 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// A wall is a clock whose time of day somebody sets while its monotonic part goes on,
-// as that of a machine does. No clock of the system can be set in a test, and no
-// function of package time makes such a time: it is made from how package time keeps
-// one (time.go: the seconds of the wall clock are the bits of wall from bit 30 on).
+// A wall is a clock whose time of day is changed while its monotonic part continues, as the clock
+// of a machine. A test cannot set a system clock, and no function of package time creates such a
+// time. The time is therefore constructed from the internal representation of package time
+// (time.go: the seconds of the wall clock are the bits of wall from bit 30 on).
 type wall struct{ off atomic.Int64 }
 
 func (w *wall) now() time.Time {
@@ -27,7 +27,7 @@ func (w *wall) now() time.Time {
 	return t
 }
 
-// A lines is a log that several goroutines write.
+// A lines is a log to which several goroutines write.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -45,7 +45,7 @@ func (l *lines) count(what string) int {
 	return strings.Count(l.text.String(), what)
 }
 
-// newWall returns a clock, and the log of who goes by it.
+// newWall returns a clock, a log, and a logger that writes to the log.
 func newWall(t *testing.T) (*wall, *lines, *slog.Logger) {
 	t.Helper()
 	w, before := &wall{}, time.Now()
@@ -60,9 +60,9 @@ func newWall(t *testing.T) (*wall, *lines, *slog.Logger) {
 
 const setText = "the clock of this machine was set"
 
-// Somebody sets the coordinator's clock, hours ahead and back again: that is noticed
-// and said each time, copies that run are not taken for lost, sites not for down, and
-// what was to be tried again after seconds is not tried after hours.
+// The coordinator's clock is set hours ahead and back again. Each change is detected and logged,
+// running copies are not treated as lost, sites are not treated as down, and attempts that were due
+// in seconds are not delayed by hours.
 func TestTheClockIsSet(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -115,8 +115,7 @@ func TestTheClockIsSet(t *testing.T) {
 	}
 }
 
-// A clock that goes a little wrong, as while it is put right by NTP, is not one that
-// was set.
+// Small adjustments of the clock, as made by NTP, are not treated as a change of the time.
 func TestAClockThatIsAdjusted(t *testing.T) {
 	t.Parallel()
 	w, said, log := newWall(t)

@@ -22,9 +22,8 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// A pushing XRootD brings a file to a site's door that copies with nobody itself, and
-// a door brings one to an XRootD that knows no COPY: whoever of the two ends is able
-// moves the bytes.
+// An XRootD pushes a file to an endpoint that starts no copies, and an endpoint pushes a file to an
+// XRootD without COPY. The end that supports third-party copies moves the bytes.
 func TestThirdPartiesPush(t *testing.T) {
 	t.Parallel()
 	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
@@ -66,7 +65,8 @@ func TestThirdPartiesPush(t *testing.T) {
 	}
 }
 
-// temporaries are what begins with .weir in a folder, but for a door's note.
+// temporaries returns the temporary files of weir in a folder, without the record of folders of an
+// endpoint.
 func temporaries(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	for _, f := range hidden(t, dir) {
@@ -77,7 +77,7 @@ func temporaries(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// hidden are the files and folders in dir whose names are weir's.
+// hidden returns the files and folders in dir whose names begin with .weir.
 func hidden(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, ".weir*"))
@@ -85,7 +85,7 @@ func hidden(t *testing.T, dir string) []string {
 	return found
 }
 
-// A slow server is one of ours that takes its time.
+// A slow is a server of weir with a limited rate.
 type slow struct {
 	*lab.System
 	url string
@@ -97,7 +97,7 @@ func startSlow(t *testing.T, rate int64) *slow {
 	return &slow{&lab.System{Data: dir}, servetest.Start(t, serve.Config{Dir: dir, Rate: rate})}
 }
 
-// figure is a number that the server tells of itself.
+// figure returns a metric of the server.
 func (s *slow) figure(t *testing.T, name string) (n float64) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/metrics", nil)
@@ -114,9 +114,9 @@ func (s *slow) figure(t *testing.T, name string) (n float64) {
 	return n
 }
 
-// A copy of third parties that is cancelled in its middle is cut: the slow end sends,
-// or receives, no more, whoever of both moves the bytes; the temporary goes away, and
-// the file's name stays free.
+// A third-party copy that is cancelled in progress is aborted: the slow end sends or receives no
+// more data, no matter which end moves the bytes. The temporary file is removed, and no file has
+// the final name.
 func TestCancelReachesThirdParties(t *testing.T) {
 	t.Parallel()
 	const size, rate = 64 << 20, 4 << 20
@@ -172,8 +172,8 @@ func TestCancelReachesThirdParties(t *testing.T) {
 	}
 }
 
-// An XRootD notices only after some seconds that nobody wants its push any more: what
-// it has brought by then is removed as well.
+// An XRootD detects only after some seconds that its push was aborted. The data that it has written
+// by then is removed as well.
 func TestCancelOfAPushThatGoesOn(t *testing.T) {
 	t.Parallel()
 	const size = 8 << 20
@@ -200,8 +200,8 @@ func TestCancelOfAPushThatGoesOn(t *testing.T) {
 	until(t, "what it brought is removed", func() bool { return len(temporaries(t, filepath.Join(s.Data, "run1"))) == 0 })
 }
 
-// The doors of two agents, each with a certificate of its own, copy between each
-// other: the coordinator tells the one that moves the bytes the other one's pin.
+// The endpoints of two agents, each with its own certificate, copy from each other. The coordinator
+// sends the pin of the other endpoint to the endpoint that moves the bytes.
 func TestThirdPartiesKnowPins(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
@@ -230,7 +230,8 @@ func TestThirdPartiesKnowPins(t *testing.T) {
 	}
 }
 
-// Copies of third parties that a coordinator breaks off as it ends use up no try: a file that may be tried once arrives after a restart.
+// Third-party copies that a coordinator aborts when it ends use no attempt: a file with a limit of
+// one attempt arrives after a restart.
 func TestEndOfTheCoordinatorIsNoTry(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})

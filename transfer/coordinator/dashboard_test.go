@@ -16,8 +16,9 @@ import (
 	"weir/transfer/metrics"
 )
 
-// dashboards fails t unless each expression of the dashboard and of the alert rules names metrics that a coordinator has, and is
-// understood by a Prometheus that scrapes it; panels of what has happened show it.
+// dashboards fails t unless each expression of the dashboard and of the alert rules uses only
+// metrics of a coordinator, and is accepted by a Prometheus that scrapes it. Panels about past
+// events must show data.
 func dashboards(t *testing.T, h *service) {
 	t.Helper()
 	labtest.Need(t, "promtool")
@@ -65,13 +66,13 @@ func dashboards(t *testing.T, h *service) {
 	}
 }
 
-// seldom returns the metrics that a healthy coordinator may not have.
+// seldom returns the metrics that a healthy coordinator may lack.
 func seldom() []metrics.ID {
 	return []metrics.ID{metrics.Trouble, metrics.LimitChanges, metrics.SiteLimit, metrics.SiteRefuses,
 		metrics.MessagesDropped /* with a broker */}
 }
 
-// boardOf returns the expressions of the dashboard by title, with its variables filled in.
+// boardOf returns the expressions of the dashboard by title, with its variables replaced.
 func boardOf(t *testing.T) map[string]string {
 	t.Helper()
 	var board struct {

@@ -34,12 +34,12 @@ import (
 	"weir/transfer/fts/rest"
 )
 
-// A proxyRig is a coordinator whose users have certificates of the authority of two real servers, which admit the lab's user with a
-// certificate, a proxy or a macaroon.
+// A proxyRig is a coordinator with two real servers. Its users have certificates of the servers'
+// authority. The servers admit the lab's user with a certificate, a proxy or a macaroon.
 type proxyRig struct {
 	*ftsPair
 	log   *logged
-	ahead atomic.Int64 // of the coordinator's clock, in nanoseconds
+	ahead atomic.Int64 // offset of the coordinator's clock in nanoseconds
 }
 
 const labUser = "weir lab user"
@@ -68,7 +68,7 @@ func startProxies(t *testing.T, version string, macaroons bool, more ...func(*Co
 	return r
 }
 
-// A gridUser asks a coordinator with a certificate or a proxy.
+// A gridUser sends requests to a coordinator with a certificate or a proxy.
 type gridUser struct {
 	h    *service
 	cert tls.Certificate
@@ -118,7 +118,7 @@ func (u *gridUser) whoami() (who ftsWho) {
 	return who
 }
 
-// request returns the key that a proxy has to be signed for.
+// request returns the public key for which a proxy must be signed.
 func (u *gridUser) request(id string) crypto.PublicKey {
 	u.h.T.Helper()
 	status, text := u.ask("GET", "/delegation/"+id+"/request", nil)
@@ -133,7 +133,7 @@ func (u *gridUser) request(id string) crypto.PublicKey {
 	return csr.PublicKey
 }
 
-// chain returns the user's certificates in front of which a proxy is put.
+// chain returns the user's certificates, which follow a proxy in its chain.
 func (u *gridUser) chain() (all []*x509.Certificate) {
 	u.h.T.Helper()
 	for _, der := range u.cert.Certificate {
@@ -146,7 +146,7 @@ func (u *gridUser) chain() (all []*x509.Certificate) {
 	return all
 }
 
-// delegate delegates a proxy that change has changed.
+// delegate delegates a proxy that change has modified.
 func (u *gridUser) delegate(change func(*x509.Certificate)) (int, []byte) {
 	u.h.T.Helper()
 	id := u.whoami().Delegation
@@ -161,8 +161,9 @@ func (r *proxyRig) fts(cert, key, name string, args ...string) (string, error) {
 	return r.ftsCommand(labtest.FTS(r.T), []string{"--cert", cert, "--key", key}, name, args...)
 }
 
-// FTS's client delegates proxies with a certificate and with a proxy, and the copies of a job use them: real servers copy with them and
-// with macaroons. No key is in the database or in the log.
+// FTS's client delegates proxies with a certificate and with a proxy. The copies of a job use them:
+// they authenticate to real servers with the proxies and with macaroons. No key is in the database
+// or in the log in plain text.
 func TestDelegatedProxies(t *testing.T) {
 	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
@@ -214,7 +215,7 @@ func testDelegatedProxies(t *testing.T, version string) {
 		t.Errorf("%d %s", status, text)
 	}
 
-	// At rest the keys are encrypted.
+	// The keys are encrypted in the database.
 	err = r.db.Read(t.Context(), func(tx *db.Tx) error {
 		rows, err := tx.Query("SELECT request, proxy FROM delegation")
 		if err != nil {
@@ -242,7 +243,7 @@ func testDelegatedProxies(t *testing.T, version string) {
 		t.Errorf("secrets in the log:\n%s", text)
 	}
 
-	// What is removed is not used.
+	// A removed proxy is not used.
 	if status, text := u.ask("DELETE", "/delegation/"+id, nil); status != http.StatusNoContent {
 		t.Errorf("%d %s", status, text)
 	}
@@ -290,7 +291,8 @@ func (u *gridUser) ended(id string) (j ftsJob) {
 	return j
 }
 
-// A certificate that its authority has revoked is refused as soon as the list is read again.
+// A certificate that its authority has revoked is refused as soon as the revocation list is read
+// again.
 func TestRevokedUser(t *testing.T) {
 	t.Parallel()
 	ca := gridcerttest.NewCA(t, "Revoked")
@@ -308,7 +310,8 @@ func TestRevokedUser(t *testing.T) {
 	}
 }
 
-// Proxies that break a rule are refused with FTS's status and a reason, and so are those of others.
+// Proxies that break a rule, and proxies of other users, are refused with FTS's status and a
+// reason.
 func TestDelegationRefusals(t *testing.T) {
 	t.Parallel()
 	ca, foreign := gridcerttest.NewCA(t, "Delegation"), gridcerttest.NewCA(t, "Foreign")
@@ -354,7 +357,7 @@ func TestDelegationRefusals(t *testing.T) {
 	}
 	bobs := gridcerttest.Pair{Cert: bob.chain()[0], Key: bob.cert.PrivateKey.(*rsa.PrivateKey)}
 	inherit, limited := asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 21, 1}, asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 3536, 1, 1, 1, 9}
-	first := user.Sign(t, &x509.Certificate{}) // a key
+	first := user.Sign(t, &x509.Certificate{}) // used for its key
 	short := gridcerttest.Pair{Key: first.Key, Cert: sign(user, &first.Key.PublicKey, func(c *x509.Certificate) {
 		c.ExtraExtensions = []pkix.Extension{gridcerttest.ProxyInfo(t, 0, inherit)}
 	})}
@@ -409,7 +412,7 @@ func TestDelegationRefusals(t *testing.T) {
 		t.Errorf("%d %+v", status, said)
 	}
 
-	// In TLS the same rules count.
+	// The same rules apply in TLS.
 	by := func(change func(*x509.Certificate)) []*x509.Certificate {
 		return []*x509.Certificate{sign(user, &first.Key.PublicKey, change), user.Cert}
 	}
@@ -440,8 +443,8 @@ func TestDelegationRefusals(t *testing.T) {
 	}
 }
 
-// Files whose proxy has expired in the queue wait for another one, without using an attempt. A submission with one that has expired is
-// refused as FTS refuses it.
+// Files whose proxy has expired in the queue wait for another proxy, without using an attempt. A
+// submission with an expired proxy is refused with the status of FTS.
 func TestExpiredProxies(t *testing.T) {
 	t.Parallel()
 	r := startProxies(t, "", true)
@@ -481,7 +484,8 @@ func TestExpiredProxies(t *testing.T) {
 	}
 }
 
-// Where endpoints issue no macaroons, the coordinator copies the bytes with the proxy; if it may not, the copy fails with that reason.
+// If endpoints issue no macaroons, the coordinator copies the bytes with the proxy. If streamed
+// copies are disabled, the copy fails with that reason.
 func TestNoMacaroons(t *testing.T) {
 	for name, streamed := range map[string]int{"streamed": 0, "not streamed": -1} {
 		t.Run(name, func(t *testing.T) {
@@ -504,7 +508,8 @@ func TestNoMacaroons(t *testing.T) {
 	}
 }
 
-// The attributes of a proxy give roles and the virtual organization if a VOMS server has signed them.
+// The attributes of a proxy determine the user's roles and virtual organization if a VOMS server
+// has signed them.
 func TestVOMSRoles(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "voms-proxy-fake")
