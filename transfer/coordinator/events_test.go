@@ -10,8 +10,8 @@ import (
 	"weir/internal/require"
 )
 
-// A coordinator that ends does not wait for pages that follow its events: their
-// streams end as streams should.
+// A coordinator that ends does not wait for pages that follow its events: it ends their streams
+// without an error.
 func TestEventsEndWithTheCoordinator(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})

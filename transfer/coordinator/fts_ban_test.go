@@ -37,7 +37,8 @@ func (h *service) explained() string {
 	return text
 }
 
-// FTS's command bans a storage element: files wait, and say why, also after a restart; when the ban is lifted they are copied.
+// FTS's command bans a storage element. Files wait with the ban as their reason, also after a
+// restart, and are copied when the ban is lifted.
 func TestFTSBanWaits(t *testing.T) {
 	t.Parallel()
 	bin := labtest.FTS(t)
@@ -97,8 +98,8 @@ func TestFTSBanWaits(t *testing.T) {
 	}
 }
 
-// A ban that cancels ends waiting files, except those with another source, and refuses new ones. A ban that lets files wait cancels
-// them when its timeout is over.
+// A ban with cancellation ends waiting files, except files with another source, and refuses new
+// files. A ban that lets files wait cancels them when its timeout has passed.
 func TestFTSBanCancels(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
@@ -135,7 +136,7 @@ func TestFTSBanCancels(t *testing.T) {
 		}
 	}
 	three := u.submit(job(`"http://127.0.0.1:8/d"`, "d"))
-	post("/ban/se", `{"storage":"http://127.0.0.1:9","status":"WAIT_AS"}`, http.StatusOK) // the destination of all
+	post("/ban/se", `{"storage":"http://127.0.0.1:9","status":"WAIT_AS"}`, http.StatusOK) // the destination of all jobs
 	post("/ban/se", `{"storage":"http://[::1]","message":"no power"}`, http.StatusOK)
 	if len(affected) != 1 || affected[0] != one {
 		t.Errorf("affected: %q instead of %q", affected, one)
@@ -166,8 +167,9 @@ func TestFTSBanCancels(t *testing.T) {
 	}
 }
 
-// Whatever names a storage element has, with other names of its scheme, ports, capitals and forms of an address, a ban by one of them
-// is for jobs with any other, is listed by the name that FTS would use, and is lifted by that.
+// A storage element has several names, with different schemes, ports, capitals and forms of an
+// address. A ban by any of these names applies to jobs with any other name, is listed by the name
+// that FTS would use, and is lifted by that name.
 func TestFTSBanNames(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})

@@ -22,7 +22,8 @@ import (
 	"weir/transfer/sites"
 )
 
-// Files of a job are cancelled one by one, also while they are being copied; the others arrive.
+// Files of a job are cancelled individually, also while they are being copied; the remaining files
+// arrive.
 func TestFTSCancelFiles(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "")
@@ -77,7 +78,7 @@ func TestFTSCancelFiles(t *testing.T) {
 	}
 }
 
-// A file that is cancelled while its lease is taken, before anyone copies it, is not copied.
+// A file that is cancelled after its lease was taken and before its copy starts is not copied.
 func TestCancelledWhileTaken(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})

@@ -20,7 +20,7 @@ import (
 	"weir/transfer/fts"
 )
 
-// A sumEnd is an endpoint of files with checksums.
+// A sumEnd is a storage endpoint and the folder of its files.
 type sumEnd struct{ url, dir string }
 
 // sumsOf returns the checksums of data by algorithm.
@@ -38,9 +38,11 @@ func sumsOf(t *testing.T, data []byte) map[string]string {
 	return all
 }
 
-// A job may have adler32, crc32c, md5 or sha256 of its files. Whatever an endpoint computes, and whichever end is to be verified, a right
-// value lets the file arrive and a wrong one does not, except where checksums are not to be verified. What an endpoint does not compute
-// (XRootD sha256, nginx anything) the coordinator sums up.
+// A job may specify adler32, crc32c, md5 or sha256 of its files. A file with the right value
+// arrives and a file with a wrong value does not, independently of the checksums that an endpoint
+// computes and of the end that is verified, unless checksums are not to be verified. The
+// coordinator computes the checksums that an endpoint does not provide (XRootD: sha256, nginx:
+// all).
 func TestFTSChecksums(t *testing.T) {
 	t.Parallel()
 	x := labtest.Start(t, lab.XRootDConfig{Copies: true, Config: lab.Config{TLS: true}})

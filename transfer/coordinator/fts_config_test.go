@@ -15,7 +15,7 @@ import (
 	"weir/transfer/fts/rest"
 )
 
-// A link that an administrator limits has no more copies at once, also after a restart.
+// A link has no more concurrent copies than the limit of an administrator, also after a restart.
 func TestFTSConfigLink(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "")
@@ -84,7 +84,7 @@ func TestFTSConfigLink(t *testing.T) {
 	}
 }
 
-// gone asks for something whose answer is status 204.
+// gone sends a request and checks that the response has status 204.
 func (u *ftsUser) gone(method, path string) {
 	u.h.T.Helper()
 	req, err := http.NewRequestWithContext(u.h.T.Context(), method, u.h.URL()+rest.Path+path, http.NoBody)
@@ -98,7 +98,7 @@ func (u *ftsUser) gone(method, path string) {
 	}
 }
 
-// Settings are shown as they were set; what has no meaning is refused with a reason.
+// Settings are returned as they were set. Invalid settings are refused with a reason.
 func TestFTSConfig(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, Shares: map[string]float64{"Production": 3}})
@@ -169,7 +169,7 @@ func TestFTSConfig(t *testing.T) {
 		t.Errorf("%d %+v", status, link)
 	}
 
-	// The defaults of jobs.
+	// Global settings are the defaults of jobs.
 	if status := root.ask("POST", "/config/global", `{"retry":2,"max_time_queue":3,"global_timeout":60}`, &done); status != http.StatusOK {
 		t.Errorf("%d", status)
 	}
@@ -187,7 +187,7 @@ func TestFTSConfig(t *testing.T) {
 		t.Errorf("%v: %+v", d, part)
 	}
 
-	// The weights of activities.
+	// The weights of activities are set and reset.
 	var shares map[string]fts.Shares
 	if status := root.ask("GET", "/config/activity_shares", "", &shares); status != http.StatusOK || shares["weir"].Share["Production"] != 3 {
 		t.Errorf("%d %+v", status, shares)

@@ -16,7 +16,8 @@ import (
 	"weir/transfer/fts"
 )
 
-// FTS's command removes files, each of which is verified to be gone; one that is not there is no failure, and a folder is not removed.
+// FTS's command removes files and verifies each removal. A missing file is not a failure, and a
+// folder is not removed.
 func TestFTSDelete(t *testing.T) {
 	t.Parallel()
 	bin := labtest.FTS(t)
@@ -85,7 +86,8 @@ func TestFTSDelete(t *testing.T) {
 	}
 }
 
-// An endpoint that requires a token for removing gets that of the file, and only it.
+// If an endpoint requires a token for a removal, it receives the token of the file and no other
+// token.
 func TestFTSDeleteToken(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "ztn")
@@ -106,8 +108,8 @@ func TestFTSDeleteToken(t *testing.T) {
 	}
 }
 
-// strict_copy copies without a look at checksums or at the destination; a size that is wrong fails the file. retry_delay is the pause
-// between two attempts.
+// strict_copy copies without checking checksums or the destination; a wrong size fails the file.
+// retry_delay is the pause between two attempts.
 func TestFTSStrictCopyAndRetryDelay(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "")
@@ -133,7 +135,7 @@ func TestFTSStrictCopyAndRetryDelay(t *testing.T) {
 
 	p.put(p.x, "k/delayed", data)
 	began := time.Now()
-	// The destination does not let the server's user write there.
+	// The server's user has no write permission in the destination folder.
 	folder := filepath.Join(p.y.Data, "locked")
 	require.NoError(t, errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(filepath.Join(folder, "x"), nil, 0o600)))
 	id = u.submit(fmt.Sprintf(`{"files":[{"sources":[%q],"destinations":[%q]}],"params":{"retry":1,"retry_delay":2}}`,

@@ -18,8 +18,8 @@ import (
 	"weir/transfer/fts"
 )
 
-// A multihop job goes from hop to hop, each verified, and removes the copies on the way that it made, and no others. FTS's command
-// submits it.
+// A multihop job copies a file from hop to hop and verifies each copy. It removes only the
+// intermediate copies that it made. FTS's command submits the job.
 func TestFTSMultihop(t *testing.T) {
 	t.Parallel()
 	bin := labtest.FTS(t)
@@ -66,7 +66,7 @@ func TestFTSMultihop(t *testing.T) {
 		t.Errorf("%d %+v", status, removed)
 	}
 
-	// A copy on the way that was there before stays, and one that Rucio manages as well.
+	// Intermediate copies that existed before the job, or that Rucio manages, are kept.
 	p.put(p.y, "q/kept", data)
 	id = u.submit(hops(x+"/q/f", y+"/q/kept", x+"/q/end2") + `,"params":{"multihop":true}}`)
 	if j := u.ended(id); j.State != fts.Finished || !there(p.y, "q/kept") || !there(p.x, "q/end2") {
@@ -77,7 +77,8 @@ func TestFTSMultihop(t *testing.T) {
 		t.Errorf("kept %v: %+v", there(p.y, "q/rucio"), j)
 	}
 
-	// If a hop fails, the hops after it are not used, and the copies before it are removed.
+	// If a hop fails, the hops after it are not used, and the intermediate copies before it are
+	// removed.
 	p.put(p.y, "q/taken", []byte("another file"))
 	id = u.submit(hops(x+"/q/f", y+"/q/way3", x+"/q/way4", y+"/q/taken", x+"/q/never") + `,"params":{"multihop":true,"retry":-1,
 		"overwrite_hop":false}}`)
@@ -89,7 +90,7 @@ func TestFTSMultihop(t *testing.T) {
 	if there(p.y, "q/way3") || there(p.x, "q/way4") || there(p.x, "q/never") {
 		t.Errorf("%v %v %v", there(p.y, "q/way3"), there(p.x, "q/way4"), there(p.x, "q/never"))
 	}
-	// overwrite_hop replaces copies on the way.
+	// overwrite_hop replaces intermediate copies.
 	id = u.submit(hops(x+"/q/f", y+"/q/taken", x+"/q/end4") + `,"params":{"multihop":true,"overwrite_hop":true,"retry":-1}}`)
 	if j := u.ended(id); j.State != fts.Finished || !there(p.x, "q/end4") {
 		t.Errorf("%+v", j)
@@ -100,7 +101,7 @@ func TestFTSMultihop(t *testing.T) {
 			"params":{"multihop":true}}`, x, y, y, x)} {
 		want := http.StatusBadRequest
 		if strings.Contains(body, "q/f") {
-			want = http.StatusOK // one hop is a job
+			want = http.StatusOK // a single hop is accepted
 		}
 		if status := u.ask("POST", "/jobs", body, &no); status != want {
 			t.Errorf("%s: %d %+v", body, status, no)

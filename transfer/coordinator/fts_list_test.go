@@ -14,7 +14,7 @@ import (
 	"weir/transfer/fts"
 )
 
-// listed returns the states of the jobs of a list, by id.
+// listed returns the states of the listed jobs, by job id.
 func (u *ftsUser) listed(query url.Values) map[string]string {
 	u.h.T.Helper()
 	var jobs []ftsJob
@@ -28,7 +28,7 @@ func (u *ftsUser) listed(query url.Values) map[string]string {
 	return all
 }
 
-// Jobs that have ended are listed by their state, and by the filters of FTS.
+// Jobs that have ended are listed by state, and by the other filters of FTS.
 func TestFTSListsEndedJobs(t *testing.T) {
 	t.Parallel()
 	either(t, func(t *testing.T, conf Config) {
@@ -52,16 +52,16 @@ func TestFTSListsEndedJobs(t *testing.T) {
 		}{
 			{ada, "", []string{open}},
 			{admin, "", []string{open}},
-			{ada, "state_in=CANCELED", nil}, // as FTS: without a limit or a time only open ones
+			{ada, "state_in=CANCELED", nil}, // as in FTS: without a limit or a time, only open jobs
 			{ada, "state_in=CANCELED&limit=10", []string{cancelled}},
-			{ada, "state_in=CANCELED,SUBMITTED,READY,ACTIVE&limit=10", []string{cancelled, open}}, // copies are tried
+			{ada, "state_in=CANCELED,SUBMITTED,READY,ACTIVE&limit=10", []string{cancelled, open}}, // copies are attempted
 			{ada, "state_in=FINISHED,FAILED,FINISHEDDIRTY&limit=10", nil},
 			{ada, "state_in=CANCELED&time_window=1", []string{cancelled}},
 			{ada, "state_in=CANCELED,SUBMITTED&time_window=0:30", []string{cancelled}},
 			{ada, "state_in=CANCELED&limit=10&user_dn=ada", []string{cancelled}},
-			{ada, "time_window=1", []string{open}},                          // as FTS
-			{admin, "state_in=CANCELED&limit=0", []string{cancelled, bobs}}, // as FTS: no limit
-			{admin, "state_in=CANCELED&limit=1", []string{bobs}},            // the latest
+			{ada, "time_window=1", []string{open}},                          // as in FTS
+			{admin, "state_in=CANCELED&limit=0", []string{cancelled, bobs}}, // as in FTS: no limit
+			{admin, "state_in=CANCELED&limit=1", []string{bobs}},            // the latest job
 			{admin, "state_in=CANCELED&limit=10", []string{cancelled, bobs}},
 			{admin, "state_in=CANCELED&limit=10&user_dn=bob", []string{bobs}},
 			{admin, "state_in=CANCELED&limit=10&user_dn=eve", nil},

@@ -17,7 +17,7 @@ import (
 	"weir/transfer/access"
 )
 
-// bulk is a submission of n files, as large as those of Rucio.
+// bulk returns a submission of n files, as large as a submission of Rucio.
 func bulk(job, n int) string {
 	var b strings.Builder
 	b.WriteString(`{"files":[`)
@@ -34,7 +34,8 @@ func bulk(job, n int) string {
 	return b.String()
 }
 
-// Jobs of many files are accepted and polled while all of them are open. WEIR_FTS_JOBS=10 has 100,000 files.
+// Jobs of many files are accepted and polled while all of their files are open. WEIR_FTS_JOBS=10
+// submits 100,000 files.
 func TestFTSManyFiles(t *testing.T) {
 	tier.Full(t, "a hundred thousand files")
 	tier.Slow(t, "submits thousands of files")

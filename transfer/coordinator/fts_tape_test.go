@@ -28,26 +28,27 @@ import (
 	"weir/transfer/fts"
 )
 
-// A tapeServer is a storage endpoint with a tape system: a real server, and the WLCG Tape REST API, version 1, before it. Files are
-// read only while they are on disk.
+// A tapeServer is a storage endpoint with a tape system: a real server behind the WLCG Tape REST
+// API, version 1. Files can be read only while they are on disk.
 type tapeServer struct {
 	*httptest.Server
 	mu       sync.Mutex
 	onDisk   map[string]bool
 	onTape   map[string]bool
-	broken   map[string]string // why a file cannot be brought online
+	broken   map[string]string // reasons why files cannot be brought online
 	requests map[string][]string
-	asked    []map[string]any // files of all requests
+	asked    []map[string]any // files of all stage requests
 	released []string
 	canceled []string
 	polls    int
 
-	check   func(raw string) error // of the token of a request to the tape system; nil: none is needed
-	tokens  map[string]bool        // that were accepted
+	check   func(raw string) error // checks the token of a request to the tape system; nil: no token is needed
+	tokens  map[string]bool        // accepted tokens
 	refused int
 }
 
-// startTape starts one before a server: over TLS, with that server's certificate, if it checks tokens.
+// startTape starts a tapeServer in front of a server. If it checks tokens, it uses TLS with the
+// certificate of that server.
 func startTape(t *testing.T, before *lab.System, check func(raw string) error) *tapeServer {
 	t.Helper()
 	to, err := url.Parse(before.URLs["https"])
@@ -62,9 +63,9 @@ func startTape(t *testing.T, before *lab.System, check func(raw string) error) *
 		check: check, tokens: map[string]bool{}}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 	pass := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
-		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host // Host stays: MOVE compares it
+		r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host // Host is kept: MOVE compares it
 		if lent := r.In.Header.Values("Transferheaderauthorization"); len(lent) > 0 {
-			r.Out.Header["TransferHeaderAuthorization"] = lent // XRootD before 5.7 knows it as it was sent only
+			r.Out.Header["TransferHeaderAuthorization"] = lent // XRootD before 5.7 recognizes only the spelling of the sender
 			r.Out.Header.Del("Transferheaderauthorization")
 		}
 	}}
@@ -114,7 +115,7 @@ func startTape(t *testing.T, before *lab.System, check func(raw string) error) *
 	return s
 }
 
-// admits checks the token of a request.
+// admits reports whether the token of a request is valid, and records the result.
 func (s *tapeServer) admits(r *http.Request) bool {
 	raw := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	err := s.check(raw)
@@ -163,7 +164,7 @@ func (s *tapeServer) progress(w http.ResponseWriter, r *http.Request) {
 			f["state"], f["error"] = "FAILED", s.broken[path]
 		case s.onDisk[path] && i%2 == 0:
 			f["state"] = "COMPLETED"
-		case s.onDisk[path]: // both are in the specification
+		case s.onDisk[path]: // both forms are in the specification
 			f = map[string]any{"path": path, "onDisk": true}
 		}
 		files = append(files, f)
@@ -171,7 +172,7 @@ func (s *tapeServer) progress(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, map[string]any{"id": r.PathValue("id"), "createdAt": 1, "startedAt": 1, "files": files})
 }
 
-// subset records the paths of a request about files of a stage request.
+// subset returns a handler that records the paths of a request about files of a stage request.
 func (s *tapeServer) subset(to *[]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Paths []string }
@@ -214,14 +215,14 @@ func (s *tapeServer) places(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, out)
 }
 
-// set changes the state of the tape system.
+// set changes the state of the tape system with f.
 func (s *tapeServer) set(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
 }
 
-// files returns the states of the files of a job.
+// states returns the states of the files of a job.
 func (u *ftsUser) states(id string) (states []string) {
 	u.h.T.Helper()
 	var files []ftsFile
@@ -234,8 +235,8 @@ func (u *ftsUser) states(id string) (states []string) {
 	return states
 }
 
-// Files on tape are brought online with one request, copied, and released; also if the coordinator is restarted meanwhile. One that
-// cannot be brought online fails with the tape system's reason.
+// Files on tape are brought online with one request, copied and released, even if the coordinator
+// is restarted meanwhile. A file that cannot be brought online fails with the tape system's reason.
 func TestFTSStage(t *testing.T) {
 	tier.Slow(t, "waits for a tape system")
 	t.Parallel()
@@ -308,7 +309,8 @@ func TestFTSStage(t *testing.T) {
 	}
 }
 
-// Files that are cancelled, or not online in time, are no longer brought online; an endpoint without a tape system fails them.
+// Files that are cancelled, or not online in time, are no longer brought online. Files at an
+// endpoint without a tape system fail.
 func TestFTSStageEnds(t *testing.T) {
 	tier.Slow(t, "waits for a tape system")
 	t.Parallel()
@@ -355,7 +357,7 @@ func TestFTSStageEnds(t *testing.T) {
 	}
 }
 
-// Files that have arrived end when they are on tape, or fail if that takes too long.
+// Files that have been copied end when they are on tape, or fail if that takes too long.
 func TestFTSArchive(t *testing.T) {
 	tier.Slow(t, "waits for a tape system")
 	t.Parallel()
@@ -394,8 +396,9 @@ func TestFTSArchive(t *testing.T) {
 	}
 }
 
-// Tape systems are asked with the tokens of jobs, which an issuer signs with ECDSA, also when these have expired meanwhile. One that
-// refuses the token fails the file when its time is over.
+// Requests to tape systems contain the tokens of jobs, which an issuer signs with ECDSA, also after
+// these have expired and were renewed. If a tape system refuses the token, the file fails when its
+// time limit has passed.
 func TestFTSTapeTokens(t *testing.T) {
 	tier.Slow(t, "waits for tokens to expire")
 	t.Parallel()
@@ -466,7 +469,7 @@ func TestFTSTapeTokens(t *testing.T) {
 	noTokenIn(t, "the log", out.String(), stage, read, write, other)
 }
 
-// A tape system that does not answer does not hold up the files of others.
+// A tape system that does not respond does not delay the files of other tape systems.
 func TestTapeSystemsDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	asked, silent := make(chan struct{}, 100), make(chan struct{})

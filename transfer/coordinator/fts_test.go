@@ -29,7 +29,7 @@ import (
 	"weir/transfer/state"
 )
 
-// A ftsUser asks a coordinator in the words of FTS.
+// A ftsUser is a client of the API of FTS.
 type ftsUser struct {
 	h    *service
 	raw  string
@@ -47,7 +47,7 @@ func (h *service) ftsUser(name string, roles ...string) *ftsUser {
 	return &ftsUser{h, raw, &http.Client{Transport: to}}
 }
 
-// ask returns the status and decodes the body.
+// ask sends a request, decodes the body of the response into out and returns the status.
 func (u *ftsUser) ask(method, path, body string, out any) int {
 	u.h.T.Helper()
 	req, err := http.NewRequestWithContext(u.h.T.Context(), method, u.h.URL()+rest.Path+path, strings.NewReader(body))
@@ -69,7 +69,7 @@ func (u *ftsUser) ask(method, path, body string, out any) int {
 	return res.StatusCode
 }
 
-// An ftsJob is a job as FTS's clients see it.
+// An ftsJob is a job in the format that FTS's clients receive.
 type ftsJob struct {
 	ID      string         `json:"job_id"`
 	State   string         `json:"job_state"`
@@ -108,7 +108,7 @@ func (u *ftsUser) submit(body string) string {
 	return out.ID
 }
 
-// ended waits for a job to end.
+// ended waits for the end of a job.
 func (u *ftsUser) ended(id string) (j ftsJob) {
 	u.h.T.Helper()
 	until(u.h.T, "the job ends", func() bool {
@@ -123,7 +123,7 @@ func (u *ftsUser) ended(id string) (j ftsJob) {
 	return j
 }
 
-// A ftsPair are two real servers that copy from each other.
+// A ftsPair is a coordinator with two real servers that copy from each other.
 type ftsPair struct {
 	*service
 	x, y *lab.System
@@ -140,7 +140,7 @@ func startFTS(t *testing.T, auth string, more ...func(*Config)) *ftsPair {
 	return &ftsPair{start(t, conf), x, y}
 }
 
-// fileTokens returns tokens that read at x and write at y, and one of x that is not valid.
+// fileTokens returns a token to read at x, a token to write at y, and an invalid token of x.
 func (p *ftsPair) fileTokens() (read, write, wrong string) {
 	p.T.Helper()
 	read, err1 := p.x.Token(time.Hour, "storage.read:/")
@@ -152,11 +152,11 @@ func (p *ftsPair) fileTokens() (read, write, wrong string) {
 	return read, write, wrong
 }
 
-// put writes a file into the source.
+// put writes a file into the folder of a server.
 func (p *ftsPair) put(s *lab.System, name string, data []byte) {
 	p.T.Helper()
 	path := filepath.Join(s.Data, name)
-	// the server's user writes there as well
+	// the server's user writes to the folder as well
 	dir := filepath.Dir(path)
 	if err := errors.Join(os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777), os.WriteFile(path, data, 0o644)); err != nil {
 		p.T.Fatal(err)
@@ -165,15 +165,16 @@ func (p *ftsPair) put(s *lab.System, name string, data []byte) {
 
 func adlerOf(data []byte) string { return fmt.Sprintf("%08x", adler32.Checksum(data)) }
 
-// pair is a file of a submission.
+// pair returns a file of a submission, with more as further fields.
 func (p *ftsPair) pair(name string, more string) string {
 	return fmt.Sprintf(`{"sources":[%q],"destinations":[%q]%s}`, davs(p.x.URLs["https"])+"/"+name, p.y.URLs["https"]+"/"+name, more)
 }
 
 func davs(url string) string { return "davs" + strings.TrimPrefix(url, "https") }
 
-// The files of a job go between two real servers that no one has registered: as Rucio submits them, with a source that is missing, one
-// that is corrupt, a destination that is taken, a size that is not known, and a second source.
+// The files of a job are copied between two real servers that nobody has registered. The job has
+// the form of Rucio's jobs, with a missing source, a corrupt source, a destination that exists, an
+// unknown size, and a second source.
 func TestFTSJob(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "")
@@ -238,7 +239,7 @@ func TestFTSJob(t *testing.T) {
 		t.Errorf("%d %+v", status, retries)
 	}
 
-	// overwrite replaces another file, after the new one was verified.
+	// overwrite replaces another file, after the new file was verified.
 	id = u.submit(`{"files":[` + p.pair("a/taken", more("taken")) + `],` + fmt.Sprintf(params, true) + `}`)
 	if j := u.ended(id); j.State != "FINISHED" {
 		t.Errorf("%+v", j)
@@ -250,7 +251,7 @@ func TestFTSJob(t *testing.T) {
 		t.Errorf("temporaries are left: %v, %v", left, err)
 	}
 
-	// Lists, of which some are not known.
+	// A list may contain unknown jobs.
 	var list []ftsJob
 	if status := u.ask("GET", "//jobs/"+id+",00000000-0000-0000-0000-000000000000", "", &list); status != http.StatusMultiStatus ||
 		len(list) != 2 || list[0].Status != "200 Ok" || list[1].Status != "404 Not Found" {
@@ -263,12 +264,13 @@ func TestFTSJob(t *testing.T) {
 	}
 }
 
-// Jobs wait for endpoints that do not answer, are cancelled, have the id that the client chose, and survive the coordinator.
+// Jobs wait for endpoints that do not respond, can be cancelled, have the id that the client chose,
+// and survive a restart of the coordinator.
 func TestFTSWaitingJob(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})
 	u, other := h.ftsUser("rucio", access.MaySubmit), h.ftsUser("somebody", access.MaySubmit)
-	closed := "http://127.0.0.1:9" // discard: nothing listens there
+	closed := "http://127.0.0.1:9" // the discard port: nothing listens there
 	body := fmt.Sprintf(`{"files":[{"sources":["%s/a"],"destinations":["%s/b"],"filesize":10}],
 		"params":{"id_generator":"deterministic","sid":"s1"}}`,
 		closed, closed)
@@ -312,7 +314,7 @@ func TestFTSWaitingJob(t *testing.T) {
 		t.Errorf("%d %+v", status, j)
 	}
 	h.End()
-	u.http.CloseIdleConnections() // a DELETE is not repeated by itself
+	u.http.CloseIdleConnections() // the client does not repeat a DELETE
 	h.Begin()
 	if status := u.ask("DELETE", "/jobs/"+id, "", &j); status != http.StatusOK || j.State != "CANCELED" {
 		t.Errorf("%d %+v", status, j)
@@ -322,7 +324,7 @@ func TestFTSWaitingJob(t *testing.T) {
 	}
 }
 
-// What weir does not support, and what makes no sense, is refused with a reason.
+// Unsupported and invalid submissions are refused with a reason.
 func TestFTSRefusals(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Public})
@@ -377,8 +379,9 @@ func TestFTSRefusals(t *testing.T) {
 	}
 }
 
-// Each file has a token for its source and one for its destination, which servers that require them accept. A wrong token fails its file
-// only, and the database has no token in clear.
+// Each file has a token for its source and a token for its destination, which servers that require
+// tokens accept. A wrong token fails only its own file, and the database contains no token in plain
+// text.
 func TestFTSTokens(t *testing.T) {
 	t.Parallel()
 	p := startFTS(t, "ztn")
@@ -494,7 +497,8 @@ func TestFTSClient(t *testing.T) {
 	}
 }
 
-// The URLs below a site that an administrator has added belong to it; other endpoints become sites of their own, once.
+// The URLs below a site that an administrator has added belong to this site. Each other endpoint
+// becomes a site of its own, once.
 func TestFTSSites(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback})

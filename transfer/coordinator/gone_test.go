@@ -15,8 +15,8 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// Who has lost the database but not the keys is told that the coordinator begins with
-// an empty one; who has just begun is not.
+// If the database is lost but the keys are not, the coordinator logs that it starts with an empty
+// database. It does not log this at its first start.
 func TestTheDatabaseIsGone(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -38,8 +38,9 @@ func TestTheDatabaseIsGone(t *testing.T) {
 	}
 }
 
-// Files that are at their destination by the catalog wait for its agent to look: it
-// is said that the destination is down, though another site has them.
+// Files that are at their destination according to the catalog wait until its agent has checked
+// them. If the destination is down, the explanation reports this, although another site has the
+// files.
 func TestExplainADestinationThatIsDown(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -57,7 +58,7 @@ func TestExplainADestinationThatIsDown(t *testing.T) {
 	})
 }
 
-// Refusals say what is wrong, once.
+// Refusals describe the error once.
 func TestRefusalsAreSentences(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -73,8 +74,8 @@ func TestRefusalsAreSentences(t *testing.T) {
 	}
 }
 
-// A request that was forgotten before its end was notified, as after a long time without a coordinator, does not hold up the
-// notifications of others.
+// A request that was removed before its end was notified, as after a long time without a
+// coordinator, does not delay the notifications of other requests.
 func TestForgottenRequestsAreNotNotified(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Notify: []notify.Target{{Name: "hook", Command: []string{"true"}, On: []transfer.Status{transfer.Completed}}}})

@@ -24,8 +24,9 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// A coordinator has moved many files: what users, agents and the coordinator itself ask of the database uses indexes, and old requests are
-// shown as fast as new ones. WEIR_GROWTH_FILES=10000000 holds the times and the memory against what is promised.
+// After a coordinator has moved many files, the queries of users, of agents and of the coordinator
+// itself use indexes, and old requests are shown as fast as new requests.
+// WEIR_GROWTH_FILES=10000000 compares the times and the memory with the promised limits.
 func TestGrowth(t *testing.T) {
 	tier.Full(t, "a hundred thousand files")
 	tier.Slow(t, "makes a hundred thousand rows")
@@ -59,13 +60,14 @@ func TestGrowth(t *testing.T) {
 		}
 		p.prune()
 
-		// Tables and indexes that have a row for a site, an open file or a token, the latest events, and what waits for the broker.
+		// Tables and indexes with a row for each site, open file or token, the latest events, or
+		// the messages that wait for the broker.
 		small := []string{"site", "lease", "event", "event_last", "counter", "link", "hold", "ban", "setting", "token", "delegation", "leftover",
 			"notified", "file_change", "thinned", "unused",
 			"hop", "next", "scan", "schema_files", "bearer", "bearer_job", "item_due", "request_live", "request_open",
 			"request_ready", "request_work", "request_expires", "tape_due", "notification_due", "bearer_due", "dataset", "presence",
 			"bearer_job_job", "sample_at", "notification_made", "dataset_name_key", "sqlite_autoindex_dataset_1"}
-		// Indexes with many rows of the same value, which serve lists.
+		// Indexes with many rows of the same value, which lists use.
 		wide := []string{"request_dataset", "request_by", "request_to", "request_status", "attempt_ended",
 			"job_state", "job_ended", "job_by", "job_user", "job_vo", "job_from", "job_to"}
 		scans, err := plans.Scans(h.db, small, wide, func(query string) bool {
@@ -79,26 +81,27 @@ func TestGrowth(t *testing.T) {
 	})
 }
 
-// A past is requests that have ended, in the course of a year.
+// A past is a set of requests that have ended in the course of a year.
 type past struct {
 	h               *service
 	files, requests int
-	first, last     int64 // requests
+	first, last     int64 // ids of requests
 }
 
 const (
-	pastFiles   = 10   // of a request
-	pastSamples = 3000 // of a site's host, at each of three times
+	pastFiles   = 10   // files of a request
+	pastSamples = 3000 // samples of a site's host, at each of three times
 	count       = "WITH RECURSIVE n (i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < CAST(? AS BIGINT)) "
-	pastYear    = 365 * 24 * time.Hour // that it takes
+	pastYear    = 365 * 24 * time.Hour // the period in which the requests were made
 )
 
-// write makes the rows of the requests, as if they had been carried out: two of three are jobs. A file in a hundred has failed.
+// write inserts the rows of the requests, as if they had been carried out. Two of three requests
+// are jobs. One file in a hundred has failed.
 func (p *past) write() {
 	p.h.T.Helper()
 	p.requests = p.files / pastFiles
 	begin := time.Now().Add(-pastYear)
-	const most = 20_000 // in one transaction
+	const most = 20_000 // requests in one transaction
 	for done := 0; done < p.requests; done += most {
 		n := min(most, p.requests-done)
 		err := p.h.db.Write(p.h.T.Context(), func(tx *db.Tx) error {
@@ -174,10 +177,10 @@ func (p *past) write() {
 		}
 	}
 	err := p.h.db.Write(p.h.T.Context(), func(tx *db.Tx) error {
-		// The first ones grow older than they are kept.
+		// The oldest samples become older than their retention time.
 		_, err := tx.Exec("UPDATE sample SET at = at - ? WHERE at < ?", (24 * time.Hour).Nanoseconds(), time.Now().Add(-20*24*time.Hour))
 		if err != nil || tx.Dialect() == db.SQLite {
-			return err // it is never analyzed
+			return err // SQLite databases are never analyzed
 		}
 		_, err = tx.Exec("ANALYZE")
 		return err
@@ -187,12 +190,12 @@ func (p *past) write() {
 	}
 }
 
-// work has agents and users do what they do while the past is there.
+// work performs the usual requests of agents and users while the past is in the database.
 func (p *past) work(a, b *transfertest.FakeAgent) {
 	h, t := p.h, p.h.T
 	t.Helper()
 	h.Register("/store/now", "A", 8, 1000)
-	for key := range 3 { // one is done, one stays open, one waits for an approval
+	for key := range 3 { // the first request ends, the second stays open, the third waits for approval
 		q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/now", To: "B", Approve: key < 2, Key: strconv.Itoa(key),
 			Expires: time.Now().Add(time.Hour)})
 		require.NoError(t, err)
@@ -239,7 +242,7 @@ func (p *past) work(a, b *transfertest.FakeAgent) {
 	}
 }
 
-// job is the id of a job in the middle of the year.
+// job returns the id of a job in the middle of the year.
 func (p *past) job() string {
 	id := (p.first + p.last) / 2
 	all, err := db.Select(p.h.T.Context(), p.h.db, db.Value[string],
@@ -250,7 +253,8 @@ func (p *past) job() string {
 	return all[0]
 }
 
-// look asks what users ask, and returns how long it took to show requests, the shortest first.
+// look sends the requests of users, and returns the times in which single requests were shown, the
+// shortest first.
 func (p *past) look() (shown []time.Duration) {
 	h, ctx := p.h, p.h.T.Context()
 	must := func(what string, err error) {
@@ -260,7 +264,7 @@ func (p *past) look() (shown []time.Duration) {
 		}
 	}
 	for i := range int64(200) {
-		id := p.last - (p.last-p.first)*(i*79%200)/205 // the first ones are not kept
+		id := p.last - (p.last-p.first)*(i*79%200)/205 // the first requests are not kept
 		begin := time.Now()
 		out, err := text.Fetch(ctx, h.Client, id, true, "", text.MaxRows) // as weir transfer show does
 		must("show", err)
@@ -294,7 +298,7 @@ func (p *past) look() (shown []time.Duration) {
 	return shown
 }
 
-// prune has the coordinator remove what is old, and checks that of the samples.
+// prune waits until the coordinator has removed old rows, and checks the remaining samples.
 func (p *past) prune() {
 	h := p.h
 	h.T.Helper()
@@ -331,7 +335,7 @@ func (p *past) prune() {
 	}
 }
 
-// size returns the bytes of the database.
+// size returns the size of the database in bytes.
 func (p *past) size() (n int64) {
 	query := "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
 	if p.h.db.Dialect() == db.PostgreSQL {

@@ -18,8 +18,8 @@ import (
 	"weir/transfer/fts/rest"
 )
 
-// An agent from elsewhere cannot have the coordinator ask what only that reaches: it
-// says that its door is there, or redirects there.
+// A remote agent cannot make the coordinator send requests to addresses that only the coordinator
+// can reach, neither as the URL of its endpoint nor by a redirect.
 func TestCoordinatorsAreNotSentAnywhere(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -52,7 +52,8 @@ func TestCoordinatorsAreNotSentAnywhere(t *testing.T) {
 	}
 }
 
-// The endpoints of jobs are probed as they are copied with: a name that means this machine is not connected to, and its site says why.
+// Probes of the endpoints of jobs have the same restrictions as copies. The coordinator does not
+// connect to a name that resolves to this machine, and the site reports the reason.
 func TestProbesAreGuarded(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -97,7 +98,8 @@ func TestProbesAreGuarded(t *testing.T) {
 	}
 }
 
-// A thousand ids of jobs fit into one request, the scheme of a token is in any case, and a refusal names it.
+// A thousand ids of jobs fit into one request. The scheme of a token is accepted in any case, and a
+// refusal names the scheme.
 func TestHeadersOfUsers(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
