@@ -10,7 +10,7 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// A service is a coordinator in this process. A change of conf takes effect when it begins again.
+// A service is a coordinator in this process. A change of conf takes effect at the next Begin.
 type service struct {
 	*Coordinator
 	*transfertest.Service

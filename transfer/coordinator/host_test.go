@@ -8,7 +8,8 @@ import (
 	"weir/transfer"
 )
 
-// The coordinator keeps samples of its own host and process, as those of agents, on both databases.
+// The coordinator keeps samples of its own host and process in the same way as samples of agents,
+// on both databases.
 func TestSamplesOfThisHost(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {

@@ -23,13 +23,13 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// A liar is a robot that uses its good tokens for what they are not for.
+// A liar is a fake agent that misuses its valid tokens.
 type liar struct {
 	*transfertest.FakeAgent
 	lease transfer.Lease
 }
 
-// does sends a request to the door of the destination, and returns the status.
+// does sends a request to the endpoint of the destination, and returns the status.
 func (l *liar) does(method, path string, body io.Reader, header ...string) int {
 	l.T.Helper()
 	door := strings.TrimSuffix(l.lease.Dest.URL, "/"+l.lease.Dest.Path)
@@ -43,13 +43,13 @@ func (l *liar) does(method, path string, body io.Reader, header ...string) int {
 	}
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
-		return http.StatusRequestEntityTooLarge // it was hung up on in the middle of the body
+		return http.StatusRequestEntityTooLarge // the server closed the connection during the body
 	}
 	_ = res.Body.Close()
 	return res.StatusCode
 }
 
-// crowd sends many parts of the file at once, and the whole of it in between.
+// crowd sends many parts of the file and the whole file at the same time.
 func (l *liar) crowd(temp string) {
 	var all sync.WaitGroup
 	for n := range 40 {
@@ -75,9 +75,9 @@ func (f *flood) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An agent that is to push a file cannot fill the destination's disk with the token
-// that it gets for that: no more than the file's size fits, in the one place that it
-// is for, and what others have there stays. The file itself can still be pushed.
+// An agent that pushes a file cannot fill the destination's disk with the token of that push. The
+// token permits no more than the file's size, at the paths of this file only, and the files of
+// others do not change. The file itself can still be pushed.
 func TestAgentsCannotFillOthersDisks(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
@@ -136,7 +136,7 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || all > 5000+200 { // and the door's own note of folders
+	if err != nil || all > 5000+200 { // and the endpoint's own record of folders
 		t.Errorf("%d bytes are at B, %v", all, err)
 	}
 	a.crowd(temp)
@@ -159,7 +159,7 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 
 const stateOfAgent = ".weir-serve-agent"
 
-// Connections that are reset in the middle of a question stop nothing.
+// Connections that are reset during a request do not stop the coordinator.
 func TestResetConnections(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -183,14 +183,15 @@ func TestResetConnections(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	for range 16 { // each reader is asked
+	for range 16 { // each reader of the database is used
 		if _, err := h.Client.Requests(t.Context(), transfer.Filter{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// The rest of a body that a user with a token sends slowly, or not at all, is not waited for after an error.
+// After an error the coordinator does not wait for the rest of a body that a user with a token
+// sends slowly or not at all.
 func TestUnfinishedBodiesEnd(t *testing.T) {
 	tier.Full(t, "the minute that a body may take")
 	t.Parallel()

@@ -27,7 +27,7 @@ import (
 	"weir/transfer/state"
 )
 
-// A logged is a log that a test reads.
+// A logged is a log that a test can read.
 type logged struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -45,7 +45,7 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// bearing asks a coordinator with a token of an external issuer.
+// bearing returns a client with a token of an external issuer.
 func (h *service) bearing(raw string) *ftsUser {
 	to := &http.Transport{TLSClientConfig: wire.Pinned(h.Pin())}
 	h.T.Cleanup(to.CloseIdleConnections)
@@ -65,8 +65,8 @@ type ftsWho struct {
 	Root       bool     `json:"is_root"`
 }
 
-// Users of external issuers have the roles of their scopes and groups, and FTS's names. Tokens that are not good are refused with a
-// reason, and no part of a token is in the log.
+// Users of external issuers have the roles of their scopes and groups, and FTS's names. Invalid
+// tokens are refused with a reason, and the log contains no part of a token.
 func TestExternalIssuers(t *testing.T) {
 	t.Parallel()
 	iam := labtest.StartIAM(t, labtest.IAMConfig{})
@@ -127,7 +127,8 @@ func TestExternalIssuers(t *testing.T) {
 		}
 	}
 
-	// Without a scope or group that gives a role a user is known, and may do nothing. Roles of weir are not the issuer's to give.
+	// A user without a scope or group that gives a role is identified, but has no permissions.
+	// Issuers cannot give the roles of weir directly.
 	for _, scope := range []string{"openid", "weir.Client", "fts:submit-transfers"} {
 		raw := iam.Token("nobody", scope, nil)
 		var refused struct{ Message string }
@@ -137,7 +138,7 @@ func TestExternalIssuers(t *testing.T) {
 		}
 	}
 
-	// A user with the same name elsewhere is another one.
+	// A user with the same name at another issuer is a different user.
 	body := `{"files":[{"sources":["http://127.0.0.1:9/a"],"destinations":["http://127.0.0.1:9/b"],"filesize":1}]}`
 	mine := h.bearing(good)
 	id := mine.submit(body)
@@ -167,8 +168,9 @@ func TestExternalIssuers(t *testing.T) {
 	noTokenIn(t, "the log", out.String(), append(tokens, good)...)
 }
 
-// Tokens that are signed with a new key of an issuer (ES256) are good once weir asks for the keys again, at most once in a minute; those of
-// a former key until that is withdrawn. While the issuer does not answer, the keys that are known count for a day.
+// Tokens that are signed with a new key of an issuer (ES256) are valid after weir has requested the
+// keys again, at most once in a minute. Tokens of a former key are valid until this key is
+// withdrawn. While the issuer does not respond, the known keys remain valid for a day.
 func TestIssuerKeys(t *testing.T) {
 	t.Parallel()
 	iam := labtest.StartIAM(t, labtest.IAMConfig{ES256: true})
@@ -216,7 +218,7 @@ func TestIssuerKeys(t *testing.T) {
 	check("the third key, when the issuer answers again", third, http.StatusOK)
 }
 
-// noTokenIn fails t if a text has a part of a token.
+// noTokenIn fails t if text contains a part of a token.
 func noTokenIn(t *testing.T, where, text string, tokens ...string) {
 	t.Helper()
 	for _, raw := range tokens {
@@ -229,7 +231,8 @@ func noTokenIn(t *testing.T, where, text string, tokens ...string) {
 	}
 }
 
-// startIAM starts two data servers that trust an issuer, and a coordinator that renews its tokens.
+// startIAM starts two data servers that trust an issuer, and a coordinator that renews the issuer's
+// tokens.
 func startIAM(t *testing.T, c labtest.IAMConfig, more ...func(*Config)) (*ftsPair, *labtest.IAM, *logged) {
 	t.Helper()
 	iam, out := labtest.StartIAM(t, c), &logged{}
@@ -256,8 +259,9 @@ func startIAM(t *testing.T, c labtest.IAMConfig, more ...func(*Config)) (*ftsPai
 	return &ftsPair{start(t, conf), x, y}, iam, out
 }
 
-// Tokens live for three seconds, and files are transferred for many of these lifetimes: no file fails, and the issuer gets one request for
-// each scope and lifetime, whatever the number of tokens, jobs and files. The times stand for 20 minutes and hours.
+// Tokens live for three seconds, and files are transferred for many of these lifetimes. No file
+// fails, and the issuer receives one request for each scope and lifetime, independently of the
+// number of tokens, jobs and files. The times stand for 20 minutes and hours.
 func TestTokensOfJobsAreRenewed(t *testing.T) {
 	tier.Quiet(t, "tokens that live for three seconds, renewed for a thousand files")
 	tier.Slow(t, "waits for tokens to expire")
@@ -274,8 +278,8 @@ func TestTokensOfJobsAreRenewed(t *testing.T) {
 
 const (
 	jobsRenewed  = 6
-	filesRenewed = 160 // of each job
-	lifetimes    = 4   // at least
+	filesRenewed = 160 // files of each job
+	lifetimes    = 4   // that the transfers take at least
 )
 
 func renewed(t *testing.T, c labtest.IAMConfig) {
@@ -288,7 +292,7 @@ func renewed(t *testing.T, c labtest.IAMConfig) {
 	u := p.bearing(iam.Token("rucio", access.FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
 	begin := time.Now()
 	var ids, tokens []string
-	for j := range jobsRenewed { // each job has tokens of its own
+	for j := range jobsRenewed { // each job has its own tokens
 		from, to := iam.Token("rucio", read, nil), iam.Token("rucio", write, nil)
 		tokens = append(tokens, from, to)
 		var files []string
@@ -322,7 +326,8 @@ func renewed(t *testing.T, c labtest.IAMConfig) {
 	if len(perScope) != 2 {
 		t.Errorf("requests: %v", perScope)
 	}
-	// A token is exchanged after three quarters of its life, which is cut to whole seconds; the first two requests learn how.
+	// A token is exchanged after three quarters of its lifetime, which is rounded down to whole
+	// seconds. The first two requests determine the method.
 	most := int(took.Seconds()/(c.Life.Seconds()-1)*4/3) + 3
 	for scope, n := range perScope {
 		if n < int(lives)-2 || n > most {
@@ -340,13 +345,14 @@ func renewed(t *testing.T, c labtest.IAMConfig) {
 	}
 }
 
-// A gate is an address at which nothing listens, until it is opened: then a server is reached through it.
+// A gate is an address at which nothing listens until it is opened. After that it relays
+// connections to a server.
 type gate struct {
 	t           *testing.T
 	address, to string
 }
 
-// newGate returns a closed gate to the server of an address with a path.
+// newGate returns a closed gate to the server at the beginning of to, which may contain a path.
 func newGate(t *testing.T, to string) *gate {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(labtest.Address(t))
@@ -395,8 +401,9 @@ func (g *gate) open() {
 	})
 }
 
-// A token that expired while its file waited is renewed at the start, also by a coordinator that was restarted, and while the issuer does
-// not answer the file waits without an attempt. What the issuer refuses to renew fails with its reason.
+// A token that expired while its file waited is renewed at the start of the copy, also after a
+// restart of the coordinator. While the issuer does not respond, the file waits without using an
+// attempt. If the issuer refuses to renew a token, the file fails with that reason.
 func TestTokensOfWaitingJobs(t *testing.T) {
 	tier.Slow(t, "waits for tokens to expire")
 	t.Parallel()
@@ -434,7 +441,7 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 	}
 	noTokenIn(t, "the log", out.String(), first, second)
 
-	// One that expired before it was exchanged cannot be renewed any more.
+	// A token that expired before it was exchanged can no longer be renewed.
 	third := iam.Token("rucio", "storage.read:/ storage.stage:/", nil)
 	long := iam.Token("rucio", "storage.modify:/", map[string]any{"exp": time.Now().Add(time.Hour).Unix()})
 	iam.Down(true)
@@ -446,7 +453,7 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 	}
 	iam.Down(false)
 
-	// Of tokens that are not good, and of those that cannot be renewed.
+	// A submission with an invalid token is refused. The token for reading was exchanged once.
 	var no struct{ Message string }
 	old := iam.Token("rucio", "storage.read:/", map[string]any{"exp": time.Now().Add(-time.Hour).Unix()})
 	bad := fmt.Sprintf(`,"filesize":4,"source_tokens":[%q],"destination_tokens":[%q]`, old, second)
@@ -459,7 +466,8 @@ func TestTokensOfWaitingJobs(t *testing.T) {
 	}
 }
 
-// A refresh token that ends while it is not used is used before, as long as a job waits: also by a coordinator that was restarted.
+// A refresh token that expires when it is not used is used in time as long as a job waits, also
+// after a restart of the coordinator.
 func TestRefreshTokensEnd(t *testing.T) {
 	tier.Full(t, "refresh tokens that end")
 	t.Parallel()

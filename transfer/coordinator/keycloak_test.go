@@ -17,14 +17,15 @@ import (
 	"weir/transfer/access"
 )
 
-// A keycloakPair is two servers and a coordinator that trust a real Keycloak.
+// A keycloakPair is a coordinator with two servers that trust a real Keycloak.
 type keycloakPair struct {
 	*ftsPair
 	issuer *lab.Keycloak
 	out    *logged
 }
 
-// keycloakLife is the lifetime of its access tokens. Keycloak takes seconds to answer where the machine is busy.
+// keycloakLife is the lifetime of Keycloak's access tokens. On a busy machine Keycloak needs
+// seconds to respond.
 const keycloakLife = 30 * time.Second
 
 func startKeycloak(t *testing.T, c lab.KeycloakConfig) *keycloakPair {
@@ -54,7 +55,7 @@ func (p *keycloakPair) token(who, scope string) string {
 	return raw
 }
 
-// waiting submits a job with new tokens of a user or a client, whose file waits for a gate.
+// waiting submits a job with new tokens of a user or a client. The job's file waits for a gate.
 func (p *keycloakPair) waiting(who, name string) (id string, g *gate) {
 	p.T.Helper()
 	p.put(p.x, name, []byte("late"))
@@ -67,9 +68,10 @@ func (p *keycloakPair) waiting(who, name string) (id string, g *gate) {
 
 func (p *keycloakPair) logs(text string) int { return strings.Count(p.out.String(), text) }
 
-// Users of a real Keycloak with the settings of docs/fts.md submit to both APIs, and tokens for another service are refused. The tokens of
-// their jobs are renewed as long as the jobs wait: those with a session by a refresh token, also after they have expired, those of a client
-// without one by one exchange after the other.
+// Users of a real Keycloak with the settings of docs/fts.md submit to both APIs, and tokens for
+// another service are refused. The tokens of their jobs are renewed as long as the jobs wait.
+// Tokens with a session are renewed by a refresh token, also after they have expired. Tokens of a
+// client without a session are renewed by repeated exchanges.
 func TestKeycloak(t *testing.T) {
 	tier.Full(t, "Keycloak")
 	t.Parallel()
@@ -86,7 +88,7 @@ func TestKeycloak(t *testing.T) {
 		t.Errorf("a token for storage: %d %+v", status, no)
 	}
 
-	// The API of weir, with the name that is unique.
+	// The API of weir uses the user's unique name.
 	p.addSite("X", "https://127.0.0.1:9/x")
 	p.Register("/run1", "X", 1, 10)
 	p.addSite("Y", "https://127.0.0.1:9/y")

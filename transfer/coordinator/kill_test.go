@@ -29,7 +29,8 @@ import (
 
 const childKey = "WEIR_TEST_COORDINATOR"
 
-// TestMain is a coordinator in a process that can be killed, if it was started so.
+// TestMain runs a coordinator that can be killed if the process was started for that, and the tests
+// otherwise.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(childKey); text != "" {
 		if err := child(text); err != nil {
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(tier.Main(m))
 }
 
-// told is what the process is told of its Config.
+// told contains the fields of Config that the process receives.
 type told struct {
 	State, DB, Listen string
 	Lease             time.Duration
@@ -73,7 +74,7 @@ func child(text string) error {
 	return c.Run(ctx)
 }
 
-// spawn starts a coordinator in a process of its own, and waits until it answers.
+// spawn starts a coordinator in a separate process, and waits until it serves requests.
 func spawn(t *testing.T, conf Config) (url string, kill func()) {
 	t.Helper()
 	for try := range 20 {
@@ -81,21 +82,22 @@ func spawn(t *testing.T, conf Config) (url string, kill func()) {
 		if url := <-first; url != "" {
 			return url, kill
 		}
-		kill() // its port may be somebody else's for a moment
+		kill() // another process may use its port for a moment
 		<-time.After(time.Duration(try) * 100 * time.Millisecond)
 	}
 	t.Fatal("it does not start")
 	return "", nil
 }
 
-// startChild starts a coordinator in a process of its own. first gets its URL when it answers, or "" when it has ended.
+// startChild starts a coordinator in a separate process. first receives its URL when it serves
+// requests, or "" when it has ended.
 func startChild(t *testing.T, conf Config) (first <-chan string, kill func()) {
 	t.Helper()
 	first, _, kill = startProcess(t, conf)
 	return first, kill
 }
 
-// startProcess is startChild, and returns the process.
+// startProcess does the same as startChild, and also returns the process.
 func startProcess(t *testing.T, conf Config) (first <-chan string, cmd *exec.Cmd, kill func()) {
 	t.Helper()
 	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease, conf.Standby, conf.SiteCA, conf.CA, conf.JobArea, conf.Names,
@@ -120,14 +122,15 @@ func startProcess(t *testing.T, conf Config) (first <-chan string, cmd *exec.Cmd
 		once.Do(func() {
 			_ = cmd.Process.Kill()
 			_ = in.Close()
-			_ = cmd.Wait() // it was killed
+			_ = cmd.Wait() // the process was killed
 		})
 	}
 	t.Cleanup(kill)
 	return said, cmd, kill
 }
 
-// spawned starts a coordinator in a process of its own. Further processes with conf listen at the same address.
+// spawned starts a coordinator in a separate process. Further processes with conf listen at the
+// same address.
 func spawned(t *testing.T, conf *Config) (h *service, kill func()) {
 	t.Helper()
 	conf.Listen = labtest.Address(t)
@@ -140,7 +143,7 @@ func spawned(t *testing.T, conf *Config) (h *service, kill func()) {
 		Pin: id.Pin, Token: strings.TrimSpace(string(raw)), Wait: 10 * time.Second})}, kill
 }
 
-// asked asks until there is an answer.
+// insist repeats a request until it succeeds. Only status 503 and failed connections are repeated.
 func insist[T any](t *testing.T, ask func() (T, error)) (v T) {
 	t.Helper()
 	until(t, "there is an answer", func() bool {
@@ -154,8 +157,8 @@ func insist[T any](t *testing.T, ask func() (T, error)) (v T) {
 	return v
 }
 
-// A coordinator that is killed again and again, at any moment, loses nothing and
-// takes nothing twice.
+// A coordinator that is killed repeatedly, at any moment, loses no outcome and applies no outcome
+// twice.
 func TestKilledCoordinators(t *testing.T) {
 	tier.Slow(t, "kills coordinators")
 	t.Parallel()
@@ -208,8 +211,8 @@ func (h *service) once(request int64) {
 	}
 }
 
-// The database goes away and comes back: questions are answered 503, and all goes
-// on afterwards.
+// While the database is unavailable, requests fail with status 503. All work continues when the
+// database is back.
 func TestTheDatabaseGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "postgres", "initdb", "pg_isready")

@@ -17,21 +17,20 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// An answer that was lost is given again: with the same epoch, since nothing else
-// was decided.
+// A lost response is sent again with the same epochs, since nothing else was decided.
 func TestLostAnswersAreGivenAgain(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
 	_, b, _ := h.pair(3)
 	first := b.WaitWork()
-	b.Holding = map[int64]transfer.Lease{} // it never came
+	b.Holding = map[int64]transfer.Lease{} // the response was lost
 	second := b.WaitWork()
 	if len(first) != len(second) || first[0].Item != second[0].Item || first[0].Epoch != second[0].Epoch {
 		t.Errorf("%+v, then %+v", first, second)
 	}
 }
 
-// What was reported is taken once, however often it is told.
+// An outcome is applied once, even if it is reported several times.
 func TestReportsAreTakenOnce(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -57,8 +56,8 @@ func TestReportsAreTakenOnce(t *testing.T) {
 	}
 }
 
-// A coordinator that is started again goes on: agents that hold leases keep them,
-// and what they tell counts; what they do not hold any more goes again.
+// A restarted coordinator continues its work. Agents keep the leases that they hold, and their
+// reports are applied. Files whose leases the agents no longer hold are dispatched again.
 func TestLeasesSurviveARestart(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -79,7 +78,7 @@ func TestLeasesSurviveARestart(t *testing.T) {
 	for _, l := range leases {
 		lost = l
 	}
-	delete(b.Holding, lost.Item) // it has forgotten one
+	delete(b.Holding, lost.Item) // the agent has lost a lease
 	a.Register("https://127.0.0.1:1/")
 	b.Register("")
 	var all []transfer.Outcome
@@ -91,7 +90,7 @@ func TestLeasesSurviveARestart(t *testing.T) {
 	if _, err := b.Report(all...); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "what was lost goes again", func() bool { // its pause is over
+	until(t, "what was lost goes again", func() bool { // its pause has ended
 		for _, l := range b.Work().Leases {
 			if l.Item != lost.Item || l.Epoch <= lost.Epoch {
 				t.Errorf("%+v after %+v", l, lost)
@@ -108,7 +107,7 @@ func TestLeasesSurviveARestart(t *testing.T) {
 	}
 }
 
-// A cancellation reaches copies that run, at the latest with the next report.
+// A cancellation reaches running copies at the latest with the next report.
 func TestCancelReachesTheMover(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -133,14 +132,14 @@ func TestCancelReachesTheMover(t *testing.T) {
 	}
 }
 
-// What was cancelled and never reached its agent ends with the agent's next
-// question, and not when its lease runs out.
+// Cancelled files whose leases never reached the agent end with the agent's next poll, and not when
+// the leases expire.
 func TestCancelOfWhatNeverCame(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Lease: time.Hour})
 	_, b, q := h.pair(2)
 	leases := b.WaitWork()
-	b.Holding = map[int64]transfer.Lease{} // the answer was lost
+	b.Holding = map[int64]transfer.Lease{} // the response was lost
 	if _, err := h.Client.Cancel(t.Context(), q.ID, "not needed"); err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +151,8 @@ func TestCancelOfWhatNeverCame(t *testing.T) {
 	}
 }
 
-// A site whose agent says goodbye is down at once; leases that it does not hold go
-// again as soon as there is somebody, and count as no tries.
+// A site whose agent deregisters is down at once. Leases that the agent does not hold are
+// dispatched again as soon as an agent registers, and count as no attempts.
 func TestGoodbye(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Lease: time.Hour})
@@ -162,7 +161,7 @@ func TestGoodbye(t *testing.T) {
 	for len(leases) < 3 {
 		leases = append(leases, b.WaitWork()...)
 	}
-	keeps := transfer.LeaseID{Item: leases[0].Item, Epoch: leases[0].Epoch} // it could not tell its end
+	keeps := transfer.LeaseID{Item: leases[0].Item, Epoch: leases[0].Epoch} // its outcome could not be reported
 	if err := b.Client.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: b.Session,
 		Holding: []transfer.LeaseID{keeps}}); err != nil {
 		t.Fatal(err)
@@ -192,7 +191,8 @@ func TestGoodbye(t *testing.T) {
 	}
 }
 
-// Of two agents of one site the last one counts, and the other one is told.
+// If two agents of one site register, the later agent is accepted, and requests of the earlier
+// agent are refused.
 func TestTwoAgentsOfOneSite(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -213,8 +213,8 @@ func TestTwoAgentsOfOneSite(t *testing.T) {
 	}
 }
 
-// An agent in whose place another one has come takes it back when that one is gone:
-// who has started a second one by mistake only has to end it.
+// An agent that was replaced by another agent of its site returns when the other agent is gone. A
+// user who has started a second agent by mistake only has to end it.
 func TestTheOtherAgentGoes(t *testing.T) {
 	t.Parallel()
 	var later atomic.Int64
@@ -240,8 +240,8 @@ func TestTheOtherAgentGoes(t *testing.T) {
 	}
 }
 
-// An agent that was silent is up again when it asks for work, also where it cannot
-// tell its free space.
+// An agent that was silent is up again when it polls for work, even if it cannot report its free
+// space.
 func TestSilentAgentComesBack(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -263,11 +263,11 @@ func TestSilentAgentComesBack(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { _, _ = r.Client.Work(ctx, ask) }() // there is none: it waits
+	go func() { _, _ = r.Client.Work(ctx, ask) }() // the poll waits, because there is no work
 	until(t, "the site to be up", up)
 }
 
-// An agent speaks for its own site only, also about copies.
+// An agent acts for its own site only, also in reports about copies.
 func TestAgentsSpeakForThemselves(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -299,8 +299,8 @@ func TestAgentsSpeakForThemselves(t *testing.T) {
 	}
 }
 
-// A lease that the database gave out when the connection to it was lost, so that
-// nobody was told of it, is taken back at once; its minute need not run out.
+// A lease that the database granted while the connection to it was lost, so that no agent received
+// it, is taken back at once instead of after its minute.
 func TestLeasesThatNobodyWasToldOf(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -335,8 +335,8 @@ func TestLeasesThatNobodyWasToldOf(t *testing.T) {
 	}
 }
 
-// An agent with another root than its site had is refused: its storage is not mounted,
-// or it was started by mistake. Somebody has to say that it is a new one.
+// An agent is refused if its root differs from the previous root of its site: its storage is not
+// mounted, or it was started by mistake. A new root must be confirmed by a user.
 func TestAnotherRootIsRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
@@ -353,7 +353,7 @@ func TestAnotherRootIsRefused(t *testing.T) {
 		}
 		h.Register("/d", "B", 2, 10)
 		require.NoError(t, b.Client.Deregister(t.Context(), transfer.Deregister{Site: "B", Session: "one"}))
-		until(t, "it has gone", func() bool { // or is silent for long enough
+		until(t, "it has gone", func() bool { // or it is silent for long enough
 			err := register("two", "r2", false)
 			return wire.Status(err) == http.StatusConflict && strings.Contains(err.Error(), "mounted")
 		})

@@ -16,8 +16,8 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// A hundred requests at once: none meets a lock, all are complete, and none waits
-// for the end of all others.
+// A hundred concurrent requests complete without an error by a database lock, and no request waits
+// for the end of all other requests.
 func TestAHundredRequestsAtOnce(t *testing.T) {
 	tier.Slow(t, "moves hundreds of files")
 	t.Parallel()
@@ -60,8 +60,8 @@ func TestAHundredRequestsAtOnce(t *testing.T) {
 	})
 }
 
-// An agent that was killed between its rename and its report has lost what it
-// knew: the destination is asked, and the file is not copied again.
+// An agent that was killed between its rename and its report has lost its state. The coordinator
+// checks the destination, and the file is not copied again.
 func TestTheDestinationIsAsked(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})
@@ -81,7 +81,7 @@ func TestTheDestinationIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Stop()
-	lost := h.FakeAgent("C") // an agent of a site with B's files, which dies
+	lost := h.FakeAgent("C") // an agent of a site with B's files that dies
 	lost.Register("")
 	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "C", From: []string{"A"}})
 	require.NoError(t, err)
@@ -92,8 +92,8 @@ func TestTheDestinationIsAsked(t *testing.T) {
 	c := &transfertest.Agent{T: t, Root: t.TempDir()}
 	text, err := os.ReadFile(filepath.Join(b.Root, "store/run1/f0"))
 	require.NoError(t, err)
-	c.Put("/store/run1/f0", text)                 // the first one had arrived
-	h.StartAgent(c, "C", transfertest.Endpoint()) // and here the next process is
+	c.Put("/store/run1/f0", text)                 // the first file had arrived
+	h.StartAgent(c, "C", transfertest.Endpoint()) // the next process of the agent
 	until(t, "the first file is done", func() bool {
 		items, err := h.Client.Items(t.Context(), q.ID, transfer.Done, 0, 0)
 		return err == nil && len(items) == 1 && strings.HasSuffix(items[0].Name, "f0")

@@ -23,7 +23,7 @@ import (
 	"weir/transfer/access"
 )
 
-// A headerLog notes the headers of requests to a server.
+// A headerLog records the headers of requests to a server.
 type headerLog struct {
 	url  string
 	mu   sync.Mutex
@@ -37,7 +37,7 @@ func logHeaders(t *testing.T, to string) *headerLog {
 	l := &headerLog{}
 	s := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(u)
-		r.Out.Host = r.In.Host // that of Destination
+		r.Out.Host = r.In.Host // the host of Destination
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for name, values := range r.In.Header {
@@ -60,7 +60,8 @@ func (l *headerLog) saw(what string) bool {
 	return false
 }
 
-// The label of a file's flows and its metadata for the archive reach the endpoints, and are in answers.
+// The flow label of a file and its metadata for the archive are sent to the endpoints, and are
+// included in responses.
 func TestMarksOfJobs(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
@@ -113,7 +114,7 @@ func TestMarksOfJobs(t *testing.T) {
 	}
 }
 
-// The XRootD protocol has the label of flows behind the path.
+// In the XRootD protocol the flow label follows the path.
 func TestSciTagOfRootJobs(t *testing.T) {
 	t.Parallel()
 	x := labtest.Start(t, lab.XRootDConfig{})
@@ -133,7 +134,7 @@ func TestSciTagOfRootJobs(t *testing.T) {
 	}
 }
 
-// A tapped relays connections to a server and keeps what clients send.
+// A tapped relays connections to a server and records the data that clients send.
 type tapped struct {
 	logged
 	url string

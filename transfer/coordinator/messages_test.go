@@ -21,12 +21,12 @@ import (
 	"weir/transfer/messages"
 )
 
-// brokerAt is a broker of the lab for a coordinator.
+// brokerAt returns a broker of the lab for the configuration of a coordinator.
 func brokerAt(b *lab.Broker) *messages.Broker {
 	return &messages.Broker{URLs: []string{b.URL}, User: b.Settings[lab.BrokerUser], Password: b.Settings[lab.BrokerPassword], Host: "/"}
 }
 
-// An ftsMessage is what tests read of a message about a file.
+// An ftsMessage contains the fields of a message about a file that tests use.
 type ftsMessage struct {
 	File    int64  `json:"file_id"`
 	Job     string `json:"job_id"`
@@ -47,8 +47,8 @@ func read(t *testing.T, m labtest.Received) (got ftsMessage) {
 	return got
 }
 
-// states reads messages until the last one of a number of files is that of its end, and returns the states of each file in the order of
-// the messages.
+// states reads messages until each of a number of files has ended, and returns the states of each
+// file in the order of the messages.
 func states(t *testing.T, s *labtest.Subscriber, files int) map[int64][]string {
 	t.Helper()
 	all := map[int64][]string{}
@@ -59,7 +59,7 @@ func states(t *testing.T, s *labtest.Subscriber, files int) map[int64][]string {
 		}
 		m := read(t, one)
 		all[m.File] = append(all[m.File], m.State)
-		if fts.Open(m.State) { // perhaps once more
+		if fts.Open(m.State) { // the message may be repeated
 			delete(ended, m.File)
 		} else {
 			ended[m.File] = true
@@ -68,8 +68,9 @@ func states(t *testing.T, s *labtest.Subscriber, files int) map[int64][]string {
 	return all
 }
 
-// The messages about the files of a job arrive at a real broker as those of FTS3 do: the states of each file in their order, and an end for
-// each. Those of other virtual organizations, and those of datasets, are not sent.
+// The messages about the files of a job arrive at a real broker in the same way as the messages of
+// FTS3: the states of each file in their order, and one end message of each file. Messages about
+// other virtual organizations and about datasets are not sent.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "promtool")
@@ -121,8 +122,9 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// While the broker is away, and while coordinators are killed, all messages are kept, on SQLite and on PostgreSQL: then those of each file
-// arrive in their order, some perhaps twice.
+// While the broker is unavailable, and while coordinators are killed, all messages are kept, on
+// SQLite and on PostgreSQL. Afterwards the messages about each file arrive in their order, some
+// perhaps twice.
 func TestMessagesAreKept(t *testing.T) {
 	t.Parallel()
 	b := labtest.Start(t, lab.RabbitMQConfig{})
@@ -137,7 +139,7 @@ func TestMessagesAreKept(t *testing.T) {
 		var ids []string
 		submit := func() {
 			var files []string
-			for i := range each { // each fails at once: its source is at an address that is never used
+			for i := range each { // each attempt fails at once: nothing listens at the address of its source
 				files = append(files, fmt.Sprintf(`{"sources":["http://127.0.0.1:9/%d-%d"],"destinations":["http://127.0.0.1:9/to/%d-%d"],
 					"filesize":10}`, len(ids), i, len(ids), i))
 			}
@@ -149,7 +151,7 @@ func TestMessagesAreKept(t *testing.T) {
 			_, kill = spawn(t, conf)
 			u.http.CloseIdleConnections()
 		}
-		for _, id := range ids { // they wait for endpoints that do not answer
+		for _, id := range ids { // the files wait for endpoints that do not respond
 			if status := u.ask("DELETE", "/jobs/"+id, "", nil); status != 200 {
 				t.Errorf("%d", status)
 			}
@@ -180,7 +182,8 @@ func TestMessagesAreKept(t *testing.T) {
 	})
 }
 
-// Messages that the broker does not take in time are dropped, and counted; those of a coordinator without a broker are not kept.
+// Messages that the broker does not accept in time are dropped and counted. A coordinator without a
+// broker keeps no messages.
 func TestMessagesAreDropped(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "promtool")
@@ -209,7 +212,8 @@ func TestMessagesAreDropped(t *testing.T) {
 	}
 }
 
-// A broker that cannot be used is refused when the coordinator starts, without its password.
+// A broker with an invalid configuration is refused when the coordinator starts. The error does not
+// contain the password.
 func TestBrokerMistakes(t *testing.T) {
 	t.Parallel()
 	good := messages.Broker{URLs: []string{"stomp+ssl://b.example:61612"}, User: "weir", Password: "hush"}
@@ -243,7 +247,7 @@ func TestBrokerMistakes(t *testing.T) {
 	}
 }
 
-// Messages for a queue of RabbitMQ that is full, and rejects them, are kept until it has room.
+// Messages for a queue of RabbitMQ that is full and rejects them are kept until the queue has room.
 func TestFullQueue(t *testing.T) {
 	tier.Full(t, "a full queue of RabbitMQ")
 	labtest.Need(t, "promtool")

@@ -15,22 +15,22 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// A scrape is a page of metrics that was read.
+// A scrape contains the metrics of one response, by name.
 type scrape map[string]*dto.MetricFamily
 
-// scrape reads the metrics.
+// scrape requests the metrics.
 func (h *service) scrape() scrape {
 	h.T.Helper()
 	return exporttest.Families(h.T, metricsOf(h.T, h))
 }
 
-// sum adds up the values of a metric with these labels: name, value, ...
+// sum returns the sum of the values of a metric with these labels: name, value, ...
 func (s scrape) sum(name string, labels ...string) float64 {
 	sum, _ := exporttest.Sum(s["weir_transfer_"+name], labels...)
 	return sum
 }
 
-// The metrics of a coordinator whose agents have moved files are what its records say.
+// The metrics of a coordinator whose agents have moved files agree with its records.
 func TestMetricsOfTransfers(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "promtool")
@@ -114,7 +114,7 @@ func TestMetricsOfTransfers(t *testing.T) {
 	})
 }
 
-// A limit that falls because copies fail is in the API with its reason, and counted.
+// A limit that falls because copies fail is reported by the API with its reason, and counted.
 func TestLimitChanges(t *testing.T) {
 	t.Parallel()
 	labtest.Need(t, "promtool")

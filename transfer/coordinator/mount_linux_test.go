@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountSmall mounts a file system of 1 MiB at a folder, which it makes.
+// mountSmall creates a folder and mounts a file system of 1 MiB at it.
 func mountSmall(t *testing.T, at string) {
 	t.Helper()
 	err := errors.Join(os.Mkdir(at, 0o777), unix.Mount("tmpfs", at, "tmpfs", 0, "size=1m,mode=777"))

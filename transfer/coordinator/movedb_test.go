@@ -14,8 +14,8 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// A coordinator that moves to PostgreSQL, and back, in the middle of a request goes
-// on with everything: what is leased stays leased, numbers go on, tokens are good.
+// A coordinator that moves to PostgreSQL and back while a request runs keeps its state: leases
+// remain, ids continue, and tokens are valid.
 func TestMoveDB(t *testing.T) {
 	tier.Slow(t, "copies databases")
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestMoveDB(t *testing.T) {
 	if _, err := state.MoveDB(t.Context(), dir, "", server, nil); err == nil || !strings.Contains(err.Error(), "end that first") {
 		t.Errorf("while it runs: %v", err)
 	}
-	until(t, "it has been told of all its leases", func() bool { // those that it was not are given back
+	until(t, "it has been told of all its leases", func() bool { // leases that it has not received are given back
 		now, err := h.Client.Request(t.Context(), q.ID)
 		if err != nil || now.Count.Leased == int64(len(b.Holding)) {
 			return err == nil
@@ -57,7 +57,7 @@ func TestMoveDB(t *testing.T) {
 		}
 		h.conf.DB = to
 		h.Begin()
-		a.Client, b.Client = h.As("agent A", access.AgentOf+"A"), h.As("agent B", access.AgentOf+"B") // it listens elsewhere
+		a.Client, b.Client = h.As("agent A", access.AgentOf+"A"), h.As("agent B", access.AgentOf+"B") // with new tokens
 		after, err := h.Client.Manifest(t.Context(), q.ID)
 		if err != nil || after.Digest != before.Digest || after.Request.Count != before.Request.Count {
 			t.Errorf("%+v is now %+v, %v", before.Request, after.Request, err)
@@ -87,7 +87,7 @@ func TestMoveDB(t *testing.T) {
 			b.Work()
 		}
 	}
-	if q.Status != transfer.Partial || q.Count.Done != 29 || q.Count.Attempts < 30 { // more, where a lease had not reached the robot
+	if q.Status != transfer.Partial || q.Count.Done != 29 || q.Count.Attempts < 30 { // more if a lease had not reached the agent
 		t.Errorf("%+v", q)
 	}
 	next, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "A"})
@@ -96,7 +96,7 @@ func TestMoveDB(t *testing.T) {
 	}
 }
 
-// What is no coordinator's database, or is not there, is not copied, and not made.
+// A source that is missing, or is not a coordinator's database, is not copied and not created.
 func TestMoveDBRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

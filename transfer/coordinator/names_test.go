@@ -19,8 +19,8 @@ import (
 	"weir/transfer/access"
 )
 
-// nameServer has all names of this process resolved by a server that fails for names with broken in them, and knows no others. Its
-// caller runs beside no other test.
+// nameServer makes this process resolve all names with a server that fails for names that contain
+// "broken", and has no other names. No other test may run in parallel with the caller.
 func nameServer(t *testing.T) {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -57,8 +57,8 @@ func nameServer(t *testing.T) {
 	})
 }
 
-// A host that does not exist fails the files of jobs after their attempts, also when it was probed; one of which DNS says nothing now
-// has them wait.
+// If a host does not exist, the files of jobs fail after their attempts, even if the host was
+// probed before. If the DNS server fails for a host, the files wait.
 func TestHostsThatDoNotExist(t *testing.T) {
 	nameServer(t)
 	dir := t.TempDir()
