@@ -35,7 +35,7 @@ import (
 
 type object = map[string]any
 
-// apiWriter makes the OpenAPI description from operations.
+// apiWriter creates the OpenAPI description from operations.
 type apiWriter struct {
 	t       *testing.T
 	reflect reflector.Reflector
@@ -52,7 +52,7 @@ func newAPIWriter(t *testing.T) *apiWriter {
 	return w
 }
 
-// name returns the name of a type, the same for no two types.
+// name returns the name of a type. It fails the test if two types have the same name.
 func (w *apiWriter) name(t reflect.Type) string {
 	name := t.Name()
 	if name == "" {
@@ -69,7 +69,7 @@ func (w *apiWriter) name(t reflect.Type) string {
 	return name
 }
 
-// schema returns the schema of a type, whose parts are among the components.
+// schema returns the schema of a type, and adds the schemas of its parts to the components.
 func (w *apiWriter) schema(t reflect.Type) any {
 	s := w.reflect.ReflectFromType(t)
 	defs := s.Definitions
@@ -90,7 +90,7 @@ func plain(t *testing.T, s *reflector.Schema) (out any) {
 	return out
 }
 
-// parameters describes the parameters of the query and of the path.
+// parameters describes the parameters of the query and of the path of an operation.
 func parameters(op api.Operation) []any {
 	list := []any{}
 	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(op.Pattern, -1) {
@@ -152,7 +152,7 @@ func (w *apiWriter) operation(op api.Operation) object {
 	}
 	if op.Out != nil {
 		answer = object{"schema": w.schema(op.Out)}
-		if media == "text/event-stream" { // of an event
+		if media == "text/event-stream" { // for an event
 			answer["schema"] = object{"type": "object", "required": []any{"data"}, "properties": object{"data": object{"type": "string",
 				"contentMediaType": "application/json", "contentSchema": answer["schema"]}}}
 		}
@@ -161,7 +161,7 @@ func (w *apiWriter) operation(op api.Operation) object {
 		}
 	}
 	refused := w.schema(failed)
-	if op.Many { // of one job, or of a list of which some are refused (207)
+	if op.Many { // for one job, or for a list in which some jobs are refused (207)
 		refused = object{"anyOf": []any{refused, w.schema(reflect.TypeFor[fts.JobRefusal]()), object{"type": "array"}}}
 	}
 	status, success := "200", object{"description": "success", "content": object{media: answer}}
@@ -203,7 +203,7 @@ func tagOf(path string) string {
 	return "service"
 }
 
-// reachable adds the names of the components that a part of a schema refers to.
+// reachable adds the names of the components that a part of a schema references.
 func (w *apiWriter) reachable(part any, all map[string]bool) {
 	switch part := part.(type) {
 	case object:
@@ -224,7 +224,8 @@ func (w *apiWriter) reachable(part any, all map[string]bool) {
 	}
 }
 
-// allowNull describes that null is as an absent property, in the schemas that only bodies of requests to /api have.
+// allowNull describes null as equivalent to an absent property, in the schemas that are used only
+// in bodies of requests to /api.
 func (w *apiWriter) allowNull(all []api.Operation) {
 	in, others := map[string]bool{}, map[string]bool{}
 	for _, op := range all {
@@ -284,7 +285,7 @@ func writeAPI(t *testing.T, all []api.Operation) []byte {
 	return append(text, '\n')
 }
 
-// The description is made from the routes, and is valid.
+// The description is generated from the routes, and is valid.
 func TestOpenAPI(t *testing.T) {
 	h := start(t, Config{Plain: true})
 	t.Chdir("../..") // for comments
@@ -309,7 +310,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// ask sends a request and returns the body of the answer, which must have a status.
+// ask sends a request and returns the body of the response, which must have the given status.
 func (h *service) ask(t *testing.T, method, path, token string, body any, want int) []byte {
 	t.Helper()
 	var text io.Reader = http.NoBody
@@ -334,7 +335,8 @@ func (h *service) ask(t *testing.T, method, path, token string, body any, want i
 	return got
 }
 
-// Real answers fit their schemas: each GET request, and some others, of a coordinator that has moved files.
+// The responses of a coordinator that has moved files match their schemas, for each GET request and
+// some other requests.
 func TestAnswersFitTheirSchemas(t *testing.T) {
 	h := start(t, Config{Plain: true, Approve: -1, JobArea: tpc.Loopback})
 	raw, err := h.Admin()

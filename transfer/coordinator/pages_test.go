@@ -13,8 +13,8 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// Attempts come page by page, and none is left out: not even the late one whose
-// first is the last of a page.
+// Attempts are listed in pages without omissions, even if a page ends between an attempt and its
+// late report.
 func TestAttemptsComeByPages(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -68,7 +68,7 @@ func TestAttemptsComeByPages(t *testing.T) {
 	}
 }
 
-// Files in several states come in one answer, which has no pages.
+// Files in several states are returned in one response, which has no pages.
 func TestFirstFilesOfManyStates(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -89,8 +89,8 @@ func TestFirstFilesOfManyStates(t *testing.T) {
 	}
 }
 
-// Datasets are found by the beginning of their names, which may end in the middle of any script, on both databases. What is no text is
-// refused.
+// Datasets are found by the beginning of their names, which may end in the middle of any script, on
+// both databases. PostgreSQL refuses invalid text.
 func TestDatasetsBelow(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(testing.TB) string{"SQLite": dbtest.File, "PostgreSQL": dbtest.Server} {

@@ -16,7 +16,7 @@ import (
 	"weir/transfer/requests"
 )
 
-// manyFiles is a submission of n files, which wait.
+// manyFiles returns a submission of n files, which wait.
 func manyFiles(name string, n int) string {
 	files := make([]string, n)
 	for i := range files {
@@ -25,7 +25,8 @@ func manyFiles(name string, n int) string {
 	return `{"files":[` + strings.Join(files, ",") + `]}`
 }
 
-// Users and virtual organizations have as many open files and submissions as they may; those that end make room.
+// Users and virtual organizations cannot exceed their quotas of open files and submissions. Files
+// that have ended no longer count.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	either(t, func(t *testing.T, conf Config) {
@@ -58,7 +59,7 @@ func TestQuotas(t *testing.T) {
 	})
 }
 
-// Submissions beyond those of a minute are answered with the time to the next one.
+// Submissions beyond the quota of a minute are refused with the time until the next submission.
 func TestSubmissionsOfAMinute(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64

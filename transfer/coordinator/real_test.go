@@ -15,13 +15,14 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// each runs a test on a coordinator with SQLite and on one with PostgreSQL.
+// each runs a test on a coordinator with SQLite and on a coordinator with PostgreSQL.
 func each(t *testing.T, f func(t *testing.T, conf Config)) {
 	t.Run("SQLite", func(t *testing.T) { f(t, Config{Approve: -1}) })
 	t.Run("PostgreSQL", func(t *testing.T) { f(t, Config{Approve: -1, DB: dbtest.Server(t)}) })
 }
 
-// either runs a test on a coordinator with SQLite, and in the full tier on one with PostgreSQL as well.
+// either runs a test on a coordinator with SQLite, and in the full tier on a coordinator with
+// PostgreSQL as well.
 func either(t *testing.T, f func(t *testing.T, conf Config)) {
 	t.Run("SQLite", func(t *testing.T) { f(t, Config{Approve: -1}) })
 	t.Run("PostgreSQL", func(t *testing.T) {
@@ -30,7 +31,7 @@ func either(t *testing.T, f func(t *testing.T, conf Config)) {
 	})
 }
 
-// same fails if a file is not the same at two places.
+// same fails the test if the copies of a file at two sites differ.
 func same(t *testing.T, name string, a, b *transfertest.Agent) {
 	t.Helper()
 	x, err := os.ReadFile(filepath.Join(a.Root, name))
@@ -41,8 +42,7 @@ func same(t *testing.T, name string, a, b *transfertest.Agent) {
 	}
 }
 
-// Agents pull where the source has a door, and push where only the destination has
-// one.
+// Agents pull if the source has an endpoint, and push if only the destination has an endpoint.
 func TestRealAgents(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
@@ -75,7 +75,7 @@ func TestRealAgents(t *testing.T) {
 			same(t, fmt.Sprintf("/store/run1/f%d", i), a, c)
 			same(t, fmt.Sprintf("/store/run2/f%d", i), c, b)
 		}
-		for i, spoil := range []func(string) error{os.Remove, func(f string) error { return os.Truncate(f, 5) }} { // behind the catalog's back
+		for i, spoil := range []func(string) error{os.Remove, func(f string) error { return os.Truncate(f, 5) }} { // unknown to the catalog
 			require.NoError(t, spoil(filepath.Join(b.Root, fmt.Sprintf("store/run2/f%d", i))))
 		}
 		again, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "B"})
@@ -92,8 +92,8 @@ func TestRealAgents(t *testing.T) {
 	})
 }
 
-// Many files that lie in the root itself, without a folder, arrive at once: no token
-// is for all of a site, nor for the folder of what is still being copied.
+// Many files directly in the root, without a folder, arrive at once. No token covers a whole site,
+// or the folder of files that are still being copied.
 func TestFilesInTheRoot(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{Approve: -1})

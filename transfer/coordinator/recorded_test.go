@@ -13,8 +13,9 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// Each file testdata/backup-N.age is a backup of the coordinator that recordBackup describes, made by a release: later versions
-// restore it, bring its tables up to date and go on with its work. WEIR_RECORD=N makes the file of this version.
+// Each file testdata/backup-N.age is a backup of the coordinator that recordBackup describes, made
+// by a release. Later versions restore it, migrate its tables and continue its work. WEIR_RECORD=N
+// writes the file of this version.
 func TestRecordedBackups(t *testing.T) {
 	tier.Slow(t, "derives keys for seconds")
 	t.Parallel()
@@ -39,8 +40,9 @@ func TestRecordedBackups(t *testing.T) {
 	}
 }
 
-// recordBackup writes a backup of a coordinator with two sites and a site without an agent, a request that is done, one that waits
-// for approval, and one of whose three files one is done and the others are leased.
+// recordBackup writes a backup of a coordinator with two sites, a site without an agent and three
+// requests: a completed request, a request that waits for approval, and a request with one
+// completed file and two leased files.
 func recordBackup(t *testing.T, file string) {
 	t.Helper()
 	h := start(t, Config{})
@@ -73,7 +75,7 @@ func recordBackup(t *testing.T, file string) {
 	require.NoError(t, os.WriteFile(file, saved.Bytes(), 0o644))
 }
 
-// checkRecorded checks the state that recordBackup has made, and completes its work.
+// checkRecorded checks the state that recordBackup has written, and completes its work.
 func checkRecorded(t *testing.T, h *service) {
 	t.Helper()
 	if sites, err := h.Client.Sites(t.Context()); err != nil || len(sites) != 3 || sites[2].Name != "far" {

@@ -20,8 +20,9 @@ import (
 	"weir/transfer/fts/rest"
 )
 
-// Files of root URLs are copied from, to and between real servers of every version: verified, with the folders of the destination,
-// replacing nothing unless the job says so. What is missing or corrupt at the source is said so.
+// Files of root URLs are copied from, to and between real servers of every version. The copies are
+// verified, create the folders of the destination and replace no file unless the job permits it.
+// Missing and corrupt sources are reported.
 func TestRootJobs(t *testing.T) {
 	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
@@ -93,7 +94,8 @@ func TestRootJobs(t *testing.T) {
 	}
 }
 
-// Tokens of files open root URLs: by the login (ztn), which TLS protects, and with each request.
+// Tokens of files authorize root URLs: by the login (ztn), which TLS protects, and with each
+// request.
 func TestRootTokens(t *testing.T) {
 	t.Parallel()
 	x := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
@@ -118,8 +120,9 @@ func TestRootTokens(t *testing.T) {
 	}
 }
 
-// Servers that forward the token of a login (ofs.tpc fcreds) copy from each other with the token for the destination, if the source accepts
-// that as well. If it does not, the bytes pass through the coordinator with a token for each end.
+// Servers that forward the token of a login (ofs.tpc fcreds) copy from each other with the token
+// for the destination, if the source accepts this token as well. If it does not, the bytes pass
+// through the coordinator with a token for each end.
 func TestRootTokensForwarded(t *testing.T) {
 	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
@@ -162,8 +165,9 @@ func TestRootTokensForwarded(t *testing.T) {
 	}
 }
 
-// Servers with certificates admit the coordinator with the proxy of a job. One that forwards delegated proxies (ofs.tpc fcreds)
-// fetches the file itself; for another one the bytes pass through the coordinator.
+// Servers with certificates admit the coordinator with the proxy of a job. A server that forwards
+// delegated proxies (ofs.tpc fcreds) fetches the file itself; for other servers the bytes pass
+// through the coordinator.
 func TestRootProxies(t *testing.T) {
 	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
@@ -215,7 +219,8 @@ func TestRootProxies(t *testing.T) {
 	}
 }
 
-// FTS's own client submits root URLs. A site of one is named and limited, and datasets are copied from and to it.
+// FTS's own client submits root URLs. A site with a root URL is named and limited, and datasets are
+// copied from and to it.
 func TestRootClient(t *testing.T) {
 	t.Parallel()
 	bin := labtest.FTS(t)
@@ -251,7 +256,8 @@ func TestRootClient(t *testing.T) {
 	}
 }
 
-// Servers that can copy from each other (ofs.tpc) do so; others are read and written by the coordinator.
+// Servers that can copy from each other (ofs.tpc) do so. The coordinator reads from and writes to
+// other servers.
 func TestRootThirdParty(t *testing.T) {
 	t.Parallel()
 	const copies = "ofs.tpc pgm /usr/bin/xrdcp --server\n"

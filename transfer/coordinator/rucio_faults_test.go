@@ -24,7 +24,8 @@ import (
 	"weir/transfer/state"
 )
 
-// running is a part of testdata/rucio.py that runs beside the test. kill kills it as kill -9 does; wait returns its error.
+// running starts a part of testdata/rucio.py in the background. kill kills it as kill -9 does; wait
+// waits for its end and returns its error.
 func (r *rucio) running(part string, in, out any) (kill func(), wait func() error) {
 	r.T.Helper()
 	file := r.input(in)
@@ -51,7 +52,7 @@ func (r *rucio) once(daemons ...string) {
 	r.do("once", map[string]any{"daemons": daemons}, &struct{}{})
 }
 
-// arrived counts the files with their names below a folder.
+// arrived returns the number of files below a folder that have their final names.
 func arrived(t *testing.T, dir string) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
@@ -69,9 +70,10 @@ func arrived(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// Rucio's daemons and weir are killed in the middle of a rule, and no file is lost or copied twice, whether weir has SQLite or PostgreSQL.
-// WEIR_RUCIO_FILES has so many files, and kills nothing but measures what Rucio waits for; they have a hundred contents, and those at the
-// source are hard links.
+// Rucio's daemons and weir are killed while a rule is carried out, and no file is lost or copied
+// twice, with SQLite and with PostgreSQL. If WEIR_RUCIO_FILES is set, it is the number of files,
+// and the test kills no process but measures the times that Rucio waits. These files have a hundred
+// different contents, and the files at the source are hard links.
 func TestRucioKilled(t *testing.T) {
 	tier.Full(t, "Rucio")
 	t.Parallel()
@@ -166,7 +168,7 @@ func rucioKilled(t *testing.T, database string) {
 	}
 }
 
-// childrenCPU returns the CPU time of all processes that this one has started and that have ended.
+// childrenCPU returns the CPU time of all child processes that have ended.
 func childrenCPU(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -176,8 +178,9 @@ func childrenCPU(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// A rule that ends cancels its files in weir, also while they are copied, and nothing is left at the destination. A file with two
-// replicas, of which the nearer one is lost, comes from the other. While a destination is full its files wait and say why.
+// A rule that ends cancels its files in weir, also while they are copied, and leaves no file at the
+// destination. If the nearer of a file's two replicas is lost, the file is copied from the other
+// replica. While a destination is full, its files wait and report the reason.
 func TestRucioRules(t *testing.T) {
 	tier.Full(t, "Rucio")
 	t.Parallel()

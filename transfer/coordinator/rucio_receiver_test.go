@@ -10,8 +10,10 @@ import (
 	"weir/lab/labtest"
 )
 
-// An unmodified Rucio learns from weir's messages how its files ended: rucio-conveyor-receiver and finisher make a rule OK, without a
-// poller. Requests for a lost and a corrupt source fail with weir's reasons, as those that are polled do. weir has PostgreSQL here.
+// An unmodified Rucio receives the outcomes of its files in weir's messages:
+// rucio-conveyor-receiver and finisher make a rule OK without a poller. Requests for a lost and a
+// corrupt source fail with weir's reasons, in the same way as polled requests. weir uses PostgreSQL
+// here.
 func TestRucioReceiver(t *testing.T) {
 	tier.Full(t, "Rucio")
 	t.Parallel()

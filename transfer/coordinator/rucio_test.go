@@ -38,14 +38,15 @@ import (
 //go:embed testdata/rucio.py
 var rucioPython string
 
-// clientCertificate makes a certificate for clients. It returns a file with it and its key, and one with its authority.
+// clientCertificate creates a certificate for clients. It returns a file with the certificate and
+// its key, and a file with its authority.
 func clientCertificate(t *testing.T, name string) (file, authority string) {
 	t.Helper()
 	ca, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := rsa.GenerateKey(rand.Reader, 2048) // FTS's client reads no other
+	key, err := rsa.GenerateKey(rand.Reader, 2048) // FTS's client supports no other type
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +78,8 @@ func clientCertificate(t *testing.T, name string) (file, authority string) {
 	return file, authority
 }
 
-// A rucio is a real Rucio whose storage elements are real servers and whose transfer service is weir: in this process or, with kill, in
-// one of its own.
+// A rucio is a real Rucio whose storage elements are real servers and whose transfer service is
+// weir, in this process or, with kill, in a separate process.
 type rucio struct {
 	*ftsPair
 	r    *lab.Rucio
@@ -111,33 +112,33 @@ func startRucio(t *testing.T, ownProcess bool, more ...func(*Config, *lab.RucioC
 	return r
 }
 
-// respawn starts weir in a process of its own, where it was before.
+// respawn starts weir in a separate process at its previous address.
 func (r *rucio) respawn() {
 	r.T.Helper()
 	url, kill := spawn(r.T, r.conf)
 	r.kill, r.fts, r.conf.Listen = kill, url+rest.Path, strings.TrimPrefix(url, "https://")
 }
 
-// setup adds the RSEs X and Y, and others.
+// setup adds the RSEs X and Y and further RSEs.
 func (r *rucio) setup(more ...rucioRSE) {
 	r.T.Helper()
 	r.do("setup", map[string]any{"rses": append([]rucioRSE{rseOf(r.T, "X", r.x), rseOf(r.T, "Y", r.y)}, more...), "fts": r.fts}, &struct{}{})
 }
 
-// A rucioRule is a rule, and the paths of its files below the prefixes of the RSEs.
+// A rucioRule is a rule with the paths of its files below the prefixes of the RSEs.
 type rucioRule struct {
 	Rule  string            `json:"rule"`
 	Paths map[string]string `json:"paths"`
 }
 
-// rule makes a dataset of files that Rucio has at some RSEs, and a rule for another one.
+// rule creates a dataset of files that Rucio has at some RSEs, and a rule for another RSE.
 func (r *rucio) rule(name string, files []rucioFile, to string, at ...string) (made rucioRule) {
 	r.T.Helper()
 	r.do("rule", map[string]any{"name": name, "files": files, "at": at, "to": to}, &made)
 	return made
 }
 
-// A rucioState is what Rucio knows of rules by name, and of all requests.
+// A rucioState contains the states of rules by name, and of all requests, in Rucio.
 type rucioState struct {
 	Rules       map[string]string `json:"rules"`
 	Ended, Open []struct {
@@ -152,7 +153,8 @@ func (r *rucio) state(rules map[string]string) (s rucioState) {
 	return s
 }
 
-// input writes the argument of a part of testdata/rucio.py to a file: it may be longer than an argument of a program.
+// input writes the argument of a part of testdata/rucio.py to a file, because it may be too long
+// for a program argument.
 func (r *rucio) input(in any) (file string) {
 	r.T.Helper()
 	text, err := json.Marshal(in)
@@ -163,7 +165,7 @@ func (r *rucio) input(in any) (file string) {
 	return file
 }
 
-// do runs a part of testdata/rucio.py and decodes what it writes.
+// do runs a part of testdata/rucio.py and decodes its output.
 func (r *rucio) do(part string, in, out any) {
 	r.T.Helper()
 	ctx, cancel := context.WithTimeout(r.T.Context(), 30*time.Minute)
@@ -211,7 +213,8 @@ type rucioFile struct {
 	Adler string `json:"adler32"`
 }
 
-// twoRules are a rule that can be fulfilled, for f0 to f2, and one that cannot: the source of f3 is lost, and that of f4 corrupt.
+// twoRules contains a rule that can be fulfilled, for f0 to f2, and a rule that cannot be
+// fulfilled: the source of f3 is lost, and the source of f4 is corrupt.
 type twoRules struct {
 	*rucio
 	files     []rucioFile
@@ -219,7 +222,7 @@ type twoRules struct {
 	good, bad rucioRule
 }
 
-// twoRules makes the rules, from X to Y.
+// twoRules creates the rules, from X to Y.
 func (r *rucio) twoRules() *twoRules {
 	r.T.Helper()
 	two := &twoRules{rucio: r, data: map[string][]byte{}}
@@ -248,7 +251,7 @@ func (two *twoRules) state() rucioState {
 	return two.rucio.state(map[string]string{"good": two.good.Rule, "bad": two.bad.Rule})
 }
 
-// check checks how the rules and their files have ended.
+// check checks the final states of the rules and of their files.
 func (two *twoRules) check(state rucioState) {
 	t := two.T
 	t.Helper()
@@ -275,8 +278,9 @@ func (two *twoRules) check(state rucioState) {
 	}
 }
 
-// An unmodified Rucio has weir transfer the files of a rule: submitter, poller and finisher make the rule OK. Requests for a lost and a
-// corrupt source fail with weir's reasons, and Rucio marks their replicas as suspicious. Rucio labels the flows.
+// An unmodified Rucio transfers the files of a rule with weir: submitter, poller and finisher make
+// the rule OK. Requests for a lost and a corrupt source fail with weir's reasons, and Rucio marks
+// their replicas as suspicious. Rucio labels the flows.
 func TestRucio(t *testing.T) {
 	tier.Full(t, "Rucio")
 	t.Parallel()
