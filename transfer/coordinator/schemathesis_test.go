@@ -21,12 +21,13 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// Responses to generated requests match the OpenAPI description, and requests that it does not allow are refused: with any parameters,
-// and with those of a request, a job and a dataset that exist.
+// Responses to generated requests match the OpenAPI description, and requests that it does not
+// allow are refused. The parameters are generated, or are the parameters of an existing request,
+// job and dataset.
 func TestSchemathesis(t *testing.T) {
 	tier.Full(t, "thousands of generated requests")
 	program := labtest.Schemathesis(t)
-	iam := labtest.StartIAM(t, labtest.IAMConfig{}) // tokens of weir itself would be revoked
+	iam := labtest.StartIAM(t, labtest.IAMConfig{}) // generated requests would revoke a token of weir itself
 	h := start(t, Config{Plain: true, Approve: -1, JobArea: tpc.Loopback, SiteCA: iam.CAFile,
 		Issuers: []access.Issuer{{URL: iam.URL, Roles: map[string][]string{access.FTSScope: {access.MayAdmin}}}}})
 	raw := iam.Token("root", access.FTSScope, nil)
@@ -56,7 +57,7 @@ func TestSchemathesis(t *testing.T) {
 		defer stop()
 		c := exec.CommandContext(ctx, program, append([]string{"run", h.URL() + v1.OpenAPIPath, "--no-color", "-H", "Authorization:Bearer " + raw,
 			"--checks", "not_a_server_error,response_schema_conformance,status_code_conformance,content_type_conformance,negative_data_rejection",
-			"--request-timeout", "2", // of streams, which do not end
+			"--request-timeout", "2", // for streams, which do not end
 			"--generation-deterministic", "--continue-on-failure"}, one.flags...)...)
 		c.Dir = dir
 		said, err := c.CombinedOutput()

@@ -35,14 +35,14 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// A keeper lets in who shows one token, and notes all that it was shown.
+// A keeper admits requests with one token, and counts all requests by token and by method.
 type keeper struct {
 	good  atomic.Value
 	mu    sync.Mutex
 	shown map[string]int // by token
 	calls map[string]int // by method
 
-	denied string // a path at which nobody may do anything
+	denied string // a path at which all operations are denied
 }
 
 // May implements serve.Rights.
@@ -71,7 +71,7 @@ func (k *keeper) saw(raw string) int {
 	return k.shown[raw]
 }
 
-// guarded serves a folder to who shows a token, over HTTP with third-party copies.
+// guarded serves a folder to requests with a token, over HTTP with third-party copies.
 func guarded(t *testing.T, good string) (*lab.System, *keeper) {
 	t.Helper()
 	k := &keeper{shown: map[string]int{}, calls: map[string]int{}}
@@ -81,7 +81,7 @@ func guarded(t *testing.T, good string) (*lab.System, *keeper) {
 	return &lab.System{Data: dir, URLs: map[string]string{"http": at}}, k
 }
 
-// metricsOf asks a coordinator for its metrics.
+// metricsOf returns the metrics of a coordinator.
 func metricsOf(t *testing.T, h *service) string {
 	t.Helper()
 	raw, err := h.Admin()
@@ -101,9 +101,9 @@ func metricsOf(t *testing.T, h *service) string {
 	return string(text)
 }
 
-// A site whose token has expired fails no file: they wait, with the reason, and go on
-// with another token. So it is for a source that an agent reads, and for a destination
-// that the coordinator drives.
+// An expired token of a site fails no file. The files wait with the reason, and continue with
+// another token. This applies to a source from which an agent reads, and to a destination that the
+// coordinator drives.
 func TestExpiredTokenFailsNoFile(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -163,7 +163,7 @@ func TestExpiredTokenFailsNoFile(t *testing.T) {
 	})
 }
 
-// What one file alone is refused is that file's: others go on.
+// If a site refuses a single file, only this file fails and the others continue.
 func TestOneDeniedFileFailsAlone(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -183,8 +183,8 @@ func TestOneDeniedFileFailsAlone(t *testing.T) {
 	}
 }
 
-// Files that are refused for themselves do not keep a site from the others, also if
-// they come first and are as many as make it look like the site.
+// Files that are refused individually do not block the other files of a site, even if they come
+// first and are so many that the site seems to refuse all files.
 func TestDeniedFilesDoNotBlockOthers(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -214,7 +214,7 @@ func TestDeniedFilesDoNotBlockOthers(t *testing.T) {
 	}
 }
 
-// The token of a site is given to nobody, unless an administrator says so.
+// The token of a site is not sent to others, unless an administrator permits it.
 func TestTokensStayWithTheCoordinator(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -265,7 +265,8 @@ func TestTokensStayWithTheCoordinator(t *testing.T) {
 	}
 }
 
-// A copy between sites of which neither may have the other's token goes through the coordinator, and shows none of them.
+// If neither site may have the token of the other site, a copy passes through the coordinator and
+// reveals neither token.
 func TestStreamedCopiesKeepTokens(t *testing.T) {
 	tier.Slow(t, "moves files between servers")
 	t.Parallel()
@@ -288,8 +289,8 @@ func TestStreamedCopiesKeepTokens(t *testing.T) {
 	}
 }
 
-// Where a site makes macaroons that its token allows, agents that pull from it and push to
-// it get these, for one folder, and never the token itself.
+// If a site issues macaroons for its token, agents that pull from it and push to it receive
+// macaroons for one folder, and never the token itself.
 func TestMacaroonsAreLent(t *testing.T) {
 	t.Parallel()
 	x := labtest.Start(t, lab.XRootDConfig{Copies: true, Macaroons: "u * / a"})
@@ -333,8 +334,8 @@ func TestMacaroonsAreLent(t *testing.T) {
 	}
 }
 
-// A site with a token has files pushed to an agent's door, and pulled from there, with
-// tokens of that door: nobody but the coordinator knows the site's own.
+// A site with a token pulls files from an agent's endpoint, and pushes files to it, with tokens of
+// that endpoint. Only the coordinator has the site's own token.
 func TestSiteDrivesCopiesWithAgents(t *testing.T) {
 	tier.Slow(t, "moves files between servers")
 	t.Parallel()
@@ -361,7 +362,7 @@ func TestSiteDrivesCopiesWithAgents(t *testing.T) {
 	}
 }
 
-// A copy whose token was replaced in its middle is finished with the new one.
+// A copy whose token was replaced while it was running is completed with the new token.
 func TestTokenReplacedInTheMiddle(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -398,15 +399,15 @@ func TestTokenReplacedInTheMiddle(t *testing.T) {
 	}
 }
 
-// A source that cannot copy does not fail files that another one has, nor those that
-// can come in another way.
+// A source that cannot copy does not fail files that another source has, or files that can be
+// transferred in another mode.
 func TestSourceThatCannotCopy(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
 	s, _ := guarded(t, "s")
 	plain := &lab.System{Data: t.TempDir()}
 	h := start(t, Config{Approve: -1, Plain: true})
-	h.Agent("D", transfertest.PassiveEndpoint()) // its door does not copy
+	h.Agent("D", transfertest.PassiveEndpoint()) // its endpoint does not copy
 	h.addSite("P", servetest.Start(t, serve.Config{Dir: plain.Data, ReadOnly: true}))
 	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "s"}); err != nil {
 		t.Fatal(err)
@@ -437,7 +438,8 @@ func TestSourceThatCannotCopy(t *testing.T) {
 	}
 }
 
-// What a copy leaves where nobody answers when it ends is removed when somebody does.
+// Temporary files that cannot be removed at the end of a copy are removed when the site permits it
+// again.
 func TestLeftoversAreSwept(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -455,13 +457,13 @@ func TestLeftoversAreSwept(t *testing.T) {
 		require.NoError(t, err)
 		var all []transfer.Outcome
 		for len(all) < 3 {
-			for _, l := range a.Work().Leases { // an agent that is killed in the middle leaves these
+			for _, l := range a.Work().Leases { // an agent that is killed during a copy leaves these
 				path := filepath.Join(x.Data, transfer.PartName(l.Item, l.Epoch))
 				require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("half"), 0o644)))
 				all = append(all, transfer.Outcome{Item: l.Item, Epoch: l.Epoch, Fault: transfer.Transient, Reason: "the test"})
 			}
 		}
-		other := filepath.Join(x.Data, ".weir/17.3.part") // nobody's that is known
+		other := filepath.Join(x.Data, ".weir/17.3.part") // a file of an unknown copy
 		require.NoError(t, os.WriteFile(other, nil, 0o644))
 		if _, err := a.Report(all...); err != nil {
 			t.Fatal(err)
@@ -498,8 +500,8 @@ func TestLeftoversAreSwept(t *testing.T) {
 	})
 }
 
-// What an attempt has left is swept also if its file is at the destination, brought by
-// an attempt before it: that the file is there does not say that this one named it.
+// The temporary file of an attempt is removed even if an earlier attempt has put the file at the
+// destination: the existence of the file does not prove that this attempt renamed it.
 func TestLeftoverBesideTheFile(t *testing.T) {
 	t.Parallel()
 	x, _ := guarded(t, "x")
@@ -517,7 +519,7 @@ func TestLeftoverBesideTheFile(t *testing.T) {
 	for path, b := range map[string][]byte{part: []byte("half"), filepath.Join(x.Data, l.Dest.Path): data} {
 		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)))
 	}
-	a.Session, a.Holding = "two", map[int64]transfer.Lease{} // it was killed, and has lost its journal
+	a.Session, a.Holding = "two", map[int64]transfer.Lease{} // the agent was killed, and has lost its journal
 	a.Register("")
 	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 		t.Fatalf("%+v", q)
@@ -529,7 +531,7 @@ func TestLeftoverBesideTheFile(t *testing.T) {
 	}
 }
 
-// A destination that has made another name of a file's is not believed.
+// A file is not done if the destination has stored it under another name.
 func TestMangledNameIsNotDone(t *testing.T) {
 	t.Parallel()
 	x, _ := guarded(t, "x")
@@ -552,7 +554,7 @@ func TestMangledNameIsNotDone(t *testing.T) {
 	}
 }
 
-// mangler is a server before another one that gives files other names than it is told.
+// mangler starts a proxy in front of a server that changes the names of files.
 func mangler(t *testing.T, to string) string {
 	t.Helper()
 	return proxyTo(t, to, func(r *http.Request) {
@@ -562,7 +564,7 @@ func mangler(t *testing.T, to string) string {
 	})
 }
 
-// proxyTo passes questions on, changed.
+// proxyTo starts a proxy that forwards requests after change has modified them.
 func proxyTo(t *testing.T, to string, change func(*http.Request)) string {
 	t.Helper()
 	at, err := url.Parse(to)
@@ -575,9 +577,8 @@ func proxyTo(t *testing.T, to string, change func(*http.Request)) string {
 	return s.URL
 }
 
-// nginx, Apache and rclone tell no adler32, and refuse to make folders by themselves
-// (with 500, 409 and 403): files arrive there all the same, not verified, if the request
-// takes that.
+// nginx, Apache and rclone report no adler32, and refuse to create folders implicitly (with 500,
+// 409 and 403). Files arrive there nevertheless, without verification, if the request permits this.
 func TestServersWithoutChecksums(t *testing.T) {
 	t.Parallel()
 	for _, server := range append(labtest.WebDAVServers(), "nginx") {
@@ -609,15 +610,15 @@ func TestServersWithoutChecksums(t *testing.T) {
 			if q, err = h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/deep/er/run1", To: "N", Tries: 2}); err != nil {
 				t.Fatal(err)
 			}
-			if q = h.WaitEnd(q.ID); q.Status == transfer.Completed { // nobody has read them there
+			if q = h.WaitEnd(q.ID); q.Status == transfer.Completed { // the copies have not been read back
 				t.Errorf("%+v", q)
 			}
 		})
 	}
 }
 
-// Where the destination tells no checksum, a copy that is spoiled at its source is found
-// there all the same: by the agent that reads it, and by a source that tells its own.
+// If the destination reports no checksum, a corrupt source of a copy is still detected, by the
+// agent that reads it, or by a source that reports its own checksum.
 func TestSpoiledSourceOfUncheckedCopy(t *testing.T) {
 	t.Parallel()
 	dav := labtest.Start(t, lab.FolderConfig{Server: "apache2", WebDAV: true})
@@ -647,7 +648,7 @@ func TestSpoiledSourceOfUncheckedCopy(t *testing.T) {
 	}
 }
 
-// What a copy has left is looked for soon after a clock was put back that had put it off.
+// Temporary files are looked for soon after a clock was set back that had delayed their removal.
 func TestLeftoversAfterAClockWasSet(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -670,7 +671,7 @@ func TestLeftoversAfterAClockWasSet(t *testing.T) {
 	})
 }
 
-// thirdParty makes third-party copies with any server.
+// thirdParty returns an extension that makes third-party copies with any server.
 func thirdParty() []serve.Extension {
 	return []serve.Extension{tep.NewCopier(tep.CopyOptions{Guard: tpc.Guard{Hosts: []string{"*"}, Private: true}})}
 }

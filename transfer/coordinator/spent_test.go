@@ -25,8 +25,8 @@ import (
 	"weir/transfer/sites"
 )
 
-// A tokenServer serves a folder to whoever has a token, and refuses some tokens. A copy to it brings five bytes from anywhere. Its tape
-// system refuses all tokens.
+// A tokenServer serves a folder to requests with any token, except for some refused tokens. A copy
+// to it writes five bytes, from any source. Its tape system refuses all tokens.
 type tokenServer struct {
 	dir, url, pem string
 	onCopy        func() // after a copy
@@ -75,7 +75,7 @@ func startTokenServer(t *testing.T) *tokenServer {
 	return s
 }
 
-// refuse has the server refuse these tokens only.
+// refuse makes the server refuse exactly these tokens.
 func (s *tokenServer) refuse(tokens ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,8 @@ func (s *tokenServer) requests() int {
 	return s.asked
 }
 
-// expiring returns a token that expires after a time, which may be over; after 0 it does not. Its signature is none.
+// expiring returns a token that expires after a time, which may have passed. With 0 it does not
+// expire. Its signature is invalid.
 func expiring(name string, after time.Duration) string {
 	if after == 0 {
 		return "macaroon-" + name
@@ -98,14 +99,15 @@ func expiring(name string, after time.Duration) string {
 		time.Now().Add(after).Unix())) + "." + part(make([]byte, 64))
 }
 
-// A file whose token has expired and is not renewed fails when an endpoint refuses it, and is not waited for: before the copy, after it, at
-// each end. Its temporary file is removed as soon as the endpoint allows that.
+// A file whose token has expired and is not renewed fails when an endpoint refuses the token,
+// without further waiting: before the copy, after it, at each end. Its temporary file is removed as
+// soon as the endpoint allows that.
 func TestSpentTokensFailAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		read, write time.Duration // to the end of the tokens; 0: they have none
-		refused     string        // before the copy
-		after       string        // after it
+		read, write time.Duration // until the tokens expire; 0: never
+		refused     string        // token that is refused before the copy
+		after       string        // token that is refused after the copy
 		asks        bool          // requests are sent
 		left        int64         // temporary files
 	}{
@@ -159,7 +161,8 @@ func TestSpentTokensFailAtOnce(t *testing.T) {
 	}
 }
 
-// A file whose token has expired and is not renewed is not staged or archived for as long as its job allows.
+// If the token of a file has expired and is not renewed, its staging or archiving fails before the
+// time limit of its job.
 func TestSpentTokensOfTape(t *testing.T) {
 	t.Parallel()
 	for params, c := range map[string]struct {
@@ -186,7 +189,7 @@ func TestSpentTokensOfTape(t *testing.T) {
 	}
 }
 
-// siteOfURL returns the name of the site that the endpoint of a URL becomes.
+// siteOfURL returns the name of the site for the endpoint of a URL.
 func siteOfURL(t *testing.T, text string) string {
 	t.Helper()
 	u, err := url.Parse(text)
@@ -194,7 +197,7 @@ func siteOfURL(t *testing.T, text string) string {
 	return sites.NameOf(u)
 }
 
-// A source whose token has expired is passed over for one whose token is good.
+// If the token of one source has expired, a source with a valid token is used.
 func TestSpentTokenOfOneSource(t *testing.T) {
 	t.Parallel()
 	a, b, d := startTokenServer(t), startTokenServer(t), startTokenServer(t)

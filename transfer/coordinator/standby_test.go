@@ -23,9 +23,9 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// The active coordinator is killed again and again while files are moving. Each time the standby, at another address and
-// with a copy of the keys, takes over: agents and users find it, files arrive again within 10 s, none is lost and none is
-// moved twice.
+// The active coordinator is killed repeatedly while files are moving. Each time the standby, at
+// another address and with a copy of the keys, takes over: agents and users connect to it, files
+// arrive again within 10 s, no file is lost and no file is moved twice.
 func TestStandbyTakesOver(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -77,7 +77,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	}
 }
 
-// standbyService returns the service of two addresses whose keys are in state.
+// standbyService returns the service of two addresses with the keys in state.
 func standbyService(t *testing.T, state, url, also string) *service {
 	t.Helper()
 	id, err := wire.Keep(state)
@@ -95,7 +95,7 @@ func adminToken(t *testing.T, state string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// browse asks for the session of a browser, which knows the service by one name.
+// browse requests the session of a browser, which uses one name for the service.
 func (h *service) browse(address, method, body string, cookie *http.Cookie) *http.Response {
 	h.T.Helper()
 	r, err := http.NewRequestWithContext(h.T.Context(), method, address+"/session", strings.NewReader(body))
@@ -117,7 +117,8 @@ func (h *service) browse(address, method, body string, cookie *http.Cookie) *htt
 	return answer
 }
 
-// A coordinator is suspended, loses its claim and goes on when the standby works: it ends by itself, and no file is moved twice.
+// A coordinator is suspended, loses its claim and resumes when the standby is active. It ends by
+// itself, and no file is moved twice.
 func TestSuspendedCoordinator(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -138,7 +139,7 @@ func TestSuspendedCoordinator(t *testing.T) {
 	until(t, "files arrive", func() bool { q = insist(t, request); return q.Count.Done > 20 })
 	require.NoError(t, old.Process.Signal(syscall.SIGSTOP))
 	breakConnections(t, confs[0].DB)
-	<-second // it works
+	<-second // the standby is active
 	require.NoError(t, old.Process.Signal(syscall.SIGCONT))
 	if err := old.Wait(); err == nil {
 		t.Error("the old coordinator ends without an error")
@@ -154,7 +155,8 @@ func TestSuspendedCoordinator(t *testing.T) {
 	}
 }
 
-// breakConnections ends the connections to a database, as PostgreSQL does when the machines behind them do not answer.
+// breakConnections ends the connections to a database, as PostgreSQL does if the machines of its
+// clients do not respond.
 func breakConnections(t *testing.T, address string) {
 	t.Helper()
 	d, err := db.Open(t.Context(), address, db.Options{Conns: 1})
@@ -165,7 +167,8 @@ func breakConnections(t *testing.T, address string) {
 	require.NoError(t, err)
 }
 
-// A standby with keys of its own, or with a database of one process, would not be one.
+// A standby with its own keys, or with a database for one process, is refused because it cannot
+// take over.
 func TestStandbyRefuses(t *testing.T) {
 	t.Parallel()
 	conf := Config{State: t.TempDir(), DB: dbtest.Server(t), Standby: true}

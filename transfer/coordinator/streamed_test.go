@@ -38,7 +38,7 @@ func (h *service) modes(request int64) (all []transfer.Mode) {
 	return slices.Compact(all)
 }
 
-// metric returns the sum of a metric's series that have a text in their labels.
+// metric returns the sum of a metric's series whose labels contain a text.
 func (h *service) metric(name, labels string) (sum float64) {
 	h.T.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: wire.Pinned(h.Pin()), DisableKeepAlives: true}}
@@ -72,8 +72,9 @@ func (h *service) metric(name, labels string) (sum float64) {
 	return sum
 }
 
-// Between servers that cannot copy from each other the bytes pass through the coordinator, with the guarantees of other copies: XRootD
-// without its plugin reports checksums; nginx, Apache and rclone have none, so what is there is read back.
+// If servers cannot copy from each other, the bytes pass through the coordinator, with the
+// guarantees of other copies. XRootD without its plugin reports checksums. nginx, Apache and rclone
+// do not, so that their files are read back.
 func TestStreamedCopies(t *testing.T) {
 	t.Parallel()
 	x := labtest.Start(t, lab.XRootDConfig{Config: lab.Config{TLS: true}})
@@ -135,7 +136,8 @@ func TestStreamedCopies(t *testing.T) {
 	}
 }
 
-// Jobs of the API of FTS3 are streamed with the tokens of their files, also if neither size nor checksum is known.
+// Jobs of the API of FTS3 are streamed with the tokens of their files, even if neither size nor
+// checksum is known.
 func TestStreamedJobs(t *testing.T) {
 	t.Parallel()
 	x := labtest.Start(t, lab.XRootDConfig{Auth: "ztn"})
@@ -174,7 +176,8 @@ func TestStreamedJobs(t *testing.T) {
 	}
 }
 
-// A streamed copy that is cancelled in its middle ends, and leaves nothing. Copies beyond the limit wait.
+// A streamed copy that is cancelled while it is running ends, and leaves no temporary file. Copies
+// beyond the limit wait.
 func TestStreamedCopiesEnd(t *testing.T) {
 	t.Parallel()
 	slow, nginx := startSlow(t, 2<<20), labtest.Start(t, lab.NginxConfig{})
@@ -206,7 +209,7 @@ func TestStreamedCopiesEnd(t *testing.T) {
 	}
 }
 
-// Where streamed copies are forbidden, files say why they cannot be copied.
+// If streamed copies are disabled, files report why they cannot be copied.
 func TestStreamedCopiesForbidden(t *testing.T) {
 	t.Parallel()
 	a, b := labtest.Start(t, lab.NginxConfig{}), labtest.Start(t, lab.NginxConfig{})

@@ -12,11 +12,11 @@ import (
 	"weir/transfer"
 )
 
-// Two XRootD 6.2 as their documentation configures them compute four checksums at a
-// time, and let further questions wait for 30 s: the coordinator asks no faster than
-// that. It copies at a quarter, at least, of the rate that it reaches where the
-// servers compute all that they are asked for. The best of up to three pairs counts: other
-// load of the machine may slow down one of a pair.
+// Two XRootD 6.2 servers, configured as in their documentation, compute four checksums at a time
+// and delay further requests by 30 s. The coordinator sends requests no faster than this. It copies
+// at no less than a quarter of the rate that it reaches with servers that compute all requested
+// checksums at once. The best of up to three pairs of runs counts, because other load of the
+// machine may slow down one run of a pair.
 func TestChecksumsThatServersHold(t *testing.T) {
 	tier.Full(t, "XRootD 6.2, which limits checksums")
 	files := 600
@@ -36,7 +36,8 @@ func TestChecksumsThatServersHold(t *testing.T) {
 	}
 }
 
-// rateOf copies files between two servers of a configuration and returns how many a second.
+// rateOf copies files between two servers with a configuration and returns the number of files per
+// second.
 func rateOf(t *testing.T, conf string, files int) float64 {
 	t.Helper()
 	x := labtest.Start(t, lab.XRootDConfig{Version: "6.2", Copies: true, Extra: conf})

@@ -21,14 +21,15 @@ import (
 	"weir/transfer"
 )
 
-// leftovers returns the number of temporary files that are recorded.
+// leftovers returns the number of recorded temporary files.
 func (h *service) leftovers() (n int64) {
 	h.T.Helper()
 	require.NoError(h.T, h.db.Read(h.T.Context(), func(tx *db.Tx) error { return tx.Row("SELECT COUNT(*) FROM leftover").Scan(&n) }))
 	return n
 }
 
-// addLeftovers records temporary files of copies to a site that do not run, due in the order of the calls.
+// addLeftovers records temporary files of copies to a site that are not running, due in the order
+// of the calls.
 func (h *service) addLeftovers(site string, items ...int64) {
 	h.T.Helper()
 	for _, item := range items {
@@ -47,7 +48,7 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// A copy that failed before its destination was written to leaves nothing to be removed.
+// A copy that failed before writing to its destination leaves no record of a temporary file.
 func TestFailedCopiesLeaveNoRecords(t *testing.T) {
 	t.Parallel()
 	either(t, func(t *testing.T, conf Config) {
@@ -79,7 +80,7 @@ func TestFailedCopiesLeaveNoRecords(t *testing.T) {
 	})
 }
 
-// A site that does not answer delays the clean-up of no other site.
+// A site that does not respond does not delay the clean-up of other sites.
 func TestSilentSiteDelaysItsOwnOnly(t *testing.T) {
 	tier.Slow(t, "waits for time limits")
 	t.Parallel()
@@ -109,7 +110,7 @@ func TestSilentSiteDelaysItsOwnOnly(t *testing.T) {
 	}
 }
 
-// All files of a site that is away wait together, with one line in the log, for a week.
+// All temporary files of a site that is away wait together, with one line in the log, for a week.
 func TestSweepsOfAnAbsentSiteEnd(t *testing.T) {
 	t.Parallel()
 	log := &lines{}
@@ -139,7 +140,7 @@ func TestSweepsOfAnAbsentSiteEnd(t *testing.T) {
 	}
 }
 
-// age makes all temporary files older, and due.
+// age makes all recorded temporary files older, and due.
 func (h *service) age(by time.Duration) {
 	h.T.Helper()
 	require.NoError(h.T, h.db.Exec(h.T.Context(), "UPDATE leftover SET due = 0, since = since - ?", int64(by)))

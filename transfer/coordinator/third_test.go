@@ -19,7 +19,7 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// stock puts files into a real server, and into the catalog.
+// stock writes files into the folder of a real server, and adds them to the catalog.
 func (h *service) stock(dataset, site string, s *lab.System, files int, size int) [][]byte {
 	h.T.Helper()
 	in := transfer.NewFiles{Dataset: dataset, Site: site, By: "the test"}
@@ -56,8 +56,8 @@ func (h *service) addSite(name, url string) catalog.Site {
 	return s
 }
 
-// Two real XRootD servers copy between each other, without any agent; what cannot
-// be copied is named with its reason.
+// Two real XRootD servers copy from each other without an agent. Files that cannot be copied are
+// reported with their reasons.
 func TestXRootDCopiesToXRootD(t *testing.T) {
 	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 			if err != nil || len(left) > 0 {
 				t.Errorf("temporaries are left: %v, %v", left, err)
 			}
-			if err := os.Remove(filepath.Join(y.Data, "run1/f5")); err != nil { // behind the catalog's back
+			if err := os.Remove(filepath.Join(y.Data, "run1/f5")); err != nil { // without an update of the catalog
 				t.Fatal(err)
 			}
 			again, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "Y", Tries: 2})
@@ -117,8 +117,8 @@ func TestXRootDCopiesToXRootD(t *testing.T) {
 	}
 }
 
-// An agent pulls from XRootD, and pushes to it, over TLS with an authority that
-// coordinator and agent were told of.
+// An agent pulls from XRootD and pushes to it over TLS, with an authority that coordinator and
+// agent trust.
 func TestAgentsAndXRootD(t *testing.T) {
 	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestAgentsAndXRootD(t *testing.T) {
 	}
 }
 
-// A site that is down is said to be so, and used again when it is back. Meanwhile
-// its files come from elsewhere, or wait and say why.
+// A site that is down is reported as such, and used again when it is back. Meanwhile its files come
+// from other sites, or wait and report the reason.
 func TestSitesGoAndComeBack(t *testing.T) {
 	t.Parallel()
 	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
@@ -167,13 +167,13 @@ func TestSitesGoAndComeBack(t *testing.T) {
 		}
 		return len(e.Reasons) == 1 && e.Reasons[0].Files == 2 && strings.Contains(e.Reasons[0].Text, "X is down: it could not be reached")
 	})
-	h.addSite("X", x.URLs["https"]) // it has moved
+	h.addSite("X", x.URLs["https"]) // the site has moved
 	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {
 		t.Errorf("%+v", q)
 	}
 }
 
-// What a copy leaves whose coordinator was killed is removed by the next one.
+// The temporary file of a copy is removed by the next coordinator if its coordinator was killed.
 func TestKilledCoordinatorLeavesNoTemporary(t *testing.T) {
 	t.Parallel()
 	x := labtest.Start(t, lab.XRootDConfig{Copies: true})
@@ -202,8 +202,8 @@ func TestKilledCoordinatorLeavesNoTemporary(t *testing.T) {
 	}
 }
 
-// What copies leave at a site that was killed in the middle is removed when it is back,
-// whatever has become of their request.
+// The temporary files at a site that was killed during copies are removed when the site is back,
+// independently of the state of their request.
 func TestKilledSiteLeavesNoTemporary(t *testing.T) {
 	for _, version := range labtest.XRootDs() {
 		t.Run(version, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// Tokens are listed with who made them, and taken back one by one: whoever shows one
-// is refused, now and after a restart, and nobody else.
+// Tokens are listed with the users who made them, and revoked individually. A revoked token is
+// refused at once and after a restart; other tokens remain valid.
 func TestTokensAreRevoked(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, conf Config) {
@@ -86,8 +86,8 @@ func TestTokensAreRevoked(t *testing.T) {
 	})
 }
 
-// An agent whose token is revoked while its question for work waits hears it at
-// once, and so does who follows events; others go on.
+// If the token of an agent is revoked while its poll for work waits, the poll fails at once, and
+// its stream of events ends. Other agents continue.
 func TestRevokedAgentsAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
@@ -131,6 +131,6 @@ func TestRevokedAgentsAreToldAtOnce(t *testing.T) {
 		if wire.Status(err) == http.StatusUnauthorized {
 			t.Error(err)
 		}
-	default: // it waits on
+	default: // the poll still waits
 	}
 }

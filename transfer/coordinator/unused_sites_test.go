@@ -16,7 +16,8 @@ import (
 	"weir/transfer/fts"
 )
 
-// jobBetween is a job of a file that one loopback address of this machine has, to another one.
+// jobBetween returns a job that copies a file from one loopback address of this machine to another
+// address.
 func jobBetween(source, dest int) string {
 	return fmt.Sprintf(`{"files":[{"sources":["https://127.0.0.%d:1/f"],"destinations":["https://127.0.0.%d:1/f"],"filesize":5}]}`, source, dest)
 }
@@ -33,7 +34,7 @@ func (h *service) siteNames() []string {
 	return names
 }
 
-// unusedFor has time pass since sites were last in use, and removes those that are unused.
+// unusedFor advances the time since sites were last in use, and removes unused sites.
 func (h *service) unusedFor(ahead *atomic.Int64, d time.Duration) {
 	h.T.Helper()
 	require.NoError(h.T, h.registry.RemoveUnused(h.T.Context()))
@@ -43,8 +44,8 @@ func (h *service) unusedFor(ahead *atomic.Int64, d time.Duration) {
 	require.NoError(h.T, h.registry.RemoveUnused(h.T.Context()))
 }
 
-// Endpoints of jobs are sites as long as a job uses them, and some time after that. Those about which an administrator has set something
-// stay.
+// Endpoints of jobs are sites as long as a job uses them, and for some time after that. Sites with
+// settings of an administrator are kept.
 func TestUnusedEndpointsAreRemoved(t *testing.T) {
 	t.Parallel()
 	either(t, func(t *testing.T, conf Config) {
@@ -93,7 +94,7 @@ func TestUnusedEndpointsAreRemoved(t *testing.T) {
 			}
 		}
 
-		// A job that is tried again brings its endpoints back, as a new one does.
+		// A job that is tried again adds its endpoints again, in the same way as a new job.
 		id := h.requestOf(over[3])
 		_, err := h.Client.Retry(t.Context(), id, "")
 		require.NoError(t, err)
@@ -115,13 +116,13 @@ func (h *service) requestOf(job string) int64 {
 	return all[0].Parts[0].ID
 }
 
-// A submission that names an endpoint while it is removed has it as a site afterwards.
+// If a submission names an endpoint while its site is being removed, the site exists afterwards.
 func TestEndpointIsNamedWhileItIsRemoved(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{JobArea: tpc.Loopback, Approve: -1, KeepEndpoints: time.Hour})
 	u := h.ftsUser("ada", access.MaySubmit)
 	for range 30 {
-		h.sites.Forget("127.0.0.2-1") // that it was named
+		h.sites.Forget("127.0.0.2-1") // removes the mark that the endpoint was named
 		removed := make(chan error, 1)
 		go func() { removed <- h.registry.RemoveURLSite(h.T.Context(), "127.0.0.2-1") }()
 		id := u.submit(jobBetween(1, 2))
@@ -134,7 +135,7 @@ func TestEndpointIsNamedWhileItIsRemoved(t *testing.T) {
 	}
 }
 
-// With known sites only, jobs use those that were added, and no others.
+// With known sites only, jobs can use only sites that an administrator has added.
 func TestOnlyKnownSites(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{KnownSites: true, Approve: -1})

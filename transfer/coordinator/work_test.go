@@ -12,7 +12,7 @@ import (
 	"weir/transfer/transfertest"
 )
 
-// A dataset is asked for, given out, reported and complete.
+// A dataset is requested, dispatched, reported and completed.
 func TestARequestIsCarriedOut(t *testing.T) {
 	t.Parallel()
 	h := start(t, Config{})
