@@ -2,7 +2,9 @@ package page_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,8 @@ import (
 	"weir/internal/require"
 	"weir/lab/browser"
 	"weir/transfer"
+	"weir/transfer/coordinator"
+	"weir/transfer/transfertest"
 )
 
 // trusting has the browser accept the coordinator's own certificate.
@@ -44,6 +48,36 @@ func press(p *browser.Page, name string) {
 	p.Eval(`document.querySelectorAll("[data-press]").forEach((b) => b.removeAttribute("data-press"))`, nil)
 }
 
+// A service is a coordinator in this process.
+type service struct {
+	*coordinator.Coordinator
+	*transfertest.Service
+
+	conf coordinator.Config
+}
+
+func open(t *testing.T) *service {
+	t.Helper()
+	h := &service{conf: coordinator.Config{State: t.TempDir(), Listen: "127.0.0.1:0"}}
+	h.Service = transfertest.Start(t, func(ctx context.Context) (transfertest.Coordinator, error) {
+		c, err := coordinator.Open(ctx, h.conf)
+		h.Coordinator = c
+		return c, err
+	})
+	return h
+}
+
+// fill writes files of 1 MiB into the folder of a dataset and has the site's agent register them.
+func (h *service) fill(a *transfertest.Agent, site, dataset string, from, to int) {
+	h.T.Helper()
+	for i := from; i < to; i++ {
+		data := make([]byte, 1<<20)
+		_, _ = rand.Read(data) // never fails
+		a.Put(fmt.Sprintf("%s/f%02d.root", dataset, i), data)
+	}
+	h.Scan(dataset, site, dataset[1:])
+}
+
 // On a real coordinator with real agents: sign in with the link, request a dataset, approve it,
 // watch it arrive, cancel another request, and read which files of a third request did not arrive,
 // and why.
@@ -51,19 +85,19 @@ func TestTransferInBrowser(t *testing.T) {
 	t.Parallel()
 	bundled(t)
 	h := open(t)
-	h.agent("A")
-	endB := h.agent("B")
-	h.agent("C")
-	h.fill("A", "/store/run1", 0, 6)
-	h.fill("B", "/store/run1", 6, 10)
-	p := browser.Open(t, h.Link(h.as("sam", "weir.submit", "weir.approve")), 1300, 900, trusting)
+	a := h.Agent("A", transfertest.PassiveEndpoint())
+	b := h.Agent("B", transfertest.PassiveEndpoint())
+	h.Agent("C", transfertest.PassiveEndpoint())
+	h.fill(a, "A", "/store/run1", 0, 6)
+	h.fill(b, "B", "/store/run1", 6, 10)
+	p := browser.Open(t, h.Link(h.NewToken("sam", "weir.submit", "weir.approve")), 1300, 900, trusting)
 	t.Cleanup(func() {
 		if t.Failed() {
 			p.Picture("failed")
 		}
 	})
 	p.Wait(`document.querySelector(".empty code")?.textContent.startsWith("weir transfer submit /store/run1 --to ")`)
-	endB()
+	b.Stop()
 
 	p.Press("#new")
 	p.Wait(`document.querySelector("dialog[open]")`)
@@ -85,7 +119,7 @@ func TestTransferInBrowser(t *testing.T) {
 	p.Wait(`document.querySelector(".state")?.textContent.includes("6 of 10 files")`) // B is down
 	p.Wait(`document.querySelector(".reasons li")`)
 	p.Picture("real-waits")
-	endB = h.agent("B")
+	h.StartAgent(b, "B", transfertest.PassiveEndpoint())
 	p.Wait(status("completed") + ` && document.querySelector(".state").textContent.includes("all 10 files")`)
 	p.Press(".chip.s-done")
 	p.Wait(`document.querySelectorAll("tbody tr").length === 10`)
@@ -96,11 +130,11 @@ func TestTransferInBrowser(t *testing.T) {
 	manifest(t, p, "#/requests/1", transfer.Completed, 10)
 
 	// Two files vanish at the only site that has them.
-	h.fill("A", "/store/run2", 0, 10)
+	h.fill(a, "A", "/store/run2", 0, 10)
 	for _, f := range []string{"f03.root", "f07.root"} {
-		require.NoError(t, os.Remove(filepath.Join(h.roots["A"], "store/run2", f)))
+		require.NoError(t, os.Remove(filepath.Join(a.Root, "store/run2", f)))
 	}
-	r, err := h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "C", Approve: true, Tries: 2})
+	r, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run2", To: "C", Approve: true, Tries: 2})
 	require.NoError(t, err)
 	p.Eval(`location.hash = "#/"`, nil)
 	p.Wait(`document.querySelector("[aria-label='Events']")?.textContent.includes("partial")`)
@@ -113,9 +147,9 @@ func TestTransferInBrowser(t *testing.T) {
 	manifest(t, p, "", transfer.Partial, 10)
 
 	// A request that cannot continue is cancelled by keyboard alone.
-	h.fill("B", "/store/run3", 0, 3)
-	endB()
-	if r, err = h.admin.Submit(t.Context(), transfer.Submission{Dataset: "/store/run3", To: "C", Approve: true, Tries: 50}); err != nil {
+	h.fill(b, "B", "/store/run3", 0, 3)
+	b.Stop()
+	if r, err = h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run3", To: "C", Approve: true, Tries: 50}); err != nil {
 		t.Fatal(err)
 	}
 	p.Eval(`location.hash = "#/requests/`+itoa(r.ID)+`"`, nil)
@@ -161,14 +195,14 @@ func TestPageOutlivesItsCoordinator(t *testing.T) {
 	t.Parallel()
 	bundled(t)
 	h := open(t)
-	p := browser.Open(t, h.Link(h.token), 400, 800, trusting)
+	p := browser.Open(t, h.Link(h.Address.Token), 400, 800, trusting)
 	p.Wait(`document.querySelector(".wire")?.textContent.includes("connected")`)
-	at := h.URL()[len("https://"):]
-	h.end()
+	h.conf.Listen = strings.TrimPrefix(h.URL(), "https://")
+	h.End()
 	p.Wait(`document.querySelector(".wire.lost")`)
-	h.begin(at)
+	h.Begin()
 	p.Wait(`!document.querySelector(".wire.lost")`)
-	h.agent("A")
+	h.Agent("A", transfertest.PassiveEndpoint())
 	p.Wait(`document.querySelector(".cards").textContent.includes("1 of 1")`)
 	p.Silent("ERR_")
 }
