@@ -33,6 +33,9 @@ type Options struct {
 	// With returns further processes of the clients on this machine, which this process has not
 	// started. It is called at each look. It may be nil.
 	With func() []int
+	// Look is called when a look at this machine begins, at the time that becomes the Time of its sample: counters of the caller
+	// that are read in it cover the same span as the sample. It may be nil.
+	Look func()
 	// Scratch returns the block device of this machine with the jobs' copies of files, "" if it is
 	// unknown. It is called at each look. It may be nil.
 	Scratch func() string

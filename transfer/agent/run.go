@@ -35,7 +35,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	asked := ctx
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	watch, err := monitor.Start(ctx, nil, monitor.Options{}, a.samples)
+	watch, err := monitor.Start(ctx, nil, monitor.Options{Look: a.samples.look}, a.samples)
 	if err != nil {
 		return err
 	}

@@ -18,29 +18,45 @@ type samples struct {
 	clock    *clock
 	endpoint *localEndpoint // nil if there is no endpoint
 
-	mu    sync.Mutex
-	kept  []transfer.Sample
-	moved int64 // at the last sample
-	in    int64 // through the endpoint, at the last sample
-	out   int64
+	mu     sync.Mutex
+	kept   []transfer.Sample
+	now    ownCounts // at the latest look
+	before ownCounts // at the latest sample
+	looked bool
+}
+
+// ownCounts are counts of the agent's own, in bytes.
+type ownCounts struct {
+	moved   int64
+	in, out int64 // through the endpoint
+	running int   // copies
+}
+
+// look reads the agent's own counts at the time of a sample. If they were read when Sample is called, bytes that moved in between would
+// count in the span before.
+func (s *samples) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.moved, s.now.running = s.activity.movedBytes()
+	if s.endpoint != nil {
+		s.now.in, s.now.out = s.endpoint.server.Payload()
+	}
+	if !s.looked {
+		s.before, s.looked = s.now, true
+	}
 }
 
 // Sample implements monitor.Sink.
 func (s *samples) Sample(m *monitor.Sample) error {
-	moved, running := s.activity.movedBytes()
 	out := hostsample.Of(m)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.Time = s.clock.now().Add(-time.Since(m.Time))
-	out.Running = running
-	if m.Seconds > 0 {
-		out.MovedBytes = float64(moved-s.moved) / m.Seconds
-	}
-	s.moved = moved
-	if s.endpoint != nil {
-		in, sent := s.endpoint.server.Payload()
-		out.EndpointIn, out.EndpointOut = in-s.in, sent-s.out
-		s.in, s.out = in, sent
+	out.Running = s.now.running
+	if m.Seconds > 0 { // not that of a look that failed
+		out.MovedBytes = float64(s.now.moved-s.before.moved) / m.Seconds
+		out.EndpointIn, out.EndpointOut = s.now.in-s.before.in, s.now.out-s.before.out
+		s.before = s.now
 	}
 	s.kept = append(s.kept, out)
 	if len(s.kept) > mostSamples {
