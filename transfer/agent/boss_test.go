@@ -228,7 +228,9 @@ func (b *boss) run(o Options) *site {
 // lease creates a file at from, and returns a lease to pull it to to.
 func (b *boss) lease(from, to *site, item, epoch int64, content string) transfer.Lease {
 	b.t.Helper()
-	require.Eventually(b.t, "the agent of "+from.o.Site, func() bool { return from.endpoint.checker.Load() != nil }) // until then it refuses all
+	require.Eventually(b.t, "the agent of "+from.o.Site, func() bool { // until then it refuses all requests
+		return from.endpoint.checker.Load() != nil
+	})
 	name := fmt.Sprintf("store/f%d", item)
 	if err := os.MkdirAll(filepath.Join(from.root, "store"), 0o750); err != nil {
 		b.t.Fatal(err)

@@ -277,33 +277,36 @@ func TestTokensOfJobsAreRenewed(t *testing.T) {
 }
 
 const (
-	jobsRenewed  = 6
+	jobsRenewed  = 6   // at once
 	filesRenewed = 160 // files of each job
-	lifetimes    = 4   // that the transfers take at least
+	lifetimes    = 4   // for which jobs are submitted, at least
 )
 
 func renewed(t *testing.T, c labtest.IAMConfig) {
 	p, iam, out := startIAM(t, c, func(c *Config) { c.Rules.Max = 1 })
 	data := bytes.Repeat([]byte("with renewed tokens\n"), 1000)
-	for i := range jobsRenewed * filesRenewed {
-		p.put(p.x, fmt.Sprintf("r/f%d", i), data)
-	}
 	const read, write = "storage.read:/", "storage.modify:/ storage.read:/"
 	u := p.bearing(iam.Token("rucio", access.FTSScope, map[string]any{"exp": time.Now().Add(time.Hour).Unix()}))
 	begin := time.Now()
 	var ids, tokens []string
-	for j := range jobsRenewed { // each job has its own tokens
+	submit := func() { // a job with its own tokens
+		j := len(ids)
 		from, to := iam.Token("rucio", read, nil), iam.Token("rucio", write, nil)
 		tokens = append(tokens, from, to)
 		var files []string
 		for i := range filesRenewed {
-			files = append(files, p.pair(fmt.Sprintf("r/f%d", j*filesRenewed+i), fmt.Sprintf(
+			name := fmt.Sprintf("r/f%d", j*filesRenewed+i)
+			p.put(p.x, name, data)
+			files = append(files, p.pair(name, fmt.Sprintf(
 				`,"filesize":%d,"checksum":"ADLER32:%s","source_tokens":[%q],"destination_tokens":[%q]`, len(data), adlerOf(data), from, to)))
 		}
 		ids = append(ids, u.submit(`{"files":[`+strings.Join(files, ",")+`],"params":{"verify_checksum":"both","retry":-1}}`))
 	}
-	for _, id := range ids {
-		if j := u.ended(id); j.State != "FINISHED" {
+	for range jobsRenewed {
+		submit()
+	}
+	for n := 0; n < len(ids); n++ {
+		if j := u.ended(ids[n]); j.State != "FINISHED" {
 			t.Errorf("%s: %s", j.State, j.Reason)
 			for _, f := range j.Files {
 				if f.State != "FINISHED" {
@@ -311,18 +314,18 @@ func renewed(t *testing.T, c labtest.IAMConfig) {
 				}
 			}
 		}
+		if time.Since(begin) < lifetimes*c.Life {
+			submit()
+		}
 	}
 	took := time.Since(begin)
 	lives := took.Seconds() / c.Life.Seconds()
-	if lives < lifetimes {
-		t.Errorf("the files took %v, only %.1f lifetimes", took, lives)
-	}
 	perScope := map[string]int{}
 	for what, n := range iam.Asked() {
 		_, scope, _ := strings.Cut(what, " ")
 		perScope[scope] += n
 	}
-	t.Logf("%d files, %d tokens, %v, %.1f lifetimes: %v", jobsRenewed*filesRenewed, len(tokens), took, lives, iam.Asked())
+	t.Logf("%d files, %d tokens, %v, %.1f lifetimes: %v", len(ids)*filesRenewed, len(tokens), took, lives, iam.Asked())
 	if len(perScope) != 2 {
 		t.Errorf("requests: %v", perScope)
 	}

@@ -249,9 +249,8 @@ func TestTokensStayWithTheCoordinator(t *testing.T) {
 		w = b.Work()
 	}()
 	waits(toB)
-	if _, err := h.Client.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "secret of S", Lend: true}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = h.Client.AddSite(t.Context(), transfer.NewSite{Name: "S", URL: s.URLs["http"], Token: "secret of S", Lend: true})
+	require.NoError(t, err)
 	<-asked
 	if len(w.Leases) == 0 || w.Leases[0].Source.Token != "secret of S" {
 		t.Errorf("leases: %+v", w.Leases)

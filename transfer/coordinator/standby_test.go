@@ -82,7 +82,8 @@ func standbyService(t *testing.T, state, url, also string) *service {
 	t.Helper()
 	id, err := wire.Keep(state)
 	require.NoError(t, err)
-	h := &service{Coordinator: &Coordinator{url: url, pin: id.Pin}, Service: transfertest.Attach(t, client.Config{URLs: []string{url, also}, Pin: id.Pin, Token: adminToken(t, state), Wait: 10 * time.Second})}
+	admin := client.Config{URLs: []string{url, also}, Pin: id.Pin, Token: adminToken(t, state), Wait: 10 * time.Second}
+	h := &service{Coordinator: &Coordinator{url: url, pin: id.Pin}, Service: transfertest.Attach(t, admin)}
 	h.Standbys = []string{also}
 	return h
 }
