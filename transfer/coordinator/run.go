@@ -14,7 +14,7 @@ import (
 
 const (
 	second        = time.Second
-	saveEvery     = 10 * time.Second // interval for saving links and for cancelling files of banned storage elements
+	saveEvery     = 10 * time.Second // interval for saving links and for ending files of banned storage elements
 	probeEvery    = 30 * time.Second
 	workBatch     = 5000 // files that are added to the queue in one transaction
 	longDispatch  = 50 * time.Millisecond

@@ -41,8 +41,7 @@ type Options struct {
 	Seed      uint64 // of the bootstrap
 }
 
-// name of the best model; the polynomial only by a clear margin
-// has a sentence about it.
+// Fits are the models of a curve. The polynomial is the best only by a clear margin, with a sentence about it.
 type Fits struct {
 	Best string `json:"best"` // name of the best model, usually without the polynomial
 	// Unfit is NoBetter, Scatter or Misfit if even the best model does not describe the curve; "" if it does.
