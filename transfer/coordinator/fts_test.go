@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/internal/wire"
 	"weir/lab"
@@ -158,9 +159,16 @@ func (p *ftsPair) put(s *lab.System, name string, data []byte) {
 	path := filepath.Join(s.Data, name)
 	// the server's user writes to the folder as well
 	dir := filepath.Dir(path)
-	if err := errors.Join(os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777), os.WriteFile(path, data, 0o644)); err != nil {
-		p.T.Fatal(err)
-	}
+	require.NoError(p.T, errors.Join(os.MkdirAll(dir, 0o777), os.Chmod(dir, 0o777)))
+	writeOwned(p.T, path, data)
+}
+
+// writeOwned writes a file that the server's user may write, so that XRootD stores its checksum in an attribute, as a server does with
+// its own files. Otherwise it computes the checksum for each request, and after two requests at a time it may never respond to
+// requests for one of the files again (XrdOucTable::Remove loses running jobs).
+func writeOwned(t testing.TB, path string, data []byte) {
+	t.Helper()
+	require.NoError(t, errors.Join(os.WriteFile(path, data, 0o644), os.Chmod(path, 0o666)))
 }
 
 func adlerOf(data []byte) string { return fmt.Sprintf("%08x", adler32.Checksum(data)) }

@@ -31,9 +31,7 @@ func (h *service) stock(dataset, site string, s *lab.System, files int, size int
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			h.T.Fatal(err)
 		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			h.T.Fatal(err)
-		}
+		writeOwned(h.T, path, data)
 		all = append(all, data)
 		in.Files = append(in.Files, transfer.NewFile{File: catalog.File{Name: name, Size: int64(len(data)),
 			Adler: fmt.Sprintf("%08x", adler32.Checksum(data))}})
