@@ -43,7 +43,7 @@ func TestRoles(t *testing.T) {
 			return err
 		},
 		"token": func(c *client.Client) error {
-			_, err := c.Token(ctx, transfer.NewToken{Subject: "me", Roles: []string{"weir.Client"}})
+			_, err := c.Token(ctx, transfer.NewToken{Subject: "me", Roles: []string{"weir.admin"}})
 			return err
 		},
 		"agent": func(c *client.Client) error { _, err := c.Register(ctx, transfer.Register{Site: "A"}); return err },
@@ -59,7 +59,7 @@ func TestRoles(t *testing.T) {
 		"weir.approve":   "read approve cancel",
 		"weir.agent:A":   "agent",
 		"weir.agent:AB":  "",
-		"weir.Client":    "read submit approve at once cancel site token agent files",
+		"weir.admin":    "read submit approve at once cancel site token agent files",
 		"weir.nonsense":  "",
 		"storage.read:/": "",
 	}

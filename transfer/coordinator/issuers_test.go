@@ -129,7 +129,7 @@ func TestExternalIssuers(t *testing.T) {
 
 	// A user without a scope or group that gives a role is identified, but has no permissions.
 	// Issuers cannot give the roles of weir directly.
-	for _, scope := range []string{"openid", "weir.Client", "fts:submit-transfers"} {
+	for _, scope := range []string{"openid", "weir.admin", "fts:submit-transfers"} {
 		raw := iam.Token("nobody", scope, nil)
 		var refused struct{ Message string }
 		if status := h.bearing(raw).ask("GET", "/jobs", "", &refused); status != http.StatusForbidden ||
