@@ -339,16 +339,16 @@ func TestBottleneckInNoise(t *testing.T) {
 	}
 }
 
-// TestFilesRunOut checks that the resource in error messages is saturated: the generator's open
-// files.
+// TestFilesRunOut checks that the resource in the events of errors is saturated: the generator's
+// open files.
 func TestFilesRunOut(t *testing.T) {
 	s := limit(nil)
 	r := s.service()
 	run := written(t, r)
 	d, err := load(run)
 	require.NoError(t, err)
-	d.run.Events = append(d.run.Events, &measure.Event{Kind: measure.EventError, Step: 7, Text: "read /a: dial tcp 127.0.0.1:80: socket: " +
-		"too many open files"})
+	d.run.Events = append(d.run.Events, &measure.Event{Kind: measure.EventError, Step: 7, Exhausted: measure.OpenFiles,
+		Text: "read /a: dial tcp 127.0.0.1:80: socket: too many open files"})
 	for n, step := range d.run.Steps {
 		if n >= 7 {
 			step.Failed = map[storage.Class]int64{storage.Other: 3}

@@ -120,18 +120,12 @@ func (f *conclusion) reportOutages(left int) {
 		if left == 0 {
 			texts, facts = nil, nil
 		} else {
-			excluded := fact.New("verdict.excluded", "steps", validity.Exclusions(f.c))
+			excluded := fact.New("verdict.excluded", "steps", validity.Exclusions(f.c).Shown())
 			texts, facts = append([]string{excluded.Text}, texts...), append([]fact.Fact{excluded}, facts...)
 		}
 		texts, facts = append([]string{away}, texts...), append([]fact.Fact{why}, facts...)
 	}
-	var pauses []fact.Fact
-	if text := validity.PauseText(f.c); text != "" {
-		pauses = append(pauses, fact.New("verdict.paused", "pauses", text))
-	}
-	if text := validity.AskedText(f.c); text != "" {
-		pauses = append(pauses, fact.New("verdict.asked", "pauses", text))
-	}
+	pauses := validity.Pauses(f.c)
 	f.Verdict, f.Facts = strings.Join(append(texts, fact.Texts(pauses)...), "\n"), append(facts, pauses...)
 }
 
@@ -151,16 +145,16 @@ func (f *conclusion) outageHeadline(left int) (string, fact.Fact) {
 		all := fact.New("verdict.outage.whole", "reason", why)
 		return fitting(all.Text, short.Text), all
 	}
-	some := fact.New("verdict.outage.steps", "reason", why, "steps", validity.Exclusions(f.c))
+	some := fact.New("verdict.outage.steps", "reason", why, "steps", validity.Exclusions(f.c).Shown())
 	return fitting(some.Text, short.Text), some
 }
 
 // firstExclusion returns the reason why the first excluded step does not count: with the times of
 // an outage, if there was an outage in which operations failed.
-func (f *conclusion) firstExclusion() string {
+func (f *conclusion) firstExclusion() any {
 	for o := range basics.Each(f.Outages) {
 		if o.Kind == validity.OutageFailed {
-			return o.Text()
+			return o.Fact().Shown()
 		}
 	}
 	return f.c.Excluded()[0].Excluded

@@ -135,8 +135,8 @@ func (g *limitRig) service() resultstest.Service {
 			if g.rate(float64(g.loads[step-1])) < 0.9*g.most {
 				return nil
 			}
-			return &measure.Event{Time: now, Kind: measure.EventError, Step: step, Class: storage.Other, Text: "dial tcp 192.0.2.1:80: connect: " +
-				"cannot assign requested address"}
+			return &measure.Event{Time: now, Kind: measure.EventError, Step: step, Class: storage.Other, Exhausted: measure.Ports,
+				Text: "dial tcp 192.0.2.1:80: connect: cannot assign requested address"}
 		}
 	}
 	return s

@@ -224,8 +224,8 @@ func (f *conclusion) jobs(s *steps.Working) (all []fact.Fact) {
 	case ok:
 		all = append(all, fact.New("verdict.jobs.time", "load", f.c.At(s), "time", t))
 	}
-	if text, bad := validity.JobsText(f.c); bad {
-		all = append(all, fact.New("verdict.jobs.lost", "jobs", text))
+	if lost, ok := validity.LostJobs(f.c); ok {
+		all = append(all, fact.New("verdict.jobs.lost", "jobs", lost))
 	}
 	return all
 }
@@ -236,23 +236,24 @@ const rungs = 4
 // concludeTransfers fills in the headline and the verdict of a record of transfers: the files that
 // arrived, and the verdict of the curve if the cases make a curve.
 func (f *Findings) concludeTransfers() {
-	f.Headline = f.Transfers.Text()
-	facts := []fact.Fact{fact.New("verdict.transfers", "arrived", f.Headline)}
+	arrived := f.Transfers.Facts()
+	f.Headline = fact.Sentences(arrived)
 	loads := map[int]bool{}
 	for s := range basics.Each(f.Curve) {
 		loads[s.Clients] = true
 	}
 	if len(loads) >= rungs && len(loads) == len(f.Curve) {
-		f.Verdict, f.Facts = f.Headline+"\n"+f.Verdict, append(facts, f.Facts...)
+		f.Verdict, f.Facts = f.Headline+"\n"+f.Verdict, append(arrived, f.Facts...)
 		return
 	}
 	best := slices.MaxFunc(f.Transfers.Cases, func(a, b transfers.TransferCase) int { return cmp.Compare(a.Throughput, b.Throughput) })
-	switch {
-	case best.Throughput <= 0:
-	case len(f.Transfers.Cases) > 1:
-		facts = append(facts, fact.New("verdict.transfers.fastest", "case", best.Case, "throughput", best.Throughput))
-	default:
-		facts = append(facts, fact.New("verdict.transfers.throughput", "throughput", best.Throughput))
+	f.Verdict, f.Facts = f.Headline, arrived
+	if best.Throughput <= 0 {
+		return
 	}
-	f.Verdict, f.Facts = strings.Join(fact.Texts(facts), "\n"), facts
+	speed := fact.New("verdict.transfers.throughput", "throughput", best.Throughput)
+	if len(f.Transfers.Cases) > 1 {
+		speed = fact.New("verdict.transfers.fastest", "case", best.Case, "throughput", best.Throughput)
+	}
+	f.Verdict, f.Facts = f.Headline+"\n"+speed.Text, append(arrived, speed)
 }

@@ -1,9 +1,11 @@
 package measure
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"weir/storage"
@@ -75,8 +77,19 @@ func (x *examples) add(r *Recorder, at address, class storage.Class, err error) 
 	}
 	x.mu.Lock()
 	x.kept = append(x.kept, Event{Time: r.date(r.Now()), Kind: EventError, Text: err.Error(), Class: class, On: at.server,
-		What: at.kind.String()})
+		What: at.kind.String(), Exhausted: exhausted(err)})
 	x.mu.Unlock()
+}
+
+// exhausted returns the value of Event.Exhausted for an error.
+func exhausted(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return OpenFiles
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return Ports
+	}
+	return ""
 }
 
 // encoded keeps a warning of a content encoding that was not requested.

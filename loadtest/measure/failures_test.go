@@ -1,6 +1,11 @@
 package measure
 
 import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,4 +36,18 @@ func TestFailures(t *testing.T) {
 	want(100, 0, 100, false)
 	add(4, 2, Ramp, 0, 3)
 	want(3, 3, 3, false)
+}
+
+// TestExhaustedResources checks that errors name the resource of the clients' machine that ran out.
+func TestExhaustedResources(t *testing.T) {
+	for err, want := range map[error]string{
+		fmt.Errorf("dial: %w", os.NewSyscallError("socket", syscall.EMFILE)):                           OpenFiles,
+		&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)}:            Ports,
+		&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}:             "",
+		errors.New("the server reports: socket: too many open files, cannot assign requested address"): "",
+	} {
+		if got := exhausted(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
 }

@@ -78,6 +78,8 @@ type Event struct {
 	Class storage.Class `json:"class,omitzero"`   // of errors
 	On    string        `json:"server,omitempty"` // of errors: the data server that failed; "" is the target itself
 	What  string        `json:"kind,omitempty"`   // of errors: kind of operation
+	// of errors: OpenFiles or Ports, if the machine of the clients had no more of them
+	Exhausted string `json:"exhausted,omitempty"`
 
 	Clients   int     `json:"clients,omitempty"`          // of steps: virtual clients; in the open model the most
 	Rate      float64 `json:"rate_per_second,omitempty"`  // of steps in the open model: arrivals
@@ -93,6 +95,12 @@ type Event struct {
 	Missing int          `json:"missing_workers,omitempty"` // of warnings: workers of the step that did not begin
 	Stopped *StoppedStep `json:"stopped,omitempty"`         // of kind threshold
 }
+
+// Values of Event.Exhausted.
+const (
+	OpenFiles = "open files"
+	Ports     = "ports"
+)
 
 // A StoppedStep is the step that did not meet a threshold.
 type StoppedStep struct {

@@ -83,6 +83,9 @@ func List(names []string) Shown {
 
 func (s Shown) String() string { return s.Text }
 
+// Shown returns the fact as a value of another fact, whose text contains its text.
+func (f Fact) Shown() Shown { return As(f, f.Text) }
+
 // MarshalJSON implements json.Marshaler.
 func (s Shown) MarshalJSON() ([]byte, error) { return json.Marshal(s.Value) }
 

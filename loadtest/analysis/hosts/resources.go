@@ -1,5 +1,7 @@
 package hosts
 
+import "weir/loadtest/measure"
+
 // Resources of a host.
 const (
 	ResourceCPU         = "cpu"  // of all cores of a host
@@ -17,6 +19,6 @@ const (
 	ResourceListen      = "listen queue"
 	ResourceRetransmits = "retransmits"
 	ResourceGenerator   = "generator"
-	ResourceFiles       = "open files"
-	ResourcePorts       = "ports"
+	ResourceFiles       = measure.OpenFiles
+	ResourcePorts       = measure.Ports
 )

@@ -162,25 +162,12 @@ func exhausted(d *steps.Run, s *steps.Working, hosts []*hosts.Host) []usage {
 	met := map[string]bool{}
 	var all []usage
 	for _, e := range d.Events {
-		resource := RanOut(e.Text)
-		if e.Kind == measure.EventError && e.Step > 0 && e.Step <= s.Step && resource != "" && !met[resource] && s.Errors > 0 {
-			met[resource] = true
-			all = append(all, metLimit(resource, host, e))
+		if e.Exhausted != "" && e.Step > 0 && e.Step <= s.Step && !met[e.Exhausted] && s.Errors > 0 {
+			met[e.Exhausted] = true
+			all = append(all, metLimit(e.Exhausted, host, e))
 		}
 	}
 	return all
-}
-
-// RanOut returns the resource whose exhaustion on the generator's machine caused an error, "" for
-// all other errors.
-func RanOut(text string) string {
-	switch {
-	case strings.Contains(text, "socket: too many open files"):
-		return hosts.ResourceFiles
-	case strings.Contains(text, "cannot assign requested address"):
-		return hosts.ResourcePorts
-	}
-	return ""
 }
 
 func metLimit(resource, host string, e *measure.Event) usage {

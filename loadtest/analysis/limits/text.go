@@ -29,7 +29,7 @@ func (b *Bottleneck) fact() fact.Fact {
 	case LimitNone:
 		return fact.New("limit.none")
 	}
-	what := placed(b.Resource, b.Host, b.Threads).Text
+	what := placed(b.Resource, b.Host, b.Threads).Shown()
 	switch {
 	case b.Resource != hosts.ResourceCPU:
 	case b.Foreign >= mostOfCPU:
@@ -51,11 +51,11 @@ func placed(resource, host string, threads int) fact.Fact {
 	case host == "":
 		return name
 	case resource == hosts.ResourceNetwork:
-		return fact.New("limit.of.link", "resource", name.Text, "host", host)
+		return fact.New("limit.of.link", "resource", name.Shown(), "host", host)
 	case resource == hosts.ResourceGenerator, threads > 0:
-		return fact.New("limit.on", "resource", name.Text, "host", host)
+		return fact.New("limit.on", "resource", name.Shown(), "host", host)
 	}
-	return fact.New("limit.of", "resource", name.Text, "host", host)
+	return fact.New("limit.of", "resource", name.Shown(), "host", host)
 }
 
 // named returns the name of a resource. threads is as in Bottleneck.
@@ -186,9 +186,9 @@ func LimitFacts(curve *steps.Curve, all []Bottleneck) []fact.Fact {
 		return []fact.Fact{fact.New("limit.unreached")}
 	}
 	if excluded := b.excludedNames(); len(excluded) > 0 {
-		return []fact.Fact{fact.New("limit.from.inside", "load", load, "noun", noun, "limit", b.Text(), "excluded", excluded)}
+		return []fact.Fact{fact.New("limit.from.inside", "load", load, "noun", noun, "limit", b.fact().Shown(), "excluded", excluded)}
 	}
-	return []fact.Fact{fact.New("limit.from", "load", load, "noun", noun, "limit", b.Text())}
+	return []fact.Fact{fact.New("limit.from", "load", load, "noun", noun, "limit", b.fact().Shown())}
 }
 
 // unknown returns the bend of the curve, and the reason why its limit is unknown.
@@ -243,13 +243,14 @@ func LimitPhrase(all []Bottleneck) (full, short fact.Fact, ok bool) {
 		full = fact.New("verdict.unknown")
 		return full, full, true
 	case LimitInside:
-		full = fact.New("verdict.limited", "limit", b.Text())
+		full = fact.New("verdict.limited", "limit", b.fact().Shown())
 		if excluded := b.excludedNames(); len(excluded) > 0 {
-			full = fact.New("verdict.limited.inside", "limit", b.Text(), "excluded", excluded)
+			full = fact.New("verdict.limited.inside", "limit", b.fact().Shown(), "excluded", excluded)
 		}
 		return full, fact.New("verdict.limited.server"), true
 	}
-	return fact.New("verdict.limited", "limit", b.Text()), fact.New("verdict.limited", "limit", named(b.Resource, b.Threads).Text), true
+	full = fact.New("verdict.limited", "limit", b.fact().Shown())
+	return full, fact.New("verdict.limited", "limit", named(b.Resource, b.Threads).Shown()), true
 }
 
 // OthersOfCPU reports that other programs used most of a saturated CPU in a step, in full and without its host. ok is

@@ -86,9 +86,10 @@ type TransferFile struct {
 }
 
 // Text describes the numbers of files that arrived and that did not arrive.
-func (t *TransferFigures) Text() string { return strings.Join(fact.Texts(t.facts()), " ") }
+func (t *TransferFigures) Text() string { return strings.Join(fact.Texts(t.Facts()), " ") }
 
-func (t *TransferFigures) facts() (found []fact.Fact) {
+// Facts returns the numbers of files that arrived, existed before and are missing.
+func (t *TransferFigures) Facts() (found []fact.Fact) {
 	var all TransferCase
 	for c := range basics.Each(t.Cases) {
 		all.Files, all.Arrived, all.There, all.Bytes = all.Files+c.Files, all.Arrived+c.Arrived, all.There+c.There, all.Bytes+c.Bytes

@@ -116,7 +116,7 @@ func (d *Evidence) checkAvailability(curve *steps.Curve) Check {
 		c.noOutage(curve)
 	}
 	if n > 0 {
-		c.Add(exclusions(curve))
+		c.Add(Exclusions(curve))
 	}
 	return c
 }
@@ -137,10 +137,8 @@ func (c *Check) noOutage(curve *steps.Curve) {
 	c.addFact("check.availability.always", "seconds", leastOutage)
 }
 
-// Exclusions lists the loads of the steps that do not count.
-func Exclusions(curve *steps.Curve) string { return exclusions(curve).Text }
-
-func exclusions(curve *steps.Curve) fact.Fact {
+// Exclusions returns the fact that lists the loads of the steps that do not count.
+func Exclusions(curve *steps.Curve) fact.Fact {
 	var loads []string
 	for _, s := range curve.Excluded() {
 		loads = append(loads, curve.At(s))

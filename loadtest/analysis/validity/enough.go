@@ -127,20 +127,15 @@ func (d *Evidence) checkErrorPauses(curve *steps.Curve) Check {
 	return c
 }
 
-// PauseText returns the clause of the verdict on pauses, "" if they do not matter.
-func PauseText(curve *steps.Curve) string {
-	s := mostPausedStep(curve)
-	if s == nil || s.PausedShare <= mostPaused {
-		return ""
+// Pauses returns the facts of the verdict on pauses of clients: after errors, and on request of the
+// service (Retry-After), if they matter.
+func Pauses(curve *steps.Curve) (all []fact.Fact) {
+	if s := mostPausedStep(curve); s != nil && s.PausedShare > mostPaused {
+		all = append(all, fact.New("pauses.after_errors", "load", curve.At(s), "share", s.PausedShare))
 	}
-	return fact.New("pauses.after_errors", "load", curve.At(s), "share", s.PausedShare).Text
-}
-
-// AskedText returns the clause of the verdict on pauses for Retry-After, "" if they hardly matter.
-func AskedText(curve *steps.Curve) string {
 	s := stepWithMost(curve, func(s *steps.Working) float64 { return s.AskedShare })
-	if s == nil || s.AskedShare <= mostPaused {
-		return ""
+	if s != nil && s.AskedShare > mostPaused {
+		all = append(all, fact.New("pauses.on_request", "load", curve.At(s), "share", s.AskedShare))
 	}
-	return fact.New("pauses.on_request", "load", curve.At(s), "share", s.AskedShare).Text
+	return all
 }

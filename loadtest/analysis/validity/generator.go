@@ -64,7 +64,7 @@ func (d *Evidence) checkGenerator(curve *steps.Curve, best int) Check {
 // ranOut fails the check if operations failed because the machine of the generator had no ports or files left.
 func (d *Evidence) ranOut(c *Check) {
 	for i := range d.Outages {
-		if what := limits.RanOut(d.Outages[i].Error); what != "" {
+		if what := d.Outages[i].Exhausted; what != "" {
 			c.worsen(Fail, fact.New("effect.ran_out", "resource", what))
 			break
 		}

@@ -43,11 +43,10 @@ func checkJobs(curve *steps.Curve, best int) *Check {
 	return c
 }
 
-// JobsText returns a sentence on the successful jobs of the whole run and the first failed jobs;
-// bad reports whether jobs failed.
-func JobsText(curve *steps.Curve) (text string, bad bool) {
+// LostJobs returns the facts on failed jobs as one value of a fact; ok is false if no job failed.
+func LostJobs(curve *steps.Curve) (lost fact.Shown, ok bool) {
 	found, bad := jobsFacts(curve)
-	return sentence(found), bad
+	return fact.As(found, sentence(found)), bad
 }
 
 // jobsFacts returns facts on the successful jobs of the whole run and the first failed jobs; bad

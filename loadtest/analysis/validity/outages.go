@@ -7,7 +7,6 @@ import (
 	"weir/internal/stats"
 	"weir/loadtest/analysis/basics"
 	"weir/loadtest/analysis/fact"
-	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 	"weir/loadtest/workload"
@@ -46,8 +45,10 @@ type Outage struct {
 	Seconds float64       `json:"seconds"`
 	Class   storage.Class `json:"class,omitzero"` // of most failures
 	Error   string        `json:"error,omitempty"`
-	Failed  int64         `json:"failed"` // failed operations in the seconds that overlap with it
-	Ended   bool          `json:"ended"`  // a success followed
+	// the resource of the clients' machine that ran out: see measure.Event
+	Exhausted string `json:"exhausted,omitempty"`
+	Failed    int64  `json:"failed"` // failed operations in the seconds that overlap with it
+	Ended     bool   `json:"ended"`  // a success followed
 
 	lost bool // no success followed in the whole run: the service was lost
 }
@@ -158,14 +159,16 @@ func outage(d *steps.Run, first, last int, begin, end time.Time, ended bool, ste
 		return &o
 	case o.Failed > 0:
 		o.Kind, o.Class = OutageFailed, storage.Class(slices.Index(failed[:], slices.Max(failed[:])))
-		o.Error = errorWithin(d, o.Class, begin, end)
+		if e := errorWithin(d, o.Class, begin, end); e != nil {
+			o.Error, o.Exhausted = e.Text, e.Exhausted
+		}
 		if rate*length < fewestExpected && float64(o.Failed) < fewestExpected {
 			return nil
 		}
 		if length < leastOutage && (!unreachable(o.Class) || float64(o.Failed) < fewestExpected || rate*length < leastExpected) {
 			return nil
 		}
-		if limits.RanOut(o.Error) != "" {
+		if o.Exhausted != "" {
 			o.Kind = OutageGenerator
 		}
 	case rate*length < leastExpected || length < leastCyclesAway*cycle || length+waited < leastOutage:
@@ -194,15 +197,15 @@ func unreachable(c storage.Class) bool {
 	return c == storage.Refused || c == storage.Timeout || c == storage.Reset
 }
 
-// errorWithin returns the first error of a class that was recorded between from and to, "" without
+// errorWithin returns the first error of a class that was recorded between from and to, nil without
 // such an error.
-func errorWithin(d *steps.Run, class storage.Class, from, to time.Time) string {
+func errorWithin(d *steps.Run, class storage.Class, from, to time.Time) *measure.Event {
 	for _, e := range d.Events {
 		if e.Kind == measure.EventError && e.Class == class && !e.Time.Before(from.Add(-time.Second)) && !e.Time.After(to.Add(time.Second)) {
-			return e.Text
+			return e
 		}
 	}
-	return ""
+	return nil
 }
 
 // Text returns the time and the cause of the outage.
@@ -217,9 +220,9 @@ func (o *Outage) Fact() fact.Fact {
 	if !o.Ended {
 		to.Text = "the end of the measurement"
 	}
-	switch what := limits.RanOut(o.Error); {
-	case o.Kind == OutageGenerator && what != "":
-		return fact.New("outage.generator_ran_out", "resource", what, "from", from, "to", to, "seconds", o.Seconds)
+	switch {
+	case o.Kind == OutageGenerator && o.Exhausted != "":
+		return fact.New("outage.generator_ran_out", "resource", o.Exhausted, "from", from, "to", to, "seconds", o.Seconds)
 	case o.Kind == OutageGenerator:
 		return fact.New("outage.generator_stalled", "from", from, "to", to, "seconds", o.Seconds)
 	case o.Kind == OutageStalled:
