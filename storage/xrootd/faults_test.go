@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 	"syscall"
@@ -326,7 +327,7 @@ func faultsOfPages() map[string]fault {
 			return false
 		}), class: storage.Short, err: storage.ErrShort},
 	}
-	for name, f := range faults { // and with every page verified
+	for name, f := range maps.Clone(faults) { // and with every page verified
 		f.change = summed
 		faults[name+", summed"] = f
 	}
@@ -367,7 +368,7 @@ func faultsOfVectors() map[string]fault {
 			return false
 		})},
 	}
-	for name, f := range faults {
+	for name, f := range maps.Clone(faults) {
 		f.change = ranged
 		if strings.HasSuffix(name, "past the end") {
 			f.change = func(op *storage.Op) { op.Ranges = []storage.Range{{Length: 1}, {Offset: 9_999, Length: 2}} }
@@ -468,7 +469,7 @@ func faultsOfWrites() map[string]fault {
 			return c.raw("\x00\x01\x00\x00\x3f\xff\xff\xff") && c.hear()
 		})},
 	}
-	for name, f := range faults {
+	for name, f := range maps.Clone(faults) {
 		f.kind = storage.Write
 		faults[name] = f
 	}
