@@ -59,7 +59,7 @@ func TestRoles(t *testing.T) {
 		"weir.approve":   "read approve cancel",
 		"weir.agent:A":   "agent",
 		"weir.agent:AB":  "",
-		"weir.admin":    "read submit approve at once cancel site token agent files",
+		"weir.admin":     "read submit approve at once cancel site token agent files",
 		"weir.nonsense":  "",
 		"storage.read:/": "",
 	}

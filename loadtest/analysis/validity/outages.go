@@ -159,9 +159,7 @@ func outage(d *steps.Run, first, last int, begin, end time.Time, ended bool, ste
 		return &o
 	case o.Failed > 0:
 		o.Kind, o.Class = OutageFailed, storage.Class(slices.Index(failed[:], slices.Max(failed[:])))
-		if e := errorWithin(d, o.Class, begin, end); e != nil {
-			o.Error, o.Exhausted = e.Text, e.Exhausted
-		}
+		o.Error, o.Exhausted = errorWithin(d, o.Class, begin, end)
 		if rate*length < fewestExpected && float64(o.Failed) < fewestExpected {
 			return nil
 		}
@@ -197,15 +195,15 @@ func unreachable(c storage.Class) bool {
 	return c == storage.Refused || c == storage.Timeout || c == storage.Reset
 }
 
-// errorWithin returns the first error of a class that was recorded between from and to, nil without
-// such an error.
-func errorWithin(d *steps.Run, class storage.Class, from, to time.Time) *measure.Event {
+// errorWithin returns the first error of a class that was recorded between from and to, and the
+// resource of the clients' machine that ran out; "" without such an error.
+func errorWithin(d *steps.Run, class storage.Class, from, to time.Time) (text, exhausted string) {
 	for _, e := range d.Events {
 		if e.Kind == measure.EventError && e.Class == class && !e.Time.Before(from.Add(-time.Second)) && !e.Time.After(to.Add(time.Second)) {
-			return e
+			return e.Text, e.Exhausted
 		}
 	}
-	return nil
+	return "", ""
 }
 
 // Text returns the time and the cause of the outage.
