@@ -315,9 +315,14 @@ func (l *lineFile) append(line []byte) error {
 	case err := <-w.done:
 		return errors.Join(missed, err)
 	case <-patience.C:
-		l.mu.Lock()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case err := <-w.done: // just now: run would not report it
+		return errors.Join(missed, err)
+	default:
 		l.late = true
-		l.mu.Unlock()
 		return missed
 	}
 }
