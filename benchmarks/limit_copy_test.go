@@ -104,7 +104,7 @@ func (l *limit) copy(pipe [2]int, name, sum string, disk bool, buf []byte) (err 
 	}
 	h := adler.New()
 	if n, err := io.CopyBuffer(h, io.NewSectionReader(f, 0, l.size), buf); err != nil || n != l.size {
-		return fmt.Errorf("%s: %d of %d bytes read back: %w", name, n, l.size, err)
+		return errors.Join(fmt.Errorf("%s: %d of %d bytes read back", name, n, l.size), err)
 	}
 	if got := adler.Text(h.Sum32()); sum != "" && got != sum {
 		return fmt.Errorf("%s: adler32 %s instead of %s", name, got, sum)

@@ -238,7 +238,7 @@ func (l *limit) part() (more bool, err error) {
 	case 4007: // kXR_status: its body is followed by the pages
 		body := make([]byte, n)
 		if _, err := io.ReadFull(l.blocked, body); err != nil || n < 16 {
-			return false, fmt.Errorf("a status of %d bytes: %w", n, err)
+			return false, errors.Join(fmt.Errorf("a status of %d bytes", n), err)
 		}
 		return body[7] == 1, l.drop(int64(binary.BigEndian.Uint32(body[12:]))) // kXR_PartialResult
 	}

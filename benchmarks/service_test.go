@@ -159,7 +159,7 @@ func (r *rig) serviceRun(t *trial.Trial, bytes int64, files int) (figures, error
 		return nil, err
 	}
 	if there, err := os.ReadDir(filepath.Join(t.Root("B"), serviceName)); err != nil || len(there) != files {
-		return nil, fmt.Errorf("%d files have arrived, not %d: %w", len(there), files, err)
+		return nil, errors.Join(fmt.Errorf("%d files have arrived, not %d", len(there), files), err)
 	}
 	gb, n := float64(bytes)/1e9, float64(files)
 	wall, cpu := (added.wall + moved.wall).Seconds(), (added.cpu + moved.cpu).Seconds()

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ var (
 func readPages(root string) (pages []*page, err error) {
 	paths, err := filepath.Glob(filepath.Join(root, "docs/reports/[0-9]*.md"))
 	if err != nil || len(paths) == 0 {
-		return nil, fmt.Errorf("no pages: %w", err)
+		return nil, errors.Join(errors.New("no pages"), err)
 	}
 	for _, path := range paths {
 		p, err := readPage(path)

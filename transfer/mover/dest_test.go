@@ -131,9 +131,13 @@ func TestDiskFull(t *testing.T) {
 	if out[1].Fault != "" {
 		t.Errorf("a small file: %+v", out[1])
 	}
-	// less space, and a limit on the size of files
-	quota := mount + " && head -c 6m /dev/zero > " + root + "/other && ulimit -f 4096"
-	failed(t, inside(t, root, quota, pullLease(from.url, "f", sum, size))[0], transfer.DestFull)
+	// there is space, and a limit on the size of files ends the attempt in the middle
+	limit := "trap '' XFSZ; ulimit -f 8192; mount -t tmpfs -o size=64m none " + root
+	o := inside(t, root, limit, pullLease(from.url, "f", sum, size))[0]
+	failed(t, o, transfer.DestFull)
+	if o.Moved == 0 {
+		t.Errorf("refused before the attempt: %+v", o)
+	}
 }
 
 // TestReadOnly: the site's folder is mounted read-only.

@@ -1,7 +1,7 @@
 // The plots against time, rebuilt each second from the grown columns. The columns are
 // shared, not copied.
 import type { Figure, Line, Zone } from "./figure";
-import { bits as showBits, count, percent as showPercent, seconds } from "./format";
+import { count } from "./format";
 import { bits, decimal, durations, least, linear, most, percent, scaled, time } from "./live_axes";
 import type { RunData, Numbers } from "./live_data";
 
@@ -41,13 +41,12 @@ interface Shape {
 /** Frame holds the common parts of all plots of one moment. */
 export interface Frame {
   d: RunData;
-  now: string; // name of the newest second in descriptions
   x: Figure["x"];
   zones: Zone[];
 }
 
 export const frame = (d: RunData): Frame => ({
-  d, x: time(d.now?.time ?? 0), zones: zones(d), now: d.now?.state === "running" ? "now" : "in the last second",
+  d, x: time(d.now?.time ?? 0), zones: zones(d),
 });
 
 const figure = (f: Frame, s: Shape): Figure => ({ ...s, x: f.x, zones: f.zones });
@@ -65,8 +64,7 @@ export const throughput: FigureBuilder = (f) => {
   return figure(f, {
     id: "throughput", title: "Throughput", y: scaled(bits(top), top),
     lines: [line(each.length ? "all" : "throughput", 0, f.d.middles, y), ...each.map((p, i) => line(p.name, i + 1, f.d.middles, p.y))],
-    desc: `Payload moved each second: ${f.now} ${showBits(y.at(-1) ?? 0)}, at most ${showBits(top)}` +
-      each.map((p) => `; ${p.name} ${showBits(p.y.at(-1) ?? 0)}`).join("") + ". Shaded: a load was held; the number is the load.",
+    desc: "Payload moved each second. Shaded: a load was held; the number is the load.",
   });
 };
 
@@ -83,7 +81,7 @@ export const rates: FigureBuilder = (f) => {
   return figure(f, {
     id: "populations", title: "Operations of each population", y: scaled(decimal(top, " ops/s"), top),
     lines: each.map((p, i) => line(p.name, i + 1, f.d.middles, p.y)),
-    desc: `Operations that ended each second: ${f.now} ` + each.map((p) => `${p.name} ${count(p.y.at(-1) ?? 0)}/s`).join(", ") + ".",
+    desc: "Operations that ended each second.",
   });
 };
 
@@ -100,7 +98,7 @@ export const operations: FigureBuilder = (f) => {
   return figure(f, {
     id: "operations", title: files ? noun : "Operations of each kind", y: scaled(decimal(top, " " + unit), top),
     lines: names.map((n, i) => line(n, i, f.d.middles, cols[i]!)),
-    desc: `${noun} that ended each second: ${f.now} ` + names.map((n, i) => `${n} ${count(cols[i]!.at(-1) ?? 0)}/s`).join(", ") + ".",
+    desc: `${noun} that ended each second.`,
   });
 };
 
@@ -110,7 +108,7 @@ export const clients: FigureBuilder = (f) => {
   const scale = decimal(top, " clients");
   return figure(f, {
     id: "clients", title: "Virtual clients", y: linear("clients", scale, top), lines: [line("clients", 3, f.d.middles, y)],
-    desc: `Virtual clients that ran, the mean of each second: ${f.now} ${count(Math.round(y.at(-1) ?? 0))}, at most ${count(Math.round(top))}.`,
+    desc: "Running virtual clients, mean of each second.",
   });
 };
 
@@ -120,12 +118,10 @@ export const jobs: FigureBuilder = (f) => {
   const [running, computing] = [f.d.rows.col("job running"), f.d.rows.col("job computing")];
   const top = most(running, computing);
   if (top === 0) return null;
-  const [n, c] = [running.at(-1) ?? 0, computing.at(-1) ?? 0];
   return figure(f, {
     id: "jobs", title: "Running jobs", y: linear("jobs", decimal(top, " jobs"), top),
     lines: [line("running", 0, f.d.middles, running), line("computing", 2, f.d.middles, computing)],
-    desc: `Jobs that ran, and how many of them computed, mean of each second: ${f.now} ${count(Math.round(n))}, of which ${count(Math.round(c * 10) / 10)} computed` +
-      (n > 0 ? `: a CPU efficiency of ${showPercent(c / n)}.` : "."),
+    desc: "Running jobs, and those of them that computed, mean of each second.",
   });
 };
 
@@ -138,7 +134,7 @@ export const outcomes: FigureBuilder = (f) => {
   return figure(f, {
     id: "outcomes", title: "Jobs that ended", y: scaled(decimal(top, " jobs/s"), top),
     lines: [line("completed", 0, f.d.middles, done), line("crashed or failed", 1, f.d.middles, lost)],
-    desc: `Jobs that ended each second: ${f.now} ${count(done.at(-1) ?? 0)}/s completed, ${count(lost.at(-1) ?? 0)}/s crashed or failed, at most ${count(most(lost))}/s.`,
+    desc: "Jobs that ended each second.",
   });
 };
 
@@ -146,12 +142,10 @@ export const latency: FigureBuilder = (f) => {
   const cols = ["p50", "p90", "p99"].map((n) => f.d.rows.col(n));
   const top = most(...cols);
   if (top === 0) return null;
-  const last = (i: number): string | null => { const x = cols[i]!.at(-1); return x === null || x === undefined ? null : seconds(x); };
   return figure(f, {
     id: "latency", title: "Latency", y: durations("latency", least(...cols), top),
     lines: [line("p50", 0, f.d.middles, cols[0]!), line("p90", 1, f.d.middles, cols[1]!), line("p99", 2, f.d.middles, cols[2]!)],
-    desc: `Duration of the operations that ended in each second. ${f.now === "now" ? "Now" : "In the last second"}` +
-      (last(0) === null ? ": no successful operation." : `: median ${last(0)}, 90% at most ${last(1)}, 99% at most ${last(2)}.`),
+    desc: "Duration of the operations that ended in each second.",
   });
 };
 
@@ -163,7 +157,7 @@ export const errors: FigureBuilder = (f) => {
   return figure(f, {
     id: "errors", title: "Errors by class", y: scaled(decimal(top, " errors/s"), top),
     lines: classes.map((c, i) => line(c.slice("class ".length), i, f.d.middles, cols[i]!)),
-    desc: "Operations that failed each second: " + f.now + " " + classes.map((c, i) => `${c.slice("class ".length)} ${count(cols[i]!.at(-1) ?? 0)}/s`).join(", ") + ".",
+    desc: "Operations that failed each second.",
   });
 };
 
@@ -180,26 +174,23 @@ export const stores: FigureBuilder = (f) => {
   return figure(f, {
     id: "stores", title: "Data servers", y: scaled(bits(top), top),
     lines: shown.map((s, i) => line(storeName(s.name), i, tables[i]!.at, cols[i]!)),
-    desc: `Payload of ${shown.length === f.d.storeList.length ? "each data server" : `the ${shown.length} of ${f.d.storeList.length} busiest data servers`}; the busiest server moved ${showPercent(shown[0]?.of ?? 0)} of all.`,
+    desc: `Payload of ${shown.length === f.d.storeList.length ? "each data server" : `the ${shown.length} busiest of ${f.d.storeList.length} data servers`}, each second.`,
   });
 };
 
 export const cpu: FigureBuilder = (f) => {
   const { sides } = f.d;
   const lines: Line[] = [];
-  const latest: string[] = [];
   for (const [name, color] of [["server", 1], ["client", 0]] as const) {
     const y = sides.col(name);
     if (y.every((v) => v === null)) continue;
     lines.push(line(name + " processes", color, sides.at, y));
-    const now = y.at(-1) ?? y.at(-2);
-    if (now !== null && now !== undefined) latest.push(`${name} processes ${showPercent(now)}`);
   }
   hostLines(f.d, "cpu", lines, 2, true, "");
   if (lines.length === 0) return null;
   return figure(f, {
     id: "cpu", title: "CPU", lines, y: linear("% of the machine's cores", percent, 1),
-    desc: "Share of all cores of the machines: the processes of each side on all of its hosts and, dashed, whole hosts." + (latest.length ? " Latest: " + latest.join(", ") + "." : ""),
+    desc: "Share of all cores of the machines: the processes of each side on all of its hosts and, dashed, whole hosts.",
   });
 };
 
