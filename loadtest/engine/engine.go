@@ -163,6 +163,9 @@ type run struct {
 }
 
 func newRun(ctx context.Context, c Config) (*run, error) {
+	if err := workload.Check(c.Plan.Work); err != nil {
+		return nil, err
+	}
 	if _, err := workload.New(c.Plan.Work, c.Files, c.Plan.First, c.Folder); err != nil {
 		return nil, err
 	}

@@ -29,12 +29,12 @@ func FuzzNext(f *testing.F) {
 			w.Part = &Part{Size: unit.Size(part), Count: count, Order: order}
 		}
 		files := []File{{Path: "a/b", Size: max(size, -1)}, {Path: "c", Size: 0}, {Path: "d", Size: 100}}
+		if Check(w) != nil {
+			return
+		}
 		s, err := New(w, files, 5, "home")
 		if err != nil {
-			if Check(w) == nil {
-				t.Fatalf("Check passes %+v, New does not: %v", w, err)
-			}
-			return
+			t.Fatalf("Check passes %+v, New does not: %v", w, err)
 		}
 		r := rng(1)
 		var task Task

@@ -17,11 +17,8 @@ import (
 // if w only writes, makes folders or logs in. dir is the folder below the target in which the run
 // may write; clients write to Home(dir, client), which must exist.
 //
-// New fails if Check fails, and if w needs files and files is empty.
+// w has passed Check, which is not repeated for each client. New fails if w needs files and files is empty.
 func New(w Work, files []File, client int, dir string) (Workload, error) {
-	if err := Check(w); err != nil {
-		return nil, err
-	}
 	if client < 0 {
 		return nil, fmt.Errorf("workload: client number %d: use 0 or more", client)
 	}

@@ -469,3 +469,13 @@ func BenchmarkNext(b *testing.B) {
 		})
 	}
 }
+
+// The workload of a client costs little: thousands of clients begin at once.
+func TestNewAllocatesLittle(t *testing.T) {
+	files := fileSet(3, 1)
+	for _, w := range []Work{{Kind: "read", Pick: "random"}, {Kind: "stat", Pick: "sequential"}} {
+		if n := testing.AllocsPerRun(100, func() { mustNew(t, w, files, 1) }); n > 12 {
+			t.Errorf("%s: %v allocations", w.Kind, n)
+		}
+	}
+}
