@@ -46,16 +46,18 @@ func TestBodiesOfAUserAreLimited(t *testing.T) {
 	h := start(t, Config{Approve: -1, JobArea: tpc.Loopback, bodies: wire.Bodies{Most: 8 << 20, User: 2 << 20}})
 	ada, bob := h.ftsUser("ada", access.MaySubmit), h.ftsUser("bob", access.MaySubmit)
 	const size = 3 << 19
-	c, err := (&tls.Dialer{Config: wire.Pinned(h.Pin())}).DialContext(t.Context(), "tcp", h.server.Addr().String())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
-	_, err = fmt.Fprintf(c, "POST %s/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n{\"x\":\"%s",
-		rest.Path, ada.raw, size+1, bytes.Repeat([]byte("x"), size-6))
-	require.NoError(t, err)
+	unfinished := func() { // the server waits for its end for a limited time
+		c, err := (&tls.Dialer{Config: wire.Pinned(h.Pin())}).DialContext(t.Context(), "tcp", h.server.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		_, _ = fmt.Fprintf(c, "POST %s/jobs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n{\"x\":\"%s",
+			rest.Path, ada.raw, size+1, bytes.Repeat([]byte("x"), size-6)) // it may be refused as well
+	}
 	large := fmt.Sprintf(`{"files":[{"sources":["https://127.0.0.1:1/f"],"destinations":["https://127.0.0.1:2/f"]}],
 		"params":{"job_metadata":"%s"}}`, bytes.Repeat([]byte("x"), 5<<20))
 	var refused struct{ Message string }
-	until(t, "the second body is refused", func() bool { // the server has then read the first body
+	until(t, "the second body is refused", func() bool { // the server has then read an unfinished body
+		unfinished()
 		status := ada.ask("POST", "/jobs", large, &refused)
 		return status == http.StatusTooManyRequests
 	})
