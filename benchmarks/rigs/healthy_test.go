@@ -42,7 +42,7 @@ func tryHealthy(t *testing.T, weir string) (all []healthyRun) {
 		if r.tooCrowded() {
 			continue // whether or not it has an alarm: other programs used much of the machine
 		}
-		h := healthyRun{kind: c.name, alarm: alarm(r), says: r.says()}
+		h := healthyRun{kind: c.name, alarm: alarm(r), says: r.reports()}
 		if h.alarm == "" {
 			h.alarm = blames(r)
 		}

@@ -112,7 +112,7 @@ func play(t *testing.T, weir string, res *result) {
 	}
 	s := newStage(t, weir)
 	defer func() { // also if a rig ended itself by Fatal or Skip
-		res.naive, res.says, res.missed, res.skipped = s.naive, s.says(), s.missed, s.skipped
+		res.naive, res.says, res.missed, res.skipped = s.naive, s.reports(), s.missed, s.skipped
 		if len(s.missed) > 0 && *keepFlag != "" {
 			s.save(filepath.Join(*keepFlag, res.name))
 		}

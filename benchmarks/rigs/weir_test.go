@@ -191,17 +191,17 @@ func (t totals) line() string {
 	return text
 }
 
-// says returns weir's reports of the runs on the page.
-func (s *stage) says() (all []string) {
+// reports returns weir's reports of the runs on the page.
+func (s *stage) reports() (all []string) {
 	for _, r := range s.shown {
-		all = append(all, r.says())
+		all = append(all, r.reports())
 	}
 	return all
 }
 
-// says returns the headline and its context: validity, limit, outages and exit code. It omits a
+// reports returns the headline and its context: validity, limit, outages and exit code. It omits a
 // limit of "none" and the exit code 0.
-func (r *ran) says() string {
+func (r *ran) reports() string {
 	var all []string
 	if f := r.findings; f != nil {
 		all = append(all, fmt.Sprintf("\u201c%s\u201d", f.sentence()), f.status())

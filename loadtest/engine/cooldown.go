@@ -16,7 +16,7 @@ type Answer struct {
 }
 
 // Ask calls p.Next in a goroutine of its own, so that it does not delay the intervals. The caller
-// must receive the answer.
+// must receive from the returned channel.
 func Ask(ctx context.Context, p StepSource) <-chan Answer {
 	c := make(chan Answer, 1)
 	go func() {

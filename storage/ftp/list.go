@@ -37,7 +37,7 @@ func (x *call) listFolder(p path) error {
 		if err := x.transfer.passive(); err != nil {
 			return err
 		}
-		if err := x.control.ask("MLSD ", p); err != nil {
+		if err := x.control.command("MLSD ", p); err != nil {
 			return err
 		}
 		if x.control.reply.code < 300 {

@@ -209,7 +209,7 @@ func (x *call) move() error {
 	if x.control.reply.code != 350 {
 		return x.explained(from, x.control.refusal())
 	}
-	if err := x.control.done(x.control.ask("RNTO ", to)); err != nil {
+	if err := x.control.done(x.control.command("RNTO ", to)); err != nil {
 		return err
 	}
 	x.Reach(storage.Opened)

@@ -33,7 +33,7 @@ func (x *call) readWhole(sum hash.Hash) error {
 	if err := x.prepare(); err != nil {
 		return err
 	}
-	if err := x.control.ask("RETR ", x.path()); err != nil {
+	if err := x.control.command("RETR ", x.path()); err != nil {
 		return err
 	}
 	n, err := x.transfer.take(x.Op.Size, sum)
@@ -88,7 +88,7 @@ func (x *call) askPart(r storage.Range, sum hash.Hash) (int64, error) {
 	if x.control.reply.code != 350 {
 		return 0, while("restart", x.control.refusal())
 	}
-	if err := x.control.ask("RETR ", x.path()); err != nil {
+	if err := x.control.command("RETR ", x.path()); err != nil {
 		return 0, err
 	}
 	if c := x.control.reply.code; r.Offset > 0 && (c == 551 || c == 554) { // RFC 3659, 5.3: beyond the end

@@ -205,7 +205,7 @@ func (x *control) first(changes bool, verb string, p path) error {
 		if verb == "" {
 			err = x.say(x.passiveVerb(), "")
 		} else {
-			err = x.ask(verb, p)
+			err = x.command(verb, p)
 		}
 		if err == nil || !kept || changes || x.heard || !wireclient.Closed(err) {
 			return err
@@ -221,9 +221,9 @@ func (x *control) passiveVerb() string {
 	return "PASV"
 }
 
-// ask sends a command, with a path unless p is empty, and reads the final reply, or the first that
+// command sends a command, with a path unless p is empty, and reads the final reply, or the first that
 // announces a transfer. Without a reply the session is closed.
-func (x *control) ask(verb string, p path) error {
+func (x *control) command(verb string, p path) error {
 	if err := p.check(); err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (x *control) ask(verb string, p path) error {
 	return x.send(b)
 }
 
-// say is ask with a text.
+// say sends a command with a text.
 func (x *control) say(verb, text string) error {
 	x.Hold()
 	return x.send(append(append(x.Data[:0], verb...), text...))

@@ -20,7 +20,7 @@ func (x *call) writeFile() error {
 	}
 	before := x.control.c.left
 	x.control.c.left = x.Op.Path // from here on, even after a failure
-	if err := x.control.ask("STOR ", x.path()); err != nil {
+	if err := x.control.command("STOR ", x.path()); err != nil {
 		return err
 	}
 	if err := x.transfer.begun(); err != nil {

@@ -7,7 +7,7 @@
 // # Operations
 //
 // A Read is one GET, or one ranged GET for each of Op.Ranges in turn. With Op.Chunk each request is
-// for at most that many bytes. Requests are not pipelined, because many servers answer pipelined
+// for at most that many bytes. Requests are not pipelined, because many servers reply to pipelined
 // requests incorrectly; Op.Ahead has no effect. Payload is discarded in the kernel if its length is
 // known and Op.Sum is not used, over TLS without being decrypted (package internal/tlsconn);
 // otherwise it is read into a shared buffer.
@@ -21,7 +21,7 @@
 // # Sessions
 //
 // A client keeps one connection to the target and up to four to data servers that it was redirected
-// to. A kept connection that the server has closed is replaced once if no byte of an answer was
+// to. A kept connection that the server has closed is replaced once if no byte of a response was
 // read; the operation then reports Connected, and Result.Wire counts both attempts. A request is
 // also repeated with credentials that were renewed and, after status 417, without Expect. Nothing
 // else is retried.

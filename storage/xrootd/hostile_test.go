@@ -157,7 +157,7 @@ func (f fault) meet(t *testing.T, shared bool) {
 		res, err := c.Do(t.Context(), &op, &events{})
 		got := storage.Classify(err)
 		if got == storage.Timeout && op.Timeout < 2*time.Second {
-			continue // the machine was so slow that the time was over before the answer
+			continue // the machine was so slow that the time was over before the response
 		}
 		if shared && (got == storage.Timeout || got == storage.Reset && class == storage.Short) {
 			continue

@@ -30,7 +30,7 @@
 // # Sessions
 //
 // A client keeps one connection to the target and up to eight to data servers. A kept connection
-// that the server has closed is replaced once if no byte of an answer was read. With Target.Shared
+// that the server has closed is replaced once if no byte of a response was read. With Target.Shared
 // all clients share one connection to each server, as the threads of one program do.
 //
 // # Credentials

@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(tier.Main(m))
 }
 
-// told contains the fields of Config that the process receives.
-type told struct {
+// childConfig contains the fields of Config that the process receives.
+type childConfig struct {
 	State, DB, Listen string
 	Lease             time.Duration
 	Standby           bool
@@ -54,7 +54,7 @@ type told struct {
 }
 
 func child(text string) error {
-	var o told
+	var o childConfig
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func startChild(t *testing.T, conf Config) (first <-chan string, kill func()) {
 // startProcess does the same as startChild, and also returns the process.
 func startProcess(t *testing.T, conf Config) (first <-chan string, cmd *exec.Cmd, kill func()) {
 	t.Helper()
-	text, err := json.Marshal(told{conf.State, conf.DB, conf.Listen, conf.Lease, conf.Standby, conf.SiteCA, conf.CA, conf.JobArea, conf.Names,
-		conf.Broker})
+	text, err := json.Marshal(childConfig{conf.State, conf.DB, conf.Listen, conf.Lease, conf.Standby, conf.SiteCA, conf.CA, conf.JobArea,
+		conf.Names, conf.Broker})
 	require.NoError(t, err)
 	cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), childKey+"="+string(text))

@@ -169,7 +169,7 @@ func TestPlainPage(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, resultstest.Typical().Write(dir))
 	s := serving(t, Config{Dir: dir})
-	text := func() string { return body(t, asked(s.http.Handler, "GET", "/plain", nil)) }
+	text := func() string { return body(t, response(s.http.Handler, "GET", "/plain", nil)) }
 	for end := time.Now().Add(patience); !strings.Contains(text(), "<svg"); {
 		if time.Now().After(end) {
 			t.Fatal(text())

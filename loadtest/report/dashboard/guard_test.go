@@ -15,8 +15,8 @@ import (
 	"weir/loadtest/results/resultstest"
 )
 
-// asked returns the response of h to a request, which change may change.
-func asked(h http.Handler, method, target string, change func(*http.Request)) *http.Response {
+// response returns the response of h to a request, which change may change.
+func response(h http.Handler, method, target string, change func(*http.Request)) *http.Response {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = "127.0.0.1:9347"
 	if change != nil {
@@ -46,7 +46,7 @@ func TestLoopback(t *testing.T) {
 		"": http.StatusForbidden, "localhost.evil.example.org": http.StatusForbidden, "[::2]:9347": http.StatusForbidden,
 		"notlocalhost": http.StatusForbidden,
 	} {
-		if got := asked(seen, "GET", "/", func(r *http.Request) { r.Host = host }); got.StatusCode != want {
+		if got := response(seen, "GET", "/", func(r *http.Request) { r.Host = host }); got.StatusCode != want {
 			t.Errorf("Host %q: %s", host, got.Status)
 		}
 	}
@@ -63,12 +63,12 @@ func TestLoopback(t *testing.T) {
 		"an image elsewhere": {"Sec-Fetch-Site", "cross-site", http.StatusForbidden},
 		"a sibling":          {"Sec-Fetch-Site", "same-site", http.StatusForbidden},
 	} {
-		if got := asked(seen, "GET", "/events", func(r *http.Request) { r.Header.Set(one.header, one.value) }); got.StatusCode != one.want {
+		if got := response(seen, "GET", "/events", func(r *http.Request) { r.Header.Set(one.header, one.value) }); got.StatusCode != one.want {
 			t.Errorf("%s: %s", name, got.Status)
 		}
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE"} {
-		if got := asked(seen, method, "/", nil); got.StatusCode != http.StatusMethodNotAllowed {
+		if got := response(seen, method, "/", nil); got.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("%s: %s", method, got.Status)
 		}
 	}
@@ -80,7 +80,7 @@ func TestToken(t *testing.T) {
 	seen := (&guard{token: token, cookie: "weir-1"}).wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
 	}))
-	enter := asked(seen, "GET", "/?run=a%26b&token="+token, nil)
+	enter := response(seen, "GET", "/?run=a%26b&token="+token, nil)
 	if text := body(t, enter); enter.StatusCode != http.StatusOK || !strings.Contains(text, `content="0; url=/?run=a%26b"`) ||
 		strings.Contains(text, token) {
 		t.Fatalf("%s: %s", enter.Status, text)
@@ -111,7 +111,7 @@ func TestToken(t *testing.T) {
 		"another site": {"/events", func(r *http.Request) { r.AddCookie(c[0]); r.Header.Set("Origin", "http://evil.example.org") },
 			http.StatusForbidden},
 	} {
-		got := asked(seen, "GET", one.target, one.change)
+		got := response(seen, "GET", one.target, one.change)
 		if got.StatusCode != one.want {
 			t.Errorf("%s: %s", name, got.Status)
 		}
@@ -151,7 +151,7 @@ func TestPaths(t *testing.T) {
 		"/../plan.json": 404, "//etc/passwd": 404, "/report.html/": 404, "/%2e%2e/plan.json": 404, "/favicon.ico": 404, "/live.ts": 404,
 		"/debug/pprof/": 404,
 	} {
-		got := asked(s.http.Handler, "GET", "http://127.0.0.1"+target, nil)
+		got := response(s.http.Handler, "GET", "http://127.0.0.1"+target, nil)
 		if code := got.StatusCode; code != want && (want != 404 || code < 300 || code >= 310) {
 			t.Errorf("%s: %s", target, got.Status)
 		}
@@ -171,7 +171,7 @@ func TestReport(t *testing.T) {
 	s := serving(t, Config{Dir: dir})
 	path := filepath.Join(dir, results.ReportFile)
 	require.NoError(t, os.WriteFile(path, []byte("<title>it</title>"), 0o600))
-	got := asked(s.http.Handler, "GET", "/report.html", nil)
+	got := response(s.http.Handler, "GET", "/report.html", nil)
 	if got.StatusCode != 200 || body(t, got) != "<title>it</title>" ||
 		!strings.Contains(got.Header.Get("Content-Security-Policy"), "sandbox") {
 		t.Errorf("%s %v", got.Status, got.Header)
@@ -184,7 +184,7 @@ func TestReport(t *testing.T) {
 	} {
 		require.NoError(t, os.Remove(path))
 		require.NoError(t, replace())
-		if got := asked(s.http.Handler, "GET", "/report.html", nil); got.StatusCode != http.StatusNotFound {
+		if got := response(s.http.Handler, "GET", "/report.html", nil); got.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", name, got.Status)
 		}
 	}

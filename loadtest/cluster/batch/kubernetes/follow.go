@@ -38,7 +38,7 @@ func (j *job) Follow(ctx context.Context, tell func(batch.Change)) error {
 // askAndClear updates the states, and deletes the objects of the submission when all workers are
 // over.
 func (j *job) askAndClear(ctx context.Context) error {
-	if err := j.ask(ctx); err != nil || j.Counts().Left() > 0 {
+	if err := j.poll(ctx); err != nil || j.Counts().Left() > 0 {
 		return err
 	}
 	j.asking.Lock()
@@ -58,8 +58,8 @@ func (j *job) over() bool {
 	return true
 }
 
-// ask requests the Job and all pods, notes changes, and fetches the outputs of workers.
-func (j *job) ask(ctx context.Context) error {
+// poll requests the Job and all pods, notes changes, and fetches the outputs of workers.
+func (j *job) poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	j.asking.Lock()

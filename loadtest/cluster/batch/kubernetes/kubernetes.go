@@ -284,13 +284,13 @@ func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
 	if sub.Over {
 		return j, nil
 	}
-	return j, j.ask(ctx)
+	return j, j.poll(ctx)
 }
 
 // Remove implements batch.Job.
 func (j *job) Remove(ctx context.Context) error {
 	if len(j.sub.IDs) > 0 {
-		_ = j.ask(ctx) // workers that have ended by themselves count as ended, not as removed
+		_ = j.poll(ctx) // workers that have ended by themselves count as ended, not as removed
 	}
 	j.asking.Lock()
 	defer j.asking.Unlock()

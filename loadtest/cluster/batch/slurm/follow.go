@@ -30,7 +30,7 @@ const (
 
 // Follow implements batch.Job.
 func (j *job) Follow(ctx context.Context, tell func(batch.Change)) error {
-	err := j.FollowAsked(ctx, tell, j.ask, j.over)
+	err := j.FollowAsked(ctx, tell, j.poll, j.over)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err == nil {
@@ -51,8 +51,8 @@ func (j *job) over() bool {
 	return true
 }
 
-// ask requests the states of all tasks from Slurm, and notes changes.
-func (j *job) ask(ctx context.Context) error {
+// poll requests the states of all tasks from Slurm, and notes changes.
+func (j *job) poll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	known := map[int]bool{}
@@ -333,7 +333,7 @@ func (j *job) Remove(ctx context.Context) error {
 
 // finish notes the outcomes of the last workers, and marks the submission as over.
 func (j *job) finish(ctx context.Context) error {
-	err := j.ask(ctx)
+	err := j.poll(ctx)
 	for n := range j.sub.Count {
 		j.settled(n, batch.Change{Worker: n, State: batch.Removed, Exit: -1})
 	}

@@ -266,7 +266,7 @@ func (*System) Find(ctx context.Context, dir string) (batch.Job, error) {
 		j.Note(batch.Change{Time: sub.Begin, Worker: i, State: state, JobID: j.id(i), Exit: -1})
 	}
 	if !sub.Over {
-		return j, j.ask(ctx)
+		return j, j.poll(ctx)
 	}
 	return j, nil
 }
