@@ -18,7 +18,7 @@ type local struct {
 	service   *group       // who listens there
 	self      *group       // of this process
 	with      func() []int // more of it
-	counted   func()       // called at the time of each sample
+	onLook    func()       // called at the time of each sample
 	scratch   func() string
 	groups    []cpuGroup // of this process
 	names     interned
@@ -37,7 +37,7 @@ func newLocal(h Host, o Options, targets []netip.AddrPort, clock func() moment) 
 	self := newGroup("weir", RoleClient)
 	self.own, self.follow = true, o.Children
 	l.table.groups = append([]*group{self}, configured(h)...)
-	l.self, l.with, l.scratch, l.counted = self, o.With, o.Scratch, o.Look
+	l.self, l.with, l.scratch, l.onLook = self, o.With, o.Scratch, o.Look
 	for _, b := range o.backends {
 		l.table.groups = append(l.table.groups, processesOf(b))
 	}
@@ -146,8 +146,8 @@ func (l *local) count() (problems []string) {
 	c := l.now
 	c.reset()
 	c.at = l.clock()
-	if l.counted != nil {
-		l.counted()
+	if l.onLook != nil {
+		l.onLook()
 	}
 	read := func(name string, parse func(b []byte) error) {
 		b, err := l.fs.read(name)

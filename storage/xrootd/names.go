@@ -221,9 +221,10 @@ func (x *call) checksum() error {
 		if x.Result.Sum, err = parseChecksum(e.data, x.Op.Sum); err == nil || tries == mostSumTries || !otherSum(e.data, x.Op.Sum) {
 			return err
 		}
-		if paused := e.pause(0, ""); errors.Is(paused, storage.ErrBusy) { // no time to try again
+		switch paused := e.pause(0, ""); {
+		case errors.Is(paused, storage.ErrBusy): // no time to try again
 			return err
-		} else if paused != nil {
+		case paused != nil:
 			return paused
 		}
 	}

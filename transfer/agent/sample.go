@@ -25,15 +25,15 @@ type samples struct {
 	looked bool
 }
 
-// ownCounts are counts of the agent's own, in bytes.
+// ownCounts are the counts of the agent itself.
 type ownCounts struct {
-	moved   int64
-	in, out int64 // through the endpoint
+	moved   int64 // bytes
+	in, out int64 // bytes through the endpoint
 	running int   // copies
 }
 
-// look reads the agent's own counts at the time of a sample. If they were read when Sample is called, bytes that moved in between would
-// count in the span before.
+// look reads the agent's own counts at the time of a sample. If they were read when Sample is
+// called, bytes that moved in between would count in the span before.
 func (s *samples) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,7 +32,6 @@ func TestThirdPartiesPush(t *testing.T) {
 	h.addSite("X", x.URLs["http"])
 	h.addSite("Y", y.URLs["http"])
 	a, b := h.Agent("A", transfertest.Endpoint()), h.Agent("B", transfertest.PassiveEndpoint())
-	h.WaitUp("B")
 	all := h.stock("/run1", "X", x, 3, 3_000_000)
 	a.Write("/run2", 3, 3_000_000)
 	a.Put("run2/empty", nil)
@@ -131,7 +130,6 @@ func TestCancelReachesThirdParties(t *testing.T) {
 			var fast *lab.System
 			if tt.agent {
 				fast = &lab.System{Data: h.Agent("F", transfertest.Endpoint()).Root}
-				h.WaitUp("F")
 			} else {
 				fast = labtest.Start(t, lab.XRootDConfig{Copies: true})
 				h.addSite("F", fast.URLs["http"])
@@ -218,7 +216,6 @@ func TestThirdPartiesKnowPins(t *testing.T) {
 	}
 	agents[0].Write("/run1", 3, 100_000)
 	h.Scan("/run1", "A", "/run1")
-	h.WaitUp("B")
 	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/run1", To: "B", Mode: transfer.Third, Tries: 1})
 	require.NoError(t, err)
 	if q = h.WaitEnd(q.ID); q.Status != transfer.Completed {

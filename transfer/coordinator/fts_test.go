@@ -23,7 +23,6 @@ import (
 	"weir/internal/wire"
 	"weir/lab"
 	"weir/lab/labtest"
-	"weir/transfer"
 	"weir/transfer/access"
 	"weir/transfer/fts"
 	"weir/transfer/fts/rest"
@@ -39,13 +38,9 @@ type ftsUser struct {
 
 func (h *service) ftsUser(name string, roles ...string) *ftsUser {
 	h.T.Helper()
-	raw, err := h.Client.Token(h.T.Context(), transfer.NewToken{Subject: name, Roles: roles, Life: time.Hour})
-	if err != nil {
-		h.T.Fatal(err)
-	}
 	to := &http.Transport{TLSClientConfig: wire.Pinned(h.Pin())}
 	h.T.Cleanup(to.CloseIdleConnections)
-	return &ftsUser{h, raw, &http.Client{Transport: to}}
+	return &ftsUser{h, h.NewToken(name, roles...), &http.Client{Transport: to}}
 }
 
 // ask sends a request, decodes the body of the response into out and returns the status.

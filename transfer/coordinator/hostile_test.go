@@ -84,7 +84,6 @@ func TestAgentsCannotFillOthersDisks(t *testing.T) {
 	a := &liar{FakeAgent: h.FakeAgent("A")}
 	a.Register("")
 	b := h.Agent("B", transfertest.Endpoint())
-	h.WaitUp("B")
 	h.Register("/store/run1", "A", 1, 1000)
 	b.Put("store/other", []byte(strings.Repeat("x", 5000)))
 	if _, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"}); err != nil {

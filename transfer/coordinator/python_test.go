@@ -6,12 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"weir/internal/require"
 	"weir/internal/tpc"
 	"weir/lab/labtest"
-	"weir/transfer"
 	"weir/transfer/access"
 	"weir/transfer/transfertest"
 )
@@ -27,8 +25,7 @@ func TestPythonClient(t *testing.T) {
 	c.Stop()
 	a.Write("/store/run1", 5, 10_000)
 	h.Scan("/store/run1", "A", "/store/run1")
-	raw, err := h.Client.Token(t.Context(), transfer.NewToken{Subject: "alice", Roles: []string{access.MaySubmit}, Life: time.Hour})
-	require.NoError(t, err)
+	raw := h.NewToken("alice", access.MaySubmit)
 	folder, err := filepath.Abs("../../client/python")
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "python3", "-W", "error", "testdata/client.py")

@@ -99,7 +99,6 @@ func TestFilesInTheRoot(t *testing.T) {
 	h := start(t, Config{Approve: -1})
 	a, b := h.Agent("A", transfertest.Endpoint()), h.Agent("B", nil)
 	a.Write("", 3*8, 1000)
-	h.WaitUp("A")
 	h.Scan("/store/run1", "A", "")
 	q, err := h.Client.Submit(t.Context(), transfer.Submission{Dataset: "/store/run1", To: "B"})
 	require.NoError(t, err)

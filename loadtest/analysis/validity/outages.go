@@ -206,12 +206,6 @@ func errorWithin(d *steps.Run, class storage.Class, from, to time.Time) (text, e
 	return "", ""
 }
 
-// Text returns the time and the cause of the outage.
-func (o *Outage) Text() string {
-	f := o.Fact()
-	return f.Text
-}
-
 // Fact returns the time and the cause of the outage.
 func (o *Outage) Fact() fact.Fact {
 	from, to := fact.As(o.From, o.From.UTC().Format(time.TimeOnly)), fact.As(o.To, o.To.UTC().Format(time.TimeOnly+" MST"))
