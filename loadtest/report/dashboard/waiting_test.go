@@ -28,7 +28,8 @@ func TestNothingOfAnotherRun(t *testing.T) {
 	if boxes != 0 {
 		t.Error("an empty stamp is shown")
 	}
-	if plain := body(t, response(s.http.Handler, "GET", "/plain", nil)); strings.Contains(plain, "s left") || strings.Contains(plain, "<table") {
+	plain := body(t, response(s.http.Handler, "GET", "/plain", nil))
+	if strings.Contains(plain, "s left") || strings.Contains(plain, "<table") {
 		t.Errorf("the plain page shows %s", plain)
 	}
 	first := begin(t, filepath.Join(dir, "one"))
