@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"weir/internal/say"
+	"weir/internal/screen"
 )
 
 // Command returns a command in the environment of the system's clients, whose program is found in their PATH.
@@ -82,6 +83,7 @@ func (s *System) WriteText(out io.Writer) error {
 // WriteOffers writes the systems that can be started, and the missing programs of the others.
 func WriteOffers(out io.Writer) error {
 	t := say.NewTable(out)
+	t.Fit(screen.Width(out))
 	for _, o := range Offers() {
 		name := o.Name
 		switch {

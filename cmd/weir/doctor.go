@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"weir/internal/say"
@@ -17,12 +19,21 @@ func doctorCommand(s streams) *cobra.Command {
 		if asJSON {
 			return writeJSON(s.out, map[string]any{"checks": checks})
 		}
-		t := say.NewTable(s.out)
-		for _, f := range checks {
-			t.Row(f.Verdict, f.What, f.Is, f.Advice)
-		}
-		return t.Flush()
+		return writeChecks(s.out, checks)
 	})
 	flagVars{"json": &asJSON}.add(c)
 	return c
+}
+
+// writeChecks prints checks as a table that fits on the terminal.
+func writeChecks(w io.Writer, checks []run.HostCheck) error {
+	t := say.NewTable(w)
+	t.Fit(columns(w))
+	for _, c := range checks {
+		t.Row(c.Verdict, c.What, c.Is)
+		if c.Advice != "" {
+			t.Row("", "", c.Advice)
+		}
+	}
+	return t.Flush()
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/say"
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
 	"weir/loadtest/run"
@@ -61,22 +60,24 @@ func (c exitCode) worse(other exitCode) exitCode {
 	return c
 }
 
-// exitCodesTopic is a help topic.
-func exitCodesTopic() *cobra.Command {
-	text := "Explain the exit codes.\n"
-	for _, c := range exitCodes() {
-		lines := say.Wrap(c.means, 72)
-		text += fmt.Sprintf("\n  %3d  %s", c.code, strings.Join(lines, "\n       "))
-	}
-	for _, p := range []string{
+// exitCodeRules returns paragraphs on the choice of an exit code.
+func exitCodeRules() []string {
+	return []string{
 		"If several apply, the exit code is that of the signal, then 1, 5, 4 and 3, in this order. A campaign has that of its worst run.",
 		"With --fail-on suspect, run, find, report, merge and compare also exit with 4 for suspect results; with --fail-on never for none.",
 		"watch, serve, agent, coordinator and lab up serve until they are interrupted, which ends them with 0. A command whose output " +
 			"has lost its reader (weir report | head) ends by SIGPIPE (141 in shells); run, find and calibrate continue, " +
 			"and exit according to their result.",
-	} {
-		text += "\n\n" + strings.Join(say.Wrap(p, 78), "\n")
 	}
+}
+
+// exitCodesTopic is a help topic.
+func exitCodesTopic() *cobra.Command {
+	text := "Explain the exit codes.\n"
+	for _, c := range exitCodes() {
+		text += fmt.Sprintf("\n  %3d  %s", c.code, c.means)
+	}
+	text += "\n\n" + strings.Join(exitCodeRules(), "\n\n")
 	return &cobra.Command{Use: "exit-codes", Short: "Explain the exit codes", Long: text}
 }
 

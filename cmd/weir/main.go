@@ -91,6 +91,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(wrongFlag)
+	root.SetHelpFunc(printHelp)
 	for _, g := range []struct {
 		title    string
 		commands []*cobra.Command

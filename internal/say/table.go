@@ -4,42 +4,92 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+	"unicode/utf8"
 )
 
 // A Table prints rows in aligned columns, each cell as plain text. Flush prints it and
 // returns the error of writing.
 type Table struct {
-	*tabwriter.Writer
-	out  io.Writer
-	rows int // below the names of columns
+	out   io.Writer
+	rows  [][]string
+	names int // rows of column names
+	width int // of lines, 0: no limit
 }
 
 // NewTable returns a table with a row of column names, if there are any.
 func NewTable(w io.Writer, columns ...any) *Table {
-	t := &Table{Writer: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), out: w}
+	t := &Table{out: w}
 	if len(columns) > 0 {
 		t.Row(columns...)
-		t.rows = 0
+		t.names = 1
 	}
 	return t
 }
 
+// Fit breaks the last cells of rows at spaces, so that lines have at most width characters; 0 removes
+// the limit.
+func (t *Table) Fit(width int) { t.width = width }
+
+// Row adds a row. Empty cells at its end are left out.
+func (t *Table) Row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = Plain(fmt.Sprint(c))
+	}
+	for len(texts) > 0 && texts[len(texts)-1] == "" {
+		texts = texts[:len(texts)-1]
+	}
+	t.rows = append(t.rows, texts)
+}
+
 // FlushOr calls Flush if the table has rows; otherwise it prints its argument instead of the table.
 func (t *Table) FlushOr(none string) error {
-	if t.rows > 0 {
+	if len(t.rows) > t.names {
 		return t.Flush()
 	}
 	_, err := fmt.Fprintln(t.out, none)
 	return err
 }
 
-// Row adds a row.
-func (t *Table) Row(cells ...any) {
-	t.rows++
-	texts := make([]string, len(cells))
-	for i, c := range cells {
-		texts[i] = Plain(fmt.Sprint(c))
+// leastRoom is the width of the last cell of a row in a narrow terminal.
+const leastRoom = 20
+
+// Flush prints the rows.
+func (t *Table) Flush() error {
+	columns := t.columns()
+	var b strings.Builder
+	for _, row := range t.rows {
+		column := 0
+		for i, cell := range row {
+			if i < len(row)-1 {
+				b.WriteString(cell + strings.Repeat(" ", columns[i]-utf8.RuneCountInString(cell)))
+				column += columns[i]
+				continue
+			}
+			lines := []string{cell}
+			if room := max(t.width-column, leastRoom); t.width > 0 && utf8.RuneCountInString(cell) > room {
+				lines = Wrap(cell, room)
+			}
+			b.WriteString(strings.Join(lines, "\n"+strings.Repeat(" ", column)))
+		}
+		b.WriteByte('\n')
 	}
-	_, _ = fmt.Fprintln(t, strings.Join(texts, "\t"))
+	t.rows, t.names = nil, 0
+	_, err := io.WriteString(t.out, b.String())
+	return err
+}
+
+// columns returns the width of each column, with the space behind it. The last cells of rows need no
+// width.
+func (t *Table) columns() (widths []int) {
+	const space = 2
+	for _, row := range t.rows {
+		for i := range len(row) - 1 {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i])+space)
+		}
+	}
+	return widths
 }
