@@ -141,7 +141,7 @@ func askFiles(paths ...string) question {
 func unpackedCondor() (string, error) {
 	dir, err := Built("condor")
 	if err != nil {
-		return "", &MissingError{Program: "condor_master", How: "make needs (where the source of weir is)"}
+		return "", &MissingError{Program: "condor_master", Target: "needs"}
 	}
 	return dir, nil
 }

@@ -194,24 +194,6 @@ func (o Options) checkSet() error {
 	return err
 }
 
-// Install returns the commands that install the missing programs: one command, several, or "" if no
-// command does.
-func Install(list []*MissingError) string {
-	var packages, commands []string
-	for _, m := range list {
-		if m.How != "" && !slices.Contains(commands, m.How) {
-			commands = append(commands, m.How)
-		}
-		if m.Package != "" && !slices.Contains(packages, m.Package) {
-			packages = append(packages, m.Package)
-		}
-	}
-	if len(packages) > 0 {
-		commands = append([]string{"apt-get install --no-install-recommends " + strings.Join(packages, " ")}, commands...)
-	}
-	return strings.Join(commands, " && ")
-}
-
 // Options configure how a Kind is started.
 type Options struct {
 	Servers int           // data servers or machines; 0: one alone

@@ -2,63 +2,14 @@ package lab
 
 import (
 	"bytes"
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 )
-
-//go:embed packages.txt
-var packages string
-
-// Packages returns the Debian packages that the tests need, each with the programs that they use of it. The Makefile
-// reads the same file.
-func Packages() map[string][]string {
-	found := map[string][]string{}
-	for line := range strings.Lines(packages) {
-		if words := strings.Fields(line); len(words) > 0 && !strings.HasPrefix(words[0], "#") {
-			found[words[0]] = words[1:]
-		}
-	}
-	return found
-}
-
-// packageOf returns the Debian package of a program, or "" if it is unknown.
-func packageOf(program string) string {
-	for name, programs := range Packages() {
-		if slices.Contains(programs, program) {
-			return name
-		}
-	}
-	return ""
-}
-
-// A MissingError names a program, or another requirement, that is not on this machine.
-type MissingError struct {
-	Program string
-	Package string // Debian package that brings it, "" if unknown
-	How     string // command that installs it if no package does
-	Why     string // sentence on requirements that no command installs
-}
-
-// Error names the program and the command that installs it.
-func (e *MissingError) Error() string {
-	text := fmt.Sprintf("program %s not found", e.Program)
-	switch {
-	case e.Why != "":
-		return e.Why
-	case e.How != "":
-		return text + ": run " + e.How
-	case e.Package != "":
-		return text + ": install Debian package " + e.Package
-	}
-	return text
-}
 
 // Built returns the folder build/NAME of the source tree of the working directory, or of the tree
 // in which the program was built, if it is complete: then it has a file NAME.txt.
@@ -182,6 +133,8 @@ func inBuild(name string) (in, pattern string) {
 		return name, "lib/quarkus-run.jar"
 	case "s3proxy":
 		return name, name + "-*.jar"
+	case "rucio":
+		return "fts", "bin/rucio"
 	}
 	return "", ""
 }
@@ -193,7 +146,11 @@ func findBuilt(in, pattern string) (string, error) {
 			return found[0], nil
 		}
 	}
-	return "", &MissingError{Program: filepath.Base(pattern), How: "make needs-full (where the source of weir is)"}
+	target := "needs-full"
+	if in == "versitygw" || in == "fts" {
+		target = "needs"
+	}
+	return "", &MissingError{Program: filepath.Base(pattern), Target: target}
 }
 
 // NoDNS rewrites cmd, which is not started yet, so that its program contacts no name server: in a

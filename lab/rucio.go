@@ -67,7 +67,7 @@ func (c RucioConfig) Start(ctx context.Context) (*Rucio, error) {
 }
 
 // Needs returns the programs that it needs.
-func (RucioConfig) Needs() []string { return []string{"python3"} }
+func (RucioConfig) Needs() []string { return []string{"python3", "rucio"} }
 
 func (c RucioConfig) build(ctx context.Context, s *System) {
 	python, err := Built("fts")

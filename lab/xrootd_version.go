@@ -42,7 +42,7 @@ func findXRootD(version string) (root, full string, err error) {
 		dir, err := Built("xrootd-" + v)
 		if err != nil {
 			if is(v) {
-				return "", "", &MissingError{Program: "xrootd " + version, How: "make needs-full (where the source of weir is)"}
+				return "", "", &MissingError{Program: "xrootd " + version, Target: "needs-full"}
 			}
 			continue
 		}
@@ -58,7 +58,7 @@ func findXRootD(version string) (root, full string, err error) {
 		have = append(have, full)
 	}
 	if len(have) == 0 {
-		return "", "", &MissingError{Program: "xrootd " + version, How: "make needs"}
+		return "", "", &MissingError{Program: "xrootd " + version, Target: "needs"}
 	}
 	return "", "", fmt.Errorf("there is no XRootD %s: use one of %s", version, strings.Join(have, ", "))
 }
