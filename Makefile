@@ -17,7 +17,7 @@ NFPM_VERSION := v2.45.2
 PREFIX   ?= /usr/local
 override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 BINDIR   ?= $(PREFIX)/bin
-MANDIR   ?= $(PREFIX)/share/man/man1
+MANDIR   ?= $(PREFIX)/share/man
 BASHDIR  ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
@@ -29,8 +29,8 @@ FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 build: web ## the command, bin/weir
 	CGO_ENABLED=0 go build -ldflags "-s -w" -o $(BIN)/weir ./cmd/weir
 
-man: build ## the manual pages, build/man1
-	@$(MAKE) --no-print-directory $(BUILD)/man1/weir.1
+man: build ## the manual pages, build/man
+	@$(MAKE) --no-print-directory $(BUILD)/man/weir.1
 
 completions: build ## what shells need to complete, build/completions
 	@$(MAKE) --no-print-directory $(BUILD)/completions/weir
@@ -38,9 +38,9 @@ completions: build ## what shells need to complete, build/completions
 $(BIN)/weir:
 	$(MAKE) build
 
-$(BUILD)/man1/weir.1: $(BIN)/weir
-	rm -rf $(BUILD)/man1
-	$(BIN)/weir man $(BUILD)/man1
+$(BUILD)/man/weir.1: $(BIN)/weir
+	rm -rf $(BUILD)/man
+	$(BIN)/weir man $(BUILD)/man
 
 $(BUILD)/completions/weir: $(BIN)/weir
 	mkdir -p $(BUILD)/completions
@@ -50,16 +50,16 @@ $(BUILD)/completions/weir: $(BIN)/weir
 	$(BIN)/weir completion powershell > $(BUILD)/completions/weir.ps1
 
 # It builds only what is missing, so that root, who may have no Go, can install what a user has built.
-install: $(BIN)/weir $(BUILD)/man1/weir.1 $(BUILD)/completions/weir ## the command, its pages and completions, below PREFIX
-	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(MANDIR)" "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
+install: $(BIN)/weir $(BUILD)/man/weir.1 $(BUILD)/completions/weir ## the command, its pages and completions, below PREFIX
+	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(MANDIR)/man1" "$(DESTDIR)$(MANDIR)/man5" "$(DESTDIR)$(MANDIR)/man7" "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
 	install -m 755 $(BIN)/weir "$(DESTDIR)$(BINDIR)/weir"
-	install -m 644 $(BUILD)/man1/*.1 "$(DESTDIR)$(MANDIR)"
+	for n in 1 5 7; do install -m 644 $(BUILD)/man/*.$$n "$(DESTDIR)$(MANDIR)/man$$n"; done
 	install -m 644 $(BUILD)/completions/weir "$(DESTDIR)$(BASHDIR)/weir"
 	install -m 644 $(BUILD)/completions/_weir "$(DESTDIR)$(ZSHDIR)/_weir"
 	install -m 644 $(BUILD)/completions/weir.fish "$(DESTDIR)$(FISHDIR)/weir.fish"
 
-uninstall: $(BUILD)/man1/weir.1 ## what make install has put there, and nothing else
-	cd $(BUILD)/man1 && for page in *.1; do rm -f "$(DESTDIR)$(MANDIR)/$$page"; done
+uninstall: $(BUILD)/man/weir.1 ## what make install has put there, and nothing else
+	cd $(BUILD)/man && for page in *; do rm -f "$(DESTDIR)$(MANDIR)/man$${page##*.}/$$page"; done
 	rm -f "$(DESTDIR)$(BINDIR)/weir" "$(DESTDIR)$(BASHDIR)/weir" "$(DESTDIR)$(ZSHDIR)/_weir" "$(DESTDIR)$(FISHDIR)/weir.fish"
 
 demo: build ## half a minute of load on the built-in server, then a verdict and a report

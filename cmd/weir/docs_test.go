@@ -253,7 +253,8 @@ func TestInstall(t *testing.T) {
 	}
 	there := install("install")
 	for _, want := range []string{
-		"bin/weir", "share/man/man1/weir.1", "share/man/man1/weir-run.1", "share/bash-completion/completions/weir",
+		"bin/weir", "share/man/man1/weir.1", "share/man/man1/weir-run.1", "share/man/man5/weir-scenario.5",
+		"share/man/man7/weir-exit-codes.7", "share/bash-completion/completions/weir",
 		"share/zsh/site-functions/_weir", "share/fish/vendor_completions.d/weir.fish",
 	} {
 		if !slices.Contains(there, want) {

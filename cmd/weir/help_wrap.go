@@ -36,109 +36,120 @@ func printHelp(c *cobra.Command, _ []string) {
 	_, _ = fmt.Fprint(out, wrapHelp(text, columns(out))) // as cobra: a lost reader is no error of help
 }
 
-// A helpWrapper breaks the lines of a help text: see wrapHelp.
-type helpWrapper struct {
-	width int
-	out   strings.Builder
-	part  string   // the last heading, such as Examples:
-	lines []string // of the paragraph, or of the item, that is being read
-	hang  int      // column of the text of an item, 0 in a paragraph
+// A helpBlock is a part of a help text.
+type helpBlock struct {
+	kind   helpKind
+	indent string
+	name   string // of an item
+	text   string
+	column int // at which the text of an item begins
+}
+
+// A helpKind is a kind of block.
+type helpKind int
+
+const (
+	helpBlank     helpKind = iota
+	helpHeading            // a line such as Examples:
+	helpParagraph          // lines that are filled
+	helpItem               // an indented line, with a name or not, and lines that continue it
+	helpExample            // a command in the examples
+)
+
+// itemNamed matches an indented line with a name and a text.
+var itemNamed = regexp.MustCompile(`^ *(\S.*?)  +(\S.*)$`)
+
+// helpBlocks returns the blocks of a help text.
+func helpBlocks(text string) (all []helpBlock) {
+	text = strings.ReplaceAll(text, "\t", "    ")
+	text = regexp.MustCompile(` *\\\n *`).ReplaceAllString(text, " ") // commands that continue
+	part := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \n")
+		var last helpBlock
+		if len(all) > 0 {
+			last = all[len(all)-1]
+		}
+		text := strings.TrimLeft(line, " ")
+		indent := line[:len(line)-len(text)]
+		switch {
+		case text == "":
+			all = append(all, helpBlock{})
+		case indent != "" && part == "Examples:":
+			all = append(all, helpBlock{kind: helpExample, indent: indent, text: text})
+		case indent != "" && last.kind == helpItem && len(indent) == last.column,
+			indent == "" && last.kind == helpParagraph:
+			all[len(all)-1].text += " " + text
+		case indent != "":
+			b := helpBlock{kind: helpItem, indent: indent, text: text, column: len(indent) + 4}
+			if m := itemNamed.FindStringSubmatchIndex(line); m != nil {
+				b.name, b.text, b.column = line[m[2]:m[3]], line[m[4]:m[5]], m[4]
+			}
+			all = append(all, b)
+		case strings.HasSuffix(text, ":") && strings.Count(text, " ") < 3:
+			part = text
+			all = append(all, helpBlock{kind: helpHeading, text: text})
+		default:
+			all = append(all, helpBlock{kind: helpParagraph, text: text})
+		}
+	}
+	return all
 }
 
 // wrapHelp returns a help text in lines of at most width characters; longer words are not broken.
-// Paragraphs are filled. Of an indented item, "  NAME  text", the lines of the text begin in one
-// column, which is at most a third of the width. Commands are continued behind a backslash.
+// Paragraphs are filled. The texts of items begin in one column, which is at most a third of the
+// width. Commands are continued behind a backslash.
 func wrapHelp(text string, width int) string {
-	w := helpWrapper{width: width}
-	text = strings.ReplaceAll(text, "\t", "    ")
-	text = regexp.MustCompile(` *\\\n *`).ReplaceAllString(text, " ") // commands that continue
-	for line := range strings.Lines(text) {
-		w.add(strings.TrimRight(line, " \n"))
+	var out strings.Builder
+	for _, b := range helpBlocks(text) {
+		switch b.kind {
+		case helpBlank, helpHeading:
+			out.WriteString(b.text + "\n")
+		case helpParagraph:
+			out.WriteString(strings.Join(say.Wrap(b.text, width), "\n") + "\n")
+		case helpItem:
+			out.WriteString(b.item(width))
+		case helpExample:
+			out.WriteString(b.example(width))
+		}
 	}
-	w.end()
-	return w.out.String()
+	return out.String()
 }
 
-// helpItem matches an indented line with a name and a text: a flag has three spaces between them.
-var helpItem = regexp.MustCompile(`^( *\S.*?)  +(\S.*)$`)
-
-// add reads a line.
-func (w *helpWrapper) add(line string) {
-	text := strings.TrimLeft(line, " ")
-	indent := len(line) - len(text)
-	switch {
-	case text == "":
-		w.end()
-		w.out.WriteByte('\n')
-	case indent > 0 && w.part == "Examples:":
-		w.end()
-		w.example(line[:indent], text)
-	case indent > 0 && indent == w.hang:
-		w.lines = append(w.lines, text)
-	case indent > 0:
-		w.end()
-		w.lines, w.hang = []string{line}, indent+4
-		if m := helpItem.FindStringSubmatchIndex(line); m != nil {
-			w.hang = m[4]
+// item returns the lines of an item.
+func (b helpBlock) item(width int) string {
+	column, begin := b.column, b.indent
+	if b.name != "" {
+		column = min(column, width/3)
+		begin += b.name
+		if utf8.RuneCountInString(begin)+2 > column {
+			begin += "\n" + strings.Repeat(" ", column)
+		} else {
+			begin += strings.Repeat(" ", column-utf8.RuneCountInString(begin))
 		}
-	case strings.HasSuffix(text, ":") && strings.Count(text, " ") < 3:
-		w.end()
-		w.part = text
-		w.out.WriteString(text + "\n")
-	default:
-		if w.hang > 0 {
-			w.end()
-		}
-		w.lines = append(w.lines, text)
 	}
+	return begin + strings.Join(say.Wrap(b.text, width-column), "\n"+strings.Repeat(" ", column)) + "\n"
 }
 
-// end writes the paragraph or the item.
-func (w *helpWrapper) end() {
-	if len(w.lines) == 0 {
-		return
-	}
-	text, hang := strings.Join(w.lines, " "), w.hang
-	w.lines, w.hang = nil, 0
-	if hang == 0 {
-		w.out.WriteString(strings.Join(say.Wrap(text, w.width), "\n") + "\n")
-		return
-	}
-	name := text[:len(text)-len(strings.TrimLeft(text, " "))]
-	if m := helpItem.FindStringSubmatch(text); m != nil {
-		name, text = m[1], m[2]
-		hang = min(hang, w.width/3)
-		if utf8.RuneCountInString(name)+2 > hang {
-			w.out.WriteString(name + "\n")
-			name = ""
-		}
-		name += strings.Repeat(" ", hang-utf8.RuneCountInString(name))
-	}
-	lines := say.Wrap(text, w.width-hang)
-	w.out.WriteString(name + strings.Join(lines, "\n"+strings.Repeat(" ", hang)) + "\n")
-}
-
-// example writes a line of the examples. A remark that does not fit stands above its command.
-func (w *helpWrapper) example(indent, text string) {
-	if utf8.RuneCountInString(indent+text) > w.width {
+// example returns the lines of a command. A remark that does not fit stands above it.
+func (b helpBlock) example(width int) string {
+	var out strings.Builder
+	indent, text := b.indent, b.text
+	if utf8.RuneCountInString(indent+text) > width {
 		if command, remark, ok := strings.Cut(text, "  # "); ok {
-			w.out.WriteString(indent + "# " + strings.TrimSpace(remark) + "\n")
+			out.WriteString(indent + "# " + strings.TrimSpace(remark) + "\n")
 			text = strings.TrimSpace(command)
 		}
 	}
-	room := w.width - len(indent)
-	for utf8.RuneCountInString(text) > room {
-		at := breakOf(text, room-2)
+	for utf8.RuneCountInString(indent+text) > width {
+		at := breakOf(text, width-len(indent)-2)
 		if at <= 0 {
 			break
 		}
-		w.out.WriteString(indent + text[:at] + " \\\n")
-		text = text[at+1:]
-		if !strings.HasPrefix(indent, "      ") {
-			indent, room = indent+"    ", room-4
-		}
+		out.WriteString(indent + text[:at] + " \\\n")
+		indent, text = b.indent+"    ", text[at+1:]
 	}
-	w.out.WriteString(indent + text + "\n")
+	return out.String() + indent + text + "\n"
 }
 
 // breakOf returns the place of a space in a command at which a line of at most room characters can
