@@ -83,7 +83,8 @@ func (s *System) WriteText(out io.Writer) error {
 // WriteOffers writes the systems that can be started, and the missing programs of the others.
 func WriteOffers(out io.Writer) error {
 	t := say.NewTable(out)
-	t.Fit(screen.Width(out))
+	width := screen.Width(out)
+	t.Fit(width)
 	for _, o := range Offers() {
 		name := o.Name
 		switch {
@@ -91,6 +92,10 @@ func WriteOffers(out io.Writer) error {
 			name = "  --servers N"
 		case o.Auth != "none":
 			name = "  --auth " + o.Auth
+		}
+		if width > 0 { // two columns fit on a terminal
+			t.Row(name, o.What+"; "+o.readiness())
+			continue
 		}
 		t.Row(name, o.What, o.readiness())
 	}
