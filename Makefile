@@ -69,7 +69,7 @@ demo: build ## half a minute of load on the built-in server, then a verdict and 
 release: $(NFPM) ## the files of a release, dist/: make release VERSION=1.2.3
 	rm -rf dist
 	sh web/build --check && sh web/build
-	go run ./cmd/release -version "$(VERSION)" -nfpm $(NFPM)
+	go run ./cmd/release -version "$(VERSION)" -nfpm $(NFPM) $(if $(MAINTAINER),-maintainer "$(MAINTAINER)") $(if $(HOMEPAGE),-homepage "$(HOMEPAGE)")
 
 $(NFPM): Makefile
 	GOBIN=$(CURDIR)/$(BIN) go install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)

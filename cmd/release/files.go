@@ -6,11 +6,13 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,20 +26,23 @@ type file struct {
 	uid  int // in images
 }
 
-// sharedFiles returns the files that are the same for every system: manual pages, completions and
-// texts. The program built for the host writes them.
+// sharedFiles returns the files that are the same for every system: manual pages, completions,
+// documentation and examples. The program built for the host writes the first two.
 func (r *release) sharedFiles(ctx context.Context) ([]file, error) {
 	program, err := r.compile(ctx, host())
 	if err != nil {
 		return nil, err
 	}
-	pages := filepath.Join(r.work, "man1")
+	pages := filepath.Join(r.work, "man")
 	if _, err := r.command(ctx, nil, program, "man", pages); err != nil {
 		return nil, err
 	}
-	files, err := readFolder(pages, "share/man/man1")
+	files, err := readFolder(pages, "share/man")
 	if err != nil {
 		return nil, err
+	}
+	for i, f := range files {
+		files[i].path = path.Join("share/man/man"+path.Ext(f.path)[1:], path.Base(f.path))
 	}
 	for _, c := range []struct{ shell, path string }{
 		{"bash", "share/bash-completion/completions/weir"}, {"zsh", "share/zsh/site-functions/_weir"},
@@ -56,7 +61,30 @@ func (r *release) sharedFiles(ctx context.Context) ([]file, error) {
 		}
 		files = append(files, file{path: "share/doc/weir/" + name, mode: 0o644, data: text})
 	}
-	return files, nil
+	more, err := r.documentation(ctx)
+	return append(files, more...), err
+}
+
+// documentation returns the site and the scenarios, which are examples.
+func (r *release) documentation(ctx context.Context) ([]file, error) {
+	site := filepath.Join(r.work, "site")
+	if _, err := r.command(ctx, []string{"GOFLAGS="}, "go", "run", "-trimpath", "./cmd/site", "-out", site); err != nil {
+		return nil, err
+	}
+	all, err := readFolder(site, "share/doc/weir/html")
+	if err != nil {
+		return nil, err
+	}
+	folders, err := filepath.Glob(filepath.Join(r.source, "scenarios", "*", ""))
+	for _, dir := range append(folders, filepath.Join(r.source, "scenarios")) {
+		if info, wrong := os.Stat(dir); wrong != nil || !info.IsDir() {
+			continue
+		}
+		files, wrong := readFolder(dir, "share/doc/weir/examples"+filepath.ToSlash(strings.TrimPrefix(dir, filepath.Join(r.source, "scenarios"))))
+		err = errors.Join(err, wrong)
+		all = append(all, slices.DeleteFunc(files, func(f file) bool { return path.Ext(f.path) == ".go" })...)
+	}
+	return all, err
 }
 
 // readFolder reads the files of a folder and places them below the path to.
@@ -87,7 +115,7 @@ func (r *release) tarball(t target, files []file) error {
 	if err != nil {
 		return err
 	}
-	packed, err := gzipOf(archive)
+	packed, err := gzipOf(archive, gzip.DefaultCompression)
 	if err != nil {
 		return err
 	}
@@ -128,13 +156,16 @@ func tarOf(files []file, at time.Time) ([]byte, error) {
 }
 
 // gzipOf compresses data without a name or a time.
-func gzipOf(data []byte) ([]byte, error) {
+func gzipOf(data []byte, level int) ([]byte, error) {
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
+	w, err := gzip.NewWriterLevel(&b, level)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := w.Write(data); err != nil {
 		return nil, err
 	}
-	err := w.Close()
+	err = w.Close()
 	return b.Bytes(), err
 }
 
@@ -143,19 +174,26 @@ func (r *release) write(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(r.out, name), data, 0o644)
 }
 
-// notes writes NOTES.md, which is the section of the version in CHANGELOG.md or, if it has no such
-// section, the section of unreleased changes.
-func (r *release) notes() error {
+// changes returns the section of the version in CHANGELOG.md or, if it has no such section, the
+// section of unreleased changes.
+func (r *release) changes() (string, error) {
 	text, err := os.ReadFile(filepath.Join(r.source, "CHANGELOG.md"))
 	if err != nil {
+		return "", err
+	}
+	for _, name := range []string{r.version, "Unreleased"} {
+		if found := section(string(text), name); found != "" {
+			return found, nil
+		}
+	}
+	return "", fmt.Errorf("CHANGELOG.md has neither a section %s nor Unreleased", r.version)
+}
+
+// notes writes NOTES.md, the changes of the version.
+func (r *release) notes() error {
+	notes, err := r.changes()
+	if err != nil {
 		return err
-	}
-	notes := section(string(text), r.version)
-	if notes == "" {
-		notes = section(string(text), "Unreleased")
-	}
-	if notes == "" {
-		return fmt.Errorf("CHANGELOG.md has neither a section %s nor Unreleased", r.version)
 	}
 	head := fmt.Sprintf("# weir %s\n\nCommit %s of %s.\n\n", r.version, r.commit, r.at.Format(time.DateOnly))
 	return r.write("NOTES.md", []byte(head+notes+"\n"))

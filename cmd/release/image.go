@@ -1,6 +1,7 @@
 package main
 
 import (
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -92,7 +93,7 @@ func (r *release) addImage(m *image, l layer) (manifest descriptor, err error) {
 	if err != nil {
 		return manifest, err
 	}
-	packed, err := gzipOf(content)
+	packed, err := gzipOf(content, gzip.DefaultCompression)
 	if err != nil {
 		return manifest, err
 	}

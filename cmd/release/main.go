@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/mail"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,9 +34,13 @@ type release struct {
 	source  string // folder of the sources, a checkout of git
 	out     string // folder of the files
 	nfpm    string // the program that makes packages
-	commit  string
-	at      time.Time // time of the commit, which all files get
-	work    string    // folder for temporary files
+
+	maintainer string // of packages, as in "weir <weir@example.org>"
+	homepage   string // URL in packages
+
+	commit string
+	at     time.Time // time of the commit, which all files get
+	work   string    // folder for temporary files
 }
 
 // A target is a system that programs are built for.
@@ -52,6 +57,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	fs.StringVar(&r.source, "source", ".", "folder of the sources")
 	fs.StringVar(&r.out, "out", "dist", "folder for the files; it must be new or empty")
 	fs.StringVar(&r.nfpm, "nfpm", "bin/nfpm", "the program that makes packages")
+	fs.StringVar(&r.maintainer, "maintainer", "weir <weir@example.org>", "NAME <ADDRESS> of the packages' maintainer")
+	fs.StringVar(&r.homepage, "homepage", "https://weir.example.org/", "URL of weir in packages")
 	fs.StringVar(&list, "targets", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64", "systems, with commas")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -69,6 +76,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(r.work)) }()
+	if _, err := mail.ParseAddress(r.maintainer); err != nil {
+		return fmt.Errorf("-maintainer: %q: use NAME <ADDRESS>: %w", r.maintainer, err)
+	}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,14 +58,17 @@ func TestRelease(t *testing.T) {
 		if program, err := elf.Open(filepath.Join(in, "bin/weir")); err != nil || program.Section(".interp") != nil {
 			t.Errorf("the program is not static, %v", err)
 		}
-		for _, name := range []string{"share/man/man1/weir-run.1", "share/bash-completion/completions/weir", "share/doc/weir/LICENSE"} {
+		for _, name := range []string{"share/man/man1/weir-run.1", "share/bash-completion/completions/weir", "share/doc/weir/LICENSE",
+			"share/man/man5/weir-scenario.5", "share/doc/weir/html/index.html"} {
 			if info, err := os.Stat(filepath.Join(in, name)); err != nil || info.Size() < 1000 {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	})
+	t.Run("deb", func(t *testing.T) { checkDeb(t, filepath.Join(dist.dir, "weir_1.2.3_amd64.deb")) })
 	t.Run("rpm", func(t *testing.T) { checkRPM(t, filepath.Join(dist.dir, "weir-1.2.3-1.x86_64.rpm"), says) })
 	t.Run("image", func(t *testing.T) { checkImage(t, filepath.Join(dist.dir, "weir-1.2.3-oci.tar"), says) })
+	t.Run("page", func(t *testing.T) { followInstall(t, dist.dir) })
 	t.Run("bill", func(t *testing.T) { checkBill(t, dist.files["weir-1.2.3-linux-amd64.cdx.json"]) })
 	if notes := string(dist.files["NOTES.md"]); !strings.HasPrefix(notes, "# weir 1.2.3\n\nCommit "+commit+" of 2026-01-31.\n\n") ||
 		!strings.Contains(notes, "### Added") {
@@ -165,15 +169,115 @@ func call(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-func checkRPM(t *testing.T, file, says string) {
-	list := call(t, ".", "rpm", "-qpl", "--nosignature", file)
-	for _, want := range []string{
-		"/usr/lib/systemd/system/weir-coordinator.service", "/usr/share/man/man1/weir.1.gz", "/etc/weir/agent.yaml",
+// followInstall runs the commands of docs/install.md and README.md in the folder of a release, on a
+// copy of the image, and without changing this system. TestInstall runs make install.
+func followInstall(t *testing.T, dist string) {
+	t.Helper()
+	here := strings.NewReplacer("apt install ", "apt-get install --simulate ", "dnf install ",
+		"rpm -i --test --nodeps --nosignature --root "+t.TempDir()+" ", "docker-daemon:weir:1.2.3", "--insecure-policy dir:"+t.TempDir())
+	ran := 0
+	for _, page := range []string{"docs/install.md", "README.md"} {
+		for _, block := range shellBlock.FindAllStringSubmatch(string(require.File(t, filepath.Join("../..", page))), -1) {
+			for line := range strings.Lines(block[1]) {
+				command, note, _ := strings.Cut(strings.TrimSpace(line), "  #")
+				for _, command := range append([]string{command}, inRemark.FindAllString(note, -1)...) {
+					if ran++; strings.HasPrefix(command, "make install") || strings.HasPrefix(command, "docker run") {
+						continue
+					}
+					call(t, dist, "sh", "-ec", here.Replace(command))
+				}
+			}
+		}
+	}
+	if ran < 11 {
+		t.Errorf("only %d commands found", ran)
+	}
+}
+
+var (
+	shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+	inRemark   = regexp.MustCompile(`(?:dnf|skopeo) .*`)
+)
+
+// packaged are files of both packages.
+func packaged() []string {
+	return []string{
+		"/usr/bin/weir", "/usr/lib/systemd/system/weir-coordinator.service", "/etc/weir/agent.yaml",
 		"/usr/share/weir/grafana/weir-transfers.json", "/usr/share/weir/grafana/weir-load-tests.json", "/usr/share/weir/prometheus/weir.yml",
 		"/usr/share/weir/python/weir.py",
+		"/usr/share/man/man1/weir.1.gz", "/usr/share/man/man1/weir-transfer-submit.1.gz", "/usr/share/man/man5/weir-scenario.5.gz",
+		"/usr/share/man/man5/weir-configuration.5.gz", "/usr/share/man/man7/weir-exit-codes.7.gz", "/usr/share/doc/weir/copyright",
+		"/usr/share/doc/weir/html/index.html", "/usr/share/doc/weir/html/scenario.html", "/usr/share/doc/weir/html/search.js",
+		"/usr/share/doc/weir/html/report.png", "/usr/share/doc/weir/examples/first-light.yaml",
+		"/usr/share/doc/weir/examples/transfer/routing.yaml", "/usr/share/doc/weir/examples/jobs/analysis.py",
+	}
+}
+
+// checkDeb checks the contents of the Debian package and what it says about itself. The changelog is
+// compressed and has the version of the package.
+func checkDeb(t *testing.T, file string) {
+	root := t.TempDir()
+	call(t, ".", "dpkg-deb", "-x", file, root)
+	for _, want := range append(packaged(), "/usr/share/doc/weir/changelog.gz") {
+		if info, err := os.Stat(filepath.Join(root, want)); err != nil || info.Size() == 0 {
+			t.Errorf("%s is not in the package: %v", want, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(root, "usr/share/doc/weir/examples/transfer/transfer.go")); err == nil {
+		t.Error("code is among the examples")
+	}
+	for field, want := range map[string]string{
+		"Version": "1.2.3", "Maintainer": "weir <weir@example.org>", "Homepage": "https://weir.example.org/", "Section": "net",
 	} {
+		if got := strings.TrimSpace(call(t, ".", "dpkg-deb", "-f", file, field)); got != want {
+			t.Errorf("%s is %q, want %q", field, got, want)
+		}
+	}
+	changes := call(t, root, "zcat", filepath.Join(root, "usr/share/doc/weir/changelog.gz"))
+	if !strings.HasPrefix(changes, "weir (1.2.3) unstable; urgency=medium\n\n  * ") ||
+		!strings.HasSuffix(changes, "\n\n -- weir <weir@example.org>  Sat, 31 Jan 2026 12:00:00 +0000\n") {
+		t.Errorf("changelog: %.200s", changes)
+	}
+	legal := string(require.File(t, filepath.Join(root, "usr/share/doc/weir/copyright")))
+	for _, want := range []string{
+		"Copyright 2026 ", "/usr/share/common-licenses/Apache-2.0", "Go and its standard library", "github.com/spf13/cobra v",
+		"modernc.org/sqlite v", "Redistributions in binary form must reproduce",
+	} {
+		if !strings.Contains(legal, want) {
+			t.Errorf("copyright lacks %q", want)
+		}
+	}
+	config := string(require.File(t, filepath.Join(root, "etc/weir/coordinator.yaml")))
+	if !strings.Contains(config, "\n# approve_up_to: ") || strings.Contains(config, "\napprove_up_to") {
+		t.Errorf("requests are approved without an administrator's decision:\n%s", config)
+	}
+	if _, err := exec.LookPath("lintian"); err != nil {
+		tier.Without(t, "lintian", err.Error())
+	}
+	call(t, ".", "lintian", "--allow-root", "--fail-on", "error,warning", file)
+}
+
+func checkRPM(t *testing.T, file, says string) {
+	list := call(t, ".", "rpm", "-qpl", "--nosignature", file)
+	for _, want := range append(packaged(), "/usr/share/doc/weir/LICENSE", "/usr/share/doc/weir", "/usr/share/doc/weir/html", "/etc/weir") {
 		if !strings.Contains(list, want+"\n") {
 			t.Errorf("%s is not in the package:\n%s", want, list)
+		}
+	}
+	for tag, want := range map[string]string{
+		"URL": "https://weir.example.org/", "PACKAGER": "weir <weir@example.org>", "LICENSE": "Apache-2.0",
+		"CHANGELOGNAME": "weir <weir@example.org> - 1.2.3-1",
+	} {
+		if got := call(t, ".", "rpm", "-qp", "--nosignature", "--qf", "%{"+tag+"}", file); got != want {
+			t.Errorf("%s is %q, want %q", tag, got, want)
+		}
+	}
+	if needs := call(t, ".", "rpm", "-qpR", "--nosignature", file); !strings.Contains(needs, "/bin/sh\n") {
+		t.Errorf("its scripts need a shell: %s", needs)
+	}
+	for kind, want := range map[string]string{"-d": "/usr/share/man/man5/weir-scenario.5.gz\n", "-L": "/usr/share/doc/weir/copyright\n"} {
+		if got := call(t, ".", "rpm", "-qp", "--nosignature", kind, file); !strings.Contains(got, want) {
+			t.Errorf("rpm -qp %s: %s", kind, got)
 		}
 	}
 	const conffiles = "/etc/weir/agent.yaml\n/etc/weir/coordinator.yaml\n/etc/weir/serve.yaml\n"
@@ -267,6 +371,7 @@ func TestRefused(t *testing.T) {
 		{"-version v1.2", "use MAJOR.MINOR.PATCH"},
 		{"-version 1.2.3 -targets linux", "use OS/ARCH"},
 		{"-version 1.2.3 -out /proc", "/proc"},
+		{"-version 1.2.3 -maintainer weir", "use NAME <ADDRESS>"},
 	} {
 		err := run(t.Context(), strings.Fields(c.args), &bytes.Buffer{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -281,5 +386,33 @@ func TestSection(t *testing.T) {
 		if got := section(log, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+}
+
+// Items of lists become plain text; headings and introductions are left out.
+func TestBullets(t *testing.T) {
+	const text = "[Added](#added)\n\n### Added\n\nLoad tests:\n\n- `weir run`: steps\n  ([docs/lab.md](docs/lab.md)).\n" +
+		"- two\n\nTransfers:\n\n- three\n"
+	want := []string{"weir run: steps (docs/lab.md).", "two", "three"}
+	if got := bullets(text); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The terms of the Apache license become a reference; a copyright notice and other licenses stay.
+func TestWithoutApache(t *testing.T) {
+	license := string(require.File(t, "../../LICENSE"))
+	got := withoutApache("Copyright 2020 Somebody\n\n" + license + "\n\nBSD")
+	if !strings.HasPrefix(got, "Copyright 2020 Somebody\n\n") || !strings.HasSuffix(got, "BSD") || strings.Contains(got, "Derivative Works") ||
+		!strings.Contains(got, "/usr/share/common-licenses/Apache-2.0") {
+		t.Error(got)
+	}
+}
+
+// The configuration of the coordinator in packages approves nothing by itself, and is valid.
+func TestPackagedCoordinator(t *testing.T) {
+	text := string(require.File(t, "../../deploy/etc/coordinator.yaml"))
+	if strings.Contains(text, "\napprove_up_to:") || !strings.Contains(text, "\n# approve_up_to: ") {
+		t.Error(text)
 	}
 }
