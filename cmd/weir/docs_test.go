@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,17 +41,50 @@ func section(t *testing.T, page, heading string) string {
 func TestREADME(t *testing.T) {
 	tier.Full(t, "the page, line by line")
 	t.Parallel()
-	page, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
 	labtest.Need(t, "xrdcp", "haproxy")
-	ports := strings.NewReplacer("127.0.0.1:8080", freeAddress(t), "127.0.0.1:8081", freeAddress(t), "weir coordinator &",
-		"weir coordinator --listen "+freeAddress(t)+" &")
 	dir := t.TempDir()
-	ran := 0
-	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		text := ports.Replace(block[2])
+	if ran := followPage(t, "../../README.md", dir, "127.0.0.1:8080", freeAddress(t), "127.0.0.1:8081", freeAddress(t), "weir coordinator &",
+		"weir coordinator --listen "+freeAddress(t)+" &"); ran < 25 {
+		t.Errorf("only %d commands found in README.md", ran)
+	}
+	for _, arrived := range []string{"partial.yaml", "old.csv"} {
+		if _, err := os.Stat(filepath.Join(dir, "b/store/run1", arrived)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Every line of docs/first-ten-minutes.md works in order, as those of README.md. The service of
+// example.org is the one that the page starts.
+func TestFirstTenMinutesPage(t *testing.T) {
+	tier.Full(t, "the page, line by line")
+	t.Parallel()
+	dir, address := t.TempDir(), freeAddress(t)
+	const page = "../../docs/first-ten-minutes.md"
+	if ran := followPage(t, page, dir, "127.0.0.1:8080", address, "https://se.example.org/data", "http://"+address+"/", "--time 1m",
+		"--time 8s"); ran < 11 {
+		t.Errorf("only %d commands found", ran)
+	}
+	var f struct{ Validity struct{ Status string } }
+	require.NoError(t, json.Unmarshal(require.File(t, filepath.Join(dir, "findings.json")), &f))
+	if f.Validity.Status == "" {
+		t.Error("findings.json has no validity")
+	}
+	for _, run := range []string{"runs/before", "runs/after", "runs/latest"} {
+		if _, err := os.Stat(filepath.Join(dir, run, "report.html")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// followPage runs every line of a page in order in dir, after replacing texts of the page, and returns
+// the number of lines. Files whose first line is their name are written.
+func followPage(t *testing.T, page, dir string, here ...string) (ran int) {
+	t.Helper()
+	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(require.File(t, page)), -1) {
+		text := strings.NewReplacer(here...).Replace(block[2])
 		if os.Getenv("WEIR_LONG") == "" {
-			text = regexp.MustCompile(`\b((?:hold|duration):? )[23]s`).ReplaceAllString(strings.NewReplacer("--time 30s", "--time 8s", "--rounds 2",
+			text = regexp.MustCompile(`\b((?:hold|duration):? )[235]s`).ReplaceAllString(strings.NewReplacer("--time 30s", "--time 8s", "--rounds 2",
 				"--rounds 1").Replace(text), "${1}1s")
 		}
 		if name := regexp.MustCompile(`^# (\S+\.(?:yaml|csv))\n`).FindStringSubmatch(text); name != nil {
@@ -76,14 +110,7 @@ func TestREADME(t *testing.T) {
 			t.Logf("%4.1f s  %s", time.Since(began).Seconds(), command)
 		}
 	}
-	if ran < 25 {
-		t.Errorf("only %d commands found in README.md", ran)
-	}
-	for _, arrived := range []string{"partial.yaml", "old.csv"} {
-		if _, err := os.Stat(filepath.Join(dir, "b/store/run1", arrived)); err != nil {
-			t.Error(err)
-		}
-	}
+	return ran
 }
 
 // serves waits until the process has printed its address or, if it is an agent, that it is
