@@ -41,7 +41,7 @@ type labFlags struct {
 
 func labUpCommand(s streams) *cobra.Command {
 	f := labFlags{Options: lab.Options{Lookup: time.Second, Auth: "none"}}
-	c := command("up {"+strings.Join(lab.Names(), "|")+"} [-- COMMAND [ARG...]]", nil, func(c *cobra.Command, args []string) error {
+	c := command("up {"+strings.Join(lab.Names(), " | ")+"} [-- COMMAND [ARG...]]", nil, func(c *cobra.Command, args []string) error {
 		kind, command, err := f.split(c, args)
 		if err != nil {
 			return usageError(c, err)
