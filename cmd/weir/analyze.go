@@ -24,11 +24,11 @@ type analyzeFlags struct {
 
 func analyzeCommand(s streams) *cobra.Command {
 	f := analyzeFlags{Options: table.Options{Columns: map[table.Kind]string{}}}
-	c := command("analyze TABLE.csv", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
+	c := command("analyze TABLE...", cobra.MinimumNArgs(1), func(c *cobra.Command, args []string) error {
 		if err := f.figures.check(c); err != nil {
 			return err
 		}
-		return f.analyze(args[0], s)
+		return f.analyze(args, s)
 	})
 	f.figures.add(c)
 	vars := flagVars{
@@ -50,13 +50,17 @@ func analyzeCommand(s streams) *cobra.Command {
 	return c
 }
 
-func (f *analyzeFlags) analyze(name string, s streams) error {
-	defer s.working("analyzing " + name).Stop()
-	of := name
-	if name == "-" {
-		of = "standard input"
+func (f *analyzeFlags) analyze(names []string, s streams) error {
+	defer s.working("analyzing " + names[0]).Stop()
+	var all []*table.Table
+	for _, name := range names {
+		t, err := readTable(name, f.Options, s)
+		if err != nil {
+			return err
+		}
+		all = append(all, t)
 	}
-	read, err := readTable(name, of, f.Options, s)
+	read, err := table.Join(all...)
 	if err != nil {
 		return err
 	}
@@ -70,7 +74,7 @@ func (f *analyzeFlags) analyze(name string, s streams) error {
 		}
 	}
 	if f.figures.dir != "" {
-		if err := f.figures.write(gallery.OfTable(found, of, version()), s); err != nil {
+		if err := f.figures.write(gallery.OfTable(found, read.Name, version()), s); err != nil {
 			return err
 		}
 	}
@@ -80,9 +84,9 @@ func (f *analyzeFlags) analyze(name string, s streams) error {
 	return report.Text(s.out, found, s.look())
 }
 
-func readTable(name, of string, o table.Options, s streams) (*table.Table, error) {
+func readTable(name string, o table.Options, s streams) (*table.Table, error) {
 	if name == "-" {
-		return table.Read(of, s.in, o)
+		return table.Read("standard input", s.in, o)
 	}
 	file, err := os.Open(name)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/limits"
 	"weir/loadtest/analysis/steps"
+	given "weir/loadtest/analysis/table"
 	"weir/loadtest/analysis/transfers"
 	"weir/loadtest/analysis/validity"
 	"weir/loadtest/measure"
@@ -65,6 +66,7 @@ type Findings struct {
 	// of a run whose clients have several workloads; Curve has the sums of all workloads
 	Populations []steps.PopulationCurve    `json:"populations,omitempty"`
 	Workers     []validity.WorkerFigure    `json:"workers,omitempty"`          // of a run on many machines
+	Columns     []given.Column             `json:"columns,omitempty"`          // of an analyzed table
 	Transfers   *transfers.TransferFigures `json:"transfers,omitempty"`        // of a record of transfers
 	Parts       *PartFits                  `json:"subinterval_fits,omitempty"` // if workers are jobs of a batch system
 }

@@ -11,6 +11,7 @@ import (
 	"weir/loadtest/analysis/steps"
 	given "weir/loadtest/analysis/table"
 	"weir/loadtest/analysis/validity"
+	"weir/loadtest/scenario"
 )
 
 // FromTable is the Source of findings on a table.
@@ -40,8 +41,11 @@ func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 		Version: FindingsVersion, Source: FromTable, Name: t.Name, Model: "closed", Measure: steps.Throughput,
 		Warnings: []string{}, WarningFacts: []fact.Fact{},
 		Outages: []validity.Outage{}, Phases: []steps.Phase{},
-		Kinds: []steps.Part{}, Servers: []steps.Part{}, Thresholds: []Judgment{},
+		Columns: t.Columns, Kinds: []steps.Part{}, Servers: []steps.Part{}, Thresholds: []Judgment{},
 		Subintervals: []steps.Subinterval{}, Hysteresis: []Hysteresis{}, Boundaries: []Boundary{}, Bottleneck: []limits.Bottleneck{},
+	}
+	if t.Open {
+		f.Model = scenario.OpenModel
 	}
 	r := reader{Table: t}
 	if !t.Has(given.Throughput) {
@@ -58,9 +62,9 @@ func AnalyzeTable(t *given.Table, o TableOptions) (*Findings, error) {
 	g.understand()
 	f.Boundaries = g.boundaries(o.Boundaries)
 	f.Validity = r.validity(c)
-	r.warn(f)
 	g.conclude()
 	f.Curve = steps.Document(c.Steps)
+	r.warn(f)
 	return f, nil
 }
 
@@ -151,11 +155,14 @@ func (r *reader) point(number int, rows []int) *steps.Working {
 		s.Latency = &steps.Quantiles{Count: int64(len(rows)), Mean: latency}
 	}
 	yields := r.yields(rows)
-	if s.Operations = r.mean(given.Rate, rows); !r.Has(given.Rate) && latency > 0 {
+	if s.Operations = r.mean(given.Rate, rows); !r.Has(given.Rate) && !r.Has(given.Throughput) && latency > 0 {
 		s.Operations = s.ActiveClients / latency
 	}
+	if r.Open {
+		s.Rate, s.ActiveClients, s.Clients, s.PerClient = s.ActiveClients, s.Operations*latency, 0, 0
+	}
 	s.PerClientRate = stats.Ratio(s.Operations, s.ActiveClients)
-	if r.Has(given.Rate) && latency > 0 && s.ActiveClients > 0 {
+	if r.Has(given.Rate) && latency > 0 && s.ActiveClients > 0 && !r.Open {
 		law := s.Operations * latency / s.ActiveClients
 		s.Little = &law
 	}
@@ -257,18 +264,14 @@ func (r *reader) errors(s *steps.Working, rows []int) {
 // warn adds to f the assumptions, and the data that the table lacks.
 func (r *reader) warn(f *Findings) {
 	f.addWarnings(r.Notes...)
-	if len(r.Spare) > 0 {
-		f.addFact("warning.not_used", "columns", fact.List(r.Spare))
-	}
 	if !r.Has(given.Throughput) && !r.Has(given.Rate) {
 		f.addFact("warning.rate_from_latency")
 	}
 	if r.Has(given.Errors) && !r.Has(given.Done) && !r.Has(given.ErrorRatio) {
 		f.addFact("warning.no_error_ratio")
 	}
-	if f.Fits != nil {
-		for _, text := range f.Fits.Lacking {
-			f.addFact("warning.model_not_fitted", "reason", text)
-		}
+	r.warnIdle(f)
+	if f.Fits != nil && len(f.Fits.Lacking) > 0 {
+		f.addFact("warning.model_not_fitted", "reasons", f.Fits.Lacking)
 	}
 }

@@ -207,3 +207,23 @@ func (r *reader) checkLittle(curve *steps.Curve) validity.Check {
 	}
 	return c
 }
+
+// unaccounted is the share of the clients' time beyond which a table gets a note if operations
+// account for no more than the rest.
+const unaccounted = 0.1
+
+// warnIdle adds a note about the point at which operations account for the smallest share of the
+// clients' time: the clients paused, or the columns do not belong together.
+func (r *reader) warnIdle(f *Findings) {
+	var worst *steps.Figures
+	for i := range f.Curve {
+		if s := &f.Curve[i]; s.Little != nil && (worst == nil || *s.Little < *worst.Little) {
+			worst = s
+		}
+	}
+	if worst == nil || *worst.Little >= 1-unaccounted {
+		return
+	}
+	f.addFact("warning.time_unaccounted", "clients", worst.ActiveClients, "latency", worst.Latency.Mean, "rate", worst.Operations,
+		"possible", worst.ActiveClients/worst.Latency.Mean, "share", 1-*worst.Little)
+}

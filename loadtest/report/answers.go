@@ -169,3 +169,12 @@ func r2(x float64) string {
 	}
 	return strconv.FormatFloat(x, 'f', 4, 64)
 }
+
+// columnSection lists the columns of an analyzed table with their meaning.
+func columnSection(f *analysis.Findings) section {
+	s := section{ID: "columns", Title: "Columns of the table", table: table{Head: heads("<column", "~meaning")}}
+	for _, c := range f.Columns {
+		s.row(false, c.Name, c.Fact.Text)
+	}
+	return s
+}

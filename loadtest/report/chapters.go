@@ -32,7 +32,7 @@ func curveChapter(f *analysis.Findings, plots Plots) chapter {
 	if f.Transfers == nil {
 		of := populationSection(f, func(*analysis.Step) bool { return true })
 		of.Points = populationPoints(f)
-		c.Parts = filled(curveSection(f), of, answerSection(f), fitSection(f))
+		c.Parts = filled(curveSection(f), of, answerSection(f), fitSection(f), columnSection(f))
 	}
 	if f.OfJobs() {
 		c.Parts = append(filled(siteTimes(f)), c.Parts...)

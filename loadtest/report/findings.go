@@ -30,6 +30,9 @@ func loadCell(f *analysis.Findings, s *analysis.Step) string {
 // at writes a step's load: "64 clients".
 func at(f *analysis.Findings, s *analysis.Step) string {
 	if x := loadOf(f, s); x != 1 || f.Open() {
+		if x != math.Trunc(x) {
+			return unit.Significant(x) + " " + f.Load()
+		}
 		return fmt.Sprintf("%g %s", x, f.Load())
 	}
 	return "1 " + strings.TrimSuffix(f.Load(), "s")

@@ -147,10 +147,15 @@ func pointSection(f *analysis.Findings) section {
 			fields = append(fields, field[*analysis.Step]{"!" + head, text})
 		}
 	}
-	add(true, "clients", func(s *analysis.Step) string { return strconv.FormatFloat(s.ActiveClients, 'g', 6, 64) })
+	add(true, f.Load(), func(s *analysis.Step) string {
+		if f.Open() {
+			return strconv.FormatFloat(s.Rate, 'g', 6, 64)
+		}
+		return strconv.FormatFloat(s.ActiveClients, 'g', 6, 64)
+	})
 	add(true, byMost.Unit, func(s *analysis.Step) string { return byMost.Text(y.of(s)) })
 	add(spread, "95% interval", func(s *analysis.Step) string { low, high := y.ends(s); return span(low, high, byMost.Text) })
-	add(true, byEach.Unit+" each", func(s *analysis.Step) string { return byEach.Text(y.each(s)) })
+	add(!f.Open(), byEach.Unit+" each", func(s *analysis.Step) string { return byEach.Text(y.each(s)) })
 	add(timed, "latency", func(s *analysis.Step) string {
 		if s.Latency == nil {
 			return "-"

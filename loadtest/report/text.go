@@ -75,6 +75,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	}
 	if s := answerSection(f); f.Source == analysis.FromTable {
 		p.section(&s) // no report contains it
+		p.columns(f)
 	}
 	if all := concerns(f); len(all) > 0 {
 		p.findings(all, mostFindings)
@@ -85,6 +86,25 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	}
 	return p.w.Flush()
 }
+
+// columns writes the meaning of each column of an analyzed table, one line a column.
+func (p printer) columns(f *analysis.Findings) {
+	p.line("Columns of the table")
+	width := 0
+	for _, c := range f.Columns {
+		width = max(width, min(len([]rune(c.Name)), longestName))
+	}
+	for _, c := range f.Columns {
+		name := "  " + c.Name + strings.Repeat(" ", max(0, width-len([]rune(c.Name)))+2)
+		for _, line := range p.hung(name, width+4, say.Plain(c.Fact.Text)) {
+			p.line(line)
+		}
+	}
+	p.line("")
+}
+
+// longestName is the width of names of columns to which meanings are aligned.
+const longestName = 30
 
 // verdictLines returns the headline and the facts of a verdict.
 func verdictLines(f *analysis.Findings) (headline string, facts []string) {

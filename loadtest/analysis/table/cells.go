@@ -24,6 +24,11 @@ func (t *Table) split(raw []byte) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.separator == 0 || t.separator == '|' {
+		if rows, ok := undrawn(texts); ok {
+			texts, t.separator = rows, '|'
+		}
+	}
 	if t.separator == 0 {
 		t.separator = sniff(texts)
 	}
@@ -58,7 +63,7 @@ func (t *Table) ragged(text textLine, first line, cells []cell) error {
 	return t.wrong(at, "%d %s where line %d has %d (separated by %s): an empty cell needs its separators, "+
 		"a text that contains a separator needs quotes",
 		len(cells), map[bool]string{true: "cell", false: "cells"}[len(cells) == 1], first.number, len(first.cells),
-		map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs", ' ': "blanks"}[t.separator])
+		map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs", ' ': "blanks", '|': "bars"}[t.separator])
 }
 
 type textLine struct {

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"weir/loadtest/analysis/fact"
+	"weir/loadtest/analysis/table/header"
 )
 
 // A Kind is the kind of values in a column.
@@ -41,19 +43,20 @@ func (k Kind) String() string {
 // Options control how a table is read. The zero value detects everything.
 type Options struct {
 	Separator rune            // between cells; 0: detects comma, semicolon, tab or blanks; ' ' means any blanks
-	Unit      string          // of the throughput, such as Gbit/s; "": as in its header
+	Unit      string          // units that headers lack, such as "Gbit/s" or "MB/s,ms"; "": as in the headers
 	Columns   map[Kind]string // the name of a column, or its number from 1
 }
 
 // A Table holds the content of a table in columns of equal length.
 type Table struct {
-	Name  string           // as given to Read
-	Lines []int            // the line of each row
-	Names map[Kind]string  // the header of each recognized column
-	Found map[Kind][]Value // its values
-	Notes []fact.Fact      // assumptions made while reading
-	Spare []string         // headers of columns that are not used
-	Steps []string         // the names of steps, in their order; nil without such a column
+	Name    string           // as given to Read
+	Lines   []int            // the line of each row
+	Names   map[Kind]string  // the header of each recognized column
+	Found   map[Kind][]Value // its values
+	Notes   []fact.Fact      // assumptions made while reading
+	Columns []Column         // in their order, with their meaning
+	Steps   []string         // the names of steps, in their order; nil without such a column
+	Open    bool             // the load, in the column of clients, is in arrivals per second
 
 	separator rune
 }
@@ -93,8 +96,10 @@ func (e *Error) Error() string {
 
 type position struct{ line, column int }
 
-// Read reads a table of at most 64 MiB, a million rows and four million cells. Lines that are empty
-// or begin with # are ignored. name is used in errors, which are *Error if the table has a mistake.
+// Read reads a table of at most 64 MiB, a million rows and four million cells, or the output of fio
+// (JSON), k6 (summary), vegeta (JSON report) or wrk. Lines that are empty or begin with # are
+// ignored. name is used in errors, which are *Error if the table has a mistake. The table is nil
+// if there is an error.
 func Read(name string, r io.Reader, o Options) (*Table, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, mostBytes+1))
 	if err != nil {
@@ -104,16 +109,22 @@ func Read(name string, r io.Reader, o Options) (*Table, error) {
 	if len(raw) > mostBytes {
 		return nil, t.whole("larger than 64 MiB: use means, for example of 30 s, or remove columns")
 	}
+	if ok, err := t.readTool(raw); ok {
+		if err != nil {
+			return nil, err
+		}
+		return t, nil
+	}
 	t.separator = o.Separator
 	lines, err := t.split(raw)
 	if err != nil {
 		return nil, err
 	}
-	header, rows := t.header(lines)
+	head, rows := t.head(lines)
 	if len(rows) == 0 {
 		return nil, t.whole("the table has a header but no rows")
 	}
-	if err := t.choose(header, rows, o); err != nil {
+	if err := t.choose(head, rows, o); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -141,9 +152,9 @@ func (t *Table) wrong(at position, format string, args ...any) error {
 	return &Error{Name: t.Name, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
 }
 
-// header separates the line with the names of the columns from the rows below it. A first line with
+// head separates the line with the names of the columns from the rows below it. A first line with
 // only numbers is a row.
-func (t *Table) header(lines []line) (header line, rows []line) {
+func (t *Table) head(lines []line) (head line, rows []line) {
 	for _, c := range lines[0].cells {
 		if _, err := parse(c.text, true); err != nil && !missing(c.text) {
 			return lines[0], lines[1:]
@@ -153,8 +164,20 @@ func (t *Table) header(lines []line) (header line, rows []line) {
 }
 
 // choose finds the columns and reads their values.
-func (t *Table) choose(header line, rows []line, o Options) error {
-	places, err := t.places(header, rows, o)
+func (t *Table) choose(head line, rows []line, o Options) error {
+	for i := range rows[0].cells {
+		c := Column{Number: i + 1}
+		if head.cells != nil {
+			c.Name = head.cells[i].text
+			c.reading = header.Parse(c.Name)
+			r := c.reading
+			c.Quantity, c.Statistic, c.Unit, c.Scope = string(r.Quantity), r.Statistic, r.Unit, r.Scope
+		} else {
+			c.Name = strconv.Itoa(c.Number)
+		}
+		t.Columns = append(t.Columns, c)
+	}
+	places, err := t.places(head, rows, o)
 	if err != nil {
 		return err
 	}
@@ -170,7 +193,7 @@ func (t *Table) choose(header line, rows []line, o Options) error {
 		if !ok {
 			continue
 		}
-		convert, err := t.conversion(k, header, place, o)
+		convert, err := t.conversion(k, head, rows, place, o)
 		if err != nil {
 			return err
 		}
@@ -189,54 +212,79 @@ func (t *Table) choose(header line, rows []line, o Options) error {
 }
 
 // places returns the column of each kind.
-func (t *Table) places(header line, rows []line, o Options) (map[Kind]int, error) {
-	width := len(rows[0].cells)
+func (t *Table) places(head line, rows []line, o Options) (map[Kind]int, error) {
 	places := map[Kind]int{}
-	taken := map[int]Kind{}
 	for k := range kinds {
 		want := o.Columns[k]
 		if want == "" {
 			continue
 		}
-		place, err := t.named(header, width, k, want)
+		place, err := t.named(head, len(t.Columns), k, want)
 		if err != nil {
 			return nil, err
 		}
-		if other, ok := taken[place]; ok {
-			return nil, t.whole("--%s and --%s name the same column", other, k)
+		c := &t.Columns[place]
+		if c.chosen {
+			return nil, t.whole("--%s and --%s name the same column", c.kind, k)
 		}
-		places[k], taken[place] = place, k
+		places[k], c.chosen, c.kind = place, true, k
 	}
-	if header.cells == nil && (o.Columns[Clients] == "" || len(places) < 2) {
+	if head.cells == nil && (o.Columns[Clients] == "" || len(places) < 2) {
 		return nil, t.wrong(position{rows[0].number, 1}, "the first line has no column names: choose columns by number, "+
 			"as in --clients 1 --throughput 2 --unit Gbit/s")
 	}
-	if err := t.recognize(header, places, taken); err != nil {
+	if err := t.checkUnits(o.Unit); err != nil {
 		return nil, err
 	}
-	return places, t.complete(header, places)
+	if head.cells != nil {
+		if err := t.recognize(head, rows, places, o); err != nil {
+			return nil, err
+		}
+	}
+	for k, i := range places {
+		t.Names[k] = t.Columns[i].Name
+		if head.cells == nil {
+			t.Names[k] = k.String()
+		}
+	}
+	return places, t.complete(head, places)
 }
 
 // complete returns an error if a column is missing without which there is no curve.
-func (t *Table) complete(header line, places map[Kind]int) error {
-	all := names(header)
+func (t *Table) complete(head line, places map[Kind]int) error {
 	if _, ok := places[Clients]; !ok {
-		return t.whole("no column for the number of clients: its name must contain clients, jobs, users, threads or concurrency, "+
-			"or choose it with --clients; the columns are %s", all)
+		return t.whole("no column for the number of clients, such as clients, jobs, users, threads or concurrency: "+
+			"choose it with --clients; %s", t.unused())
 	}
 	for _, k := range []Kind{Throughput, Rate, Latency} {
 		if _, ok := places[k]; ok {
 			return nil
 		}
 	}
-	return t.whole("no column for the throughput: its name must contain throughput, bandwidth, rate or latency, "+
-		"or choose it with --throughput; the columns are %s", all)
+	for _, c := range t.Columns { // a column that lacks nothing but its unit
+		if _, reason := usable(c.reading); reason == "" && needsUnit(c.kind) && c.reading.Unit == "" && !c.chosen {
+			return t.unitless(c.kind, head, c.Number-1)
+		}
+	}
+	return t.whole("no column for the throughput, such as MB/s, requests/s or latency (ms): choose it with --throughput, --rate or "+
+		"--latency; %s", t.unused())
+}
+
+// unused lists the columns that are not used, with the reasons.
+func (t *Table) unused() string {
+	var all []string
+	for _, c := range t.Columns {
+		if !c.chosen && c.Fact.Code != "" {
+			all = append(all, quote(c.Name)+": "+c.Fact.Text)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // named finds a column by its name, or its number from 1.
-func (t *Table) named(header line, width int, k Kind, want string) (int, error) {
+func (t *Table) named(head line, width int, k Kind, want string) (int, error) {
 	var found []int
-	for i, c := range header.cells {
+	for i, c := range head.cells {
 		if strings.EqualFold(strings.TrimSpace(c.text), strings.TrimSpace(want)) {
 			found = append(found, i)
 		}
@@ -253,13 +301,13 @@ func (t *Table) named(header line, width int, k Kind, want string) (int, error) 
 		}
 		return int(n) - 1, nil
 	}
-	return 0, t.whole("--%s %s: no column has that name; the columns are %s", k, quote(want), names(header))
+	return 0, t.whole("--%s %s: no column has that name; the columns are %s", k, quote(want), names(head))
 }
 
 // names lists the names of all columns.
-func names(header line) string {
+func names(head line) string {
 	var all []string
-	for _, c := range header.cells {
+	for _, c := range head.cells {
 		all = append(all, quote(c.text))
 	}
 	return strings.Join(all, ", ")

@@ -1,141 +1,137 @@
 package table
 
 import (
+	"regexp"
 	"strings"
-	"unicode"
 
 	"weir/loadtest/analysis/fact"
+	"weir/loadtest/analysis/table/header"
 )
 
-// conversion returns the factor that converts values of a column to base units, by the unit in its
-// header or the unit that was chosen.
-func (t *Table) conversion(k Kind, header line, place int, o Options) (factor float64, err error) {
-	name, at := "", position{}
-	if header.cells != nil {
-		name, at = header.cells[place].text, position{header.number, header.cells[place].column}
-	}
-	switch k {
-	case Throughput:
-		return t.speed(name, at, o.Unit)
-	case Latency, Time:
-		if factor, ok := timeIn(name); ok {
-			return factor, nil
-		}
-		if k == Latency {
-			t.Notes = append(t.Notes, fact.New("warning.seconds_assumed", "column", t.Names[k]))
-		}
-	case ErrorRatio:
-		if strings.Contains(name, "%") || strings.Contains(strings.ToLower(name), "percent") {
-			return 0.01, nil
-		}
-	case Rate:
-		for _, w := range words(name) {
-			if per, ok := map[string]float64{"min": 60, "minute": 60, "h": 3600, "hour": 3600}[w]; ok {
-				return 1 / per, nil
-			}
-		}
-	}
-	return 1, nil
+// A conversion converts the values of a column to base units.
+type conversion struct {
+	factor     float64
+	complement bool // 1 - x: a success ratio is read as an error ratio
 }
 
-func (t *Table) speed(name string, at position, chosen string) (float64, error) {
-	if chosen != "" {
-		factor, ok := speedOf(chosen)
-		if !ok {
-			return 0, t.whole("--unit %s: use a unit such as Gbit/s, Mbit/s, MB/s or MiB/s", quote(chosen))
-		}
-		return factor, nil
+func (c conversion) of(x float64) float64 {
+	if x *= c.factor; c.complement {
+		return 1 - x
 	}
-	factor, ok := speedIn(name)
+	return x
+}
+
+// conversion returns the conversion of a column, by the unit that was chosen, or by the unit in its
+// header.
+func (t *Table) conversion(k Kind, head line, rows []line, place int, o Options) (conversion, error) {
+	c := &t.Columns[place]
+	name, at := c.Name, position{head.number, 0}
+	if head.cells == nil {
+		name = ""
+	} else {
+		at.column = head.cells[place].column
+	}
+	convert := conversion{factor: 1, complement: k == ErrorRatio && c.reading.Quantity == header.SuccessRatio}
+	unit, factor, ok := header.Unit(name, quantityOf(k))
+	if chosen := unitFor(k, o.Unit); chosen != "" {
+		unit = chosen
+		factor, ok = header.ParseUnit(chosen, quantityOf(k))
+	}
 	switch {
 	case ok && factor == 0:
-		return 0, t.wrong(at, "%s may mean bits or bytes: write it as Mbit/s or MB/s, or choose with --unit", quote(name))
-	case !ok && name == "":
-		return 0, t.whole("a table without column names needs the unit of the throughput, as in --unit Gbit/s")
-	case !ok:
-		return 0, t.wrong(at, "%s has no unit of throughput: add it to the name, as in throughput (Gbit/s) or throughput_mbps, "+
-			"or choose with --unit", quote(name))
+		return convert, t.wrong(at, "%s may mean bits or bytes: write it as Mbit/s or MB/s, or choose with --unit", quote(name))
+	case ok:
+		convert.factor = factor
+	case unitsInCells(k, rows, place):
+	case k == Throughput && head.cells == nil:
+		return convert, t.whole("a table without column names needs the unit of the throughput, as in --unit Gbit/s")
+	case k == Throughput:
+		return convert, t.unitless(k, head, place)
+	case k == Latency:
+		t.Notes = append(t.Notes, fact.New("warning.seconds_assumed", "column", t.Names[k]))
 	}
-	return factor, nil
+	c.accept(k, unit)
+	return convert, nil
 }
 
-// speedIn finds a unit of throughput in a header; 0 if it may be bits or bytes.
-func speedIn(name string) (factor float64, ok bool) {
-	for _, long := range []string{"_per_second", " per second", "_per_sec", " per sec"} {
-		if i := strings.Index(strings.ToLower(name), long); i >= 0 && i+len(long) <= len(name) {
-			name = name[:i] + "/s" + name[i+len(long):]
+func (t *Table) unitless(k Kind, head line, place int) error {
+	c := head.cells[place]
+	name := map[Kind]string{Throughput: "throughput (Gbit/s)", Rate: "requests/s", Latency: "latency (ms)"}[k]
+	return t.wrong(position{head.number, c.column}, "%s has no unit of %s: add it to the name, as in %s, or choose with --unit %s",
+		quote(c.text), k, name, exampleUnit(k))
+}
+
+func quantityOf(k Kind) header.Quantity { return header.Quantity(k.String()) }
+
+// unitFor returns the unit of a kind of columns in a list such as "MB/s,ms", "" if it has none.
+func unitFor(k Kind, list string) string {
+	for unit := range strings.SplitSeq(list, ",") {
+		if _, ok := header.ParseUnit(unit, quantityOf(k)); ok {
+			return strings.TrimSpace(unit)
 		}
 	}
-	for _, w := range strings.FieldsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("()[]:,;_", r) }) {
-		if factor, ok := speedOf(w); ok {
-			return factor, true
+	return ""
+}
+
+// checkUnits returns an error if a unit of the list --unit is unknown.
+func (t *Table) checkUnits(list string) error {
+	for unit := range strings.SplitSeq(list, ",") {
+		known := list == ""
+		for _, k := range []Kind{Throughput, Rate, Latency} {
+			known = known || unitFor(k, unit) != ""
+		}
+		if !known {
+			return t.whole("--unit %s: use a unit such as Gbit/s, MB/s or MiB/s of throughput, ms of latency or /s of a rate", quote(unit))
 		}
 	}
-	return 0, false
+	return nil
 }
 
-// speedOf parses a unit of throughput in its usual spellings: a prefix, bits or bytes, and per
-// second. Mbps always means bits; mb/s may be either.
-func speedOf(text string) (factor float64, ok bool) {
-	for _, end := range []string{"/second", "/sec", "/s", "ps"} {
-		if n := len(text) - len(end); n > 0 && strings.EqualFold(text[n:], end) {
-			return scaledSpeed(text[:n], end == "ps")
+// withUnit matches a number with a unit behind it.
+var withUnit = regexp.MustCompile(`^([-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9.,].*)$`)
+
+// splitUnit splits a cell such as "4.1 Gbit/s" or "110MiB" into its number and its factor to the
+// base unit of k. ok is false if the cell has no unit, or another one. In a column of throughput an
+// amount of data is taken as per second. factor is 0 if the unit may mean bits or bytes.
+func splitUnit(k Kind, text string) (number string, factor float64, ok bool) {
+	m := withUnit.FindStringSubmatch(text)
+	if m == nil {
+		return text, 0, false
+	}
+	number, unit := m[1], m[2]
+	switch k {
+	case Throughput:
+		if factor, ok = header.ParseUnit(unit, header.Throughput); !ok {
+			factor, ok = header.ParseUnit(unit+"/s", header.Throughput)
 		}
-	}
-	return 0, false
-}
-
-func scaledSpeed(text string, short bool) (factor float64, ok bool) {
-	power := 1.0
-	name := text
-	for _, p := range prefixes() {
-		if len(name) > len(p.name) && strings.EqualFold(name[:len(p.name)], p.name) {
-			name, power = name[len(p.name):], p.factor
-			break
+	case Rate:
+		if scale, known := map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6}[unit]; known {
+			return number, scale, true
 		}
+		factor, ok = header.ParseUnit(unit, header.Rate)
+	case ErrorRatio:
+		factor, ok = 0.01, unit == "%"
+	default:
+		factor, ok = header.ParseUnit(unit, quantityOf(k))
 	}
-	switch lower := strings.ToLower(name); {
-	case lower == "bit" || lower == "bits":
-		return power / 8, true
-	case lower == "byte" || lower == "bytes":
-		return power, true
-	case name == "b" && short:
-		return power / 8, true
-	case name == "B":
-		return power, true
-	case name == "b" && unicode.IsUpper(rune(text[0])) && len(text) > 1: // Gb/s
-		return power / 8, true
-	case name == "b" && len(text) > 1: // gb/s, mb/s
-		return 0, true
+	if !ok {
+		return text, 0, false
 	}
-	return 0, false
+	return number, factor, true
 }
 
-type prefix struct {
-	name   string
-	factor float64
-}
-
-// prefixes returns the prefixes of units, the longer names first.
-func prefixes() []prefix {
-	return []prefix{
-		{"kibi", 1 << 10}, {"mebi", 1 << 20}, {"gibi", 1 << 30}, {"kilo", 1e3}, {"mega", 1e6}, {"giga", 1e9}, {"tera", 1e12},
-		{"ki", 1 << 10}, {"mi", 1 << 20}, {"gi", 1 << 30}, {"ti", 1 << 40}, {"k", 1e3}, {"m", 1e6}, {"g", 1e9}, {"t", 1e12},
-	}
-}
-
-// timeIn finds a unit of time in a header.
-func timeIn(name string) (factor float64, ok bool) {
-	units := map[string]float64{
-		"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "ms": 1e-3, "msec": 1e-3, "millisecond": 1e-3, "milliseconds": 1e-3,
-		"us": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "ns": 1e-9, "min": 60, "mins": 60, "minute": 60, "minutes": 60, "h": 3600, "hour": 3600,
-		"hours": 3600,
-	}
-	all := words(name)
-	for i := len(all) - 1; i >= 0; i-- {
-		if factor, ok = units[all[i]]; ok {
-			return factor, true
+// unitsInCells reports whether all cells with a value have a unit.
+func unitsInCells(k Kind, rows []line, place int) bool {
+	known := false
+	for _, l := range rows {
+		text := l.cells[place].text
+		if missing(text) {
+			continue
 		}
+		if _, _, ok := splitUnit(k, text); !ok {
+			return false
+		}
+		known = true
 	}
-	return 0, false
+	return known
 }
