@@ -31,6 +31,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"weir/internal/unit"
 )
 
 // A Config configures the content, the addresses and the clients of a server. The comments of the
@@ -108,7 +110,7 @@ type Server struct {
 // New checks c, opens the content and removes the leftovers of a killed server. The caller closes
 // the Server.
 func New(c Config) (*Server, error) {
-	if err := c.check(); err != nil {
+	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	c.defaults()
@@ -174,7 +176,8 @@ func (c *Config) defaults() {
 // encrypted reports whether the server uses TLS.
 func (c *Config) encrypted() bool { return c.CertFile != "" || c.Certificate != nil }
 
-func (c *Config) check() error {
+// Check returns an error if a server cannot have the configuration.
+func (c *Config) Check() error {
 	switch {
 	case c.Dir == "" && len(c.Synthetic) == 0:
 		return errors.New("nothing to serve: name a folder, or synthetic files such as 1000x1MiB")
@@ -193,7 +196,7 @@ func (c *Config) check() error {
 	case c.Page < 0 || c.Threads < 0 || c.PageCPU < 0:
 		return errors.New("the CPU time and the size of a page, and the number of threads, are not negative")
 	case c.PageCPU > maxPageCPU:
-		return fmt.Errorf("a page cannot cost more than %v of CPU time", maxPageCPU)
+		return fmt.Errorf("a page cannot cost more than %v of CPU time", unit.Duration(maxPageCPU))
 	case c.Threads > maxThreads:
 		return fmt.Errorf("%d threads for pages: at most %d", c.Threads, maxThreads)
 	case c.PageCPU == 0 && (c.Page > 0 || c.Threads > 0):

@@ -68,26 +68,32 @@ func (f *agentFlags) addAll(c *cobra.Command) {
 	}.add(c)
 }
 
-func (f *agentFlags) check() (err error) {
+func (f *agentFlags) check() error {
 	e := &f.endpoint
+	pins, wrongPin := trust.ReadPins(f.pins)
+	e.Pins = pins
+	info, noRoot := os.Stat(f.o.Root)
 	outside := e.MaxFile > 0 || e.CertFile != "" || e.URL != "" || e.Listen != "127.0.0.1:0"
 	insecure := slices.ContainsFunc(e.Issuers, func(i string) bool { return !strings.HasPrefix(i, "https://") })
-	if err := cmp.Or(
-		flagfile.If(f.o.Site == "", "", "name the site: --site NAME"),
-		flagfile.If(f.o.Root == "", "", "name the folder with its files: --root DIR"),
-		flagfile.Together("cert", e.CertFile, "key", e.KeyFile),
-		flagfile.If(f.noEndpoint && outside, "no-endpoint", "--no-endpoint: leave --listen, --url, --cert, --key and --max-file out"),
+	return flagfile.All(
+		flagfile.If(f.o.Site == "", "site", "name the site: --site NAME"),
+		flagfile.If(f.o.Site != "" && !agent.IsSiteName(f.o.Site), "site",
+			"--site %s: use letters, digits, dots, dashes and underscores, 64 at most", line(f.o.Site)),
+		flagfile.If(f.o.Root == "", "root", "name the folder with its files: --root DIR"),
+		flagfile.If(f.o.Root != "" && noRoot != nil, "root",
+			"--root: %w: name an existing folder; a new site may begin with an empty one", noRoot),
+		flagfile.If(noRoot == nil && !info.IsDir(), "root", "--root %s is not a folder", f.o.Root),
+		f.clientFlags.check(),
+		flagfile.Wrap("site-ca", errorOf(trust.WithSystem(f.o.SiteCA))),
+		flagfile.If(f.noEndpoint && outside, "no-endpoint listen url cert key max-file",
+			"--no-endpoint: leave --listen, --url, --cert, --key and --max-file out"),
+		flagfile.Listen("listen", e.Listen),
+		flagfile.Pair("cert", e.CertFile, "key", e.KeyFile),
 		flagfile.If(insecure, "issuer", "--issuer: use its https URL, as in its tokens"),
 		flagfile.Together("client-ca", e.ClientCA, "client", strings.Join(e.Clients, ",")),
-		flagfile.If(f.o.Slots < 1, "slots", "--slots %d: use 1 or more", f.o.Slots)); err != nil {
-		return err
-	}
-	if e.Pins, err = trust.ReadPins(f.pins); err != nil {
-		return flagfile.Wrap("tpc-pin", err)
-	}
-	info, err := os.Stat(f.o.Root)
-	return cmp.Or(flagfile.If(err != nil, "root", "--root: %w: name an existing folder; a new site may begin with an empty one", err),
-		flagfile.If(err == nil && !info.IsDir(), "root", "--root %s is not a folder", f.o.Root))
+		checkAuthorities("client-ca", e.ClientCA),
+		flagfile.If(f.o.Slots < 1 || f.o.Slots > agent.MostSlots, "slots", "--slots %d: use 1 or more, up to %d", f.o.Slots, agent.MostSlots),
+		flagfile.Wrap("tpc-pin", wrongPin))
 }
 
 func (f *agentFlags) run(ctx context.Context, s streams) error {

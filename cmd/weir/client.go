@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/db"
+	"weir/internal/flagfile"
+	"weir/internal/trust"
 	"weir/loadtest/run"
 	"weir/storage"
 	"weir/transfer/client"
@@ -30,15 +33,42 @@ func (f *clientFlags) add(c *cobra.Command) {
 	}.add(c)
 }
 
+// check checks the address and the files of the flags.
+func (f *clientFlags) check() error {
+	file, from := f.tokenFile, "--token-file"
+	if file == "" {
+		file, from = os.Getenv("WEIR_TOKEN_FILE"), "WEIR_TOKEN_FILE"
+	}
+	token, err := fileText(file)
+	return flagfile.All(
+		flagfile.Wrap("coordinator", client.CheckAddress(f.address)),
+		flagfile.If(err != nil, "token-file", "%s: %w", from, err),
+		flagfile.If(err == nil && file != "" && token == "", "token-file", "%s: %s is empty", from, line(file)),
+		checkAuthorities("coordinator-ca", f.ca),
+		flagfile.Pair("client-cert", f.cert, "client-key", f.key))
+}
+
+// checkAuthorities returns an error if the PEM file of authorities that a flag names, if it names one, cannot be read.
+func checkAuthorities(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	return flagfile.Wrap(flag, errorOf(trust.Authorities(path)))
+}
+
+// errorOf returns the error of a call that is only a check.
+func errorOf[T any](_ T, err error) error { return err }
+
 // config finds the coordinator and the credentials.
 func (f *clientFlags) config() (client.Config, error) {
+	if err := f.check(); err != nil {
+		return client.Config{}, usage(err)
+	}
 	conf, err := client.Find(f.address, f.tokenFile)
-	switch {
-	case err != nil:
+	if err != nil {
 		return conf, err
-	case (f.cert == "") != (f.key == ""):
-		return conf, usagef("--client-cert and --client-key must be given together")
-	case f.ca != "":
+	}
+	if f.ca != "" {
 		conf.CAFile = f.ca
 	}
 	if f.cert != "" {
@@ -155,24 +185,28 @@ func (f *dbFlags) add(c *cobra.Command, flag, env string) {
 // find returns the address, "" if no database is named. It warns of a password that other users of
 // this machine can see.
 func (f *dbFlags) find(s streams) (string, error) {
-	switch {
-	case f.address != "" && f.file != "":
-		return "", usagef("--%s and --%s-file: choose one", f.flag, f.flag)
-	case f.address != "":
-		if db.Public(f.address) != f.address {
-			s.printErr("weir: all users of this machine can see the password in --%s, with ps: use --%s-file FILE, PGPASSWORD or ~/.pgpass\n",
-				f.flag, f.flag)
-		}
-		return f.address, nil
-	case f.file == "":
-		return os.Getenv(f.env), nil
+	if f.address != "" && db.Public(f.address) != f.address {
+		s.printErr("weir: all users of this machine can see the password in --%s, with ps: use --%s-file FILE, PGPASSWORD or ~/.pgpass\n",
+			f.flag, f.flag)
 	}
-	address, err := fileText(f.file)
+	address, err := f.read()
+	return address, usage(err)
+}
+
+// read returns the address, "" if no database is named.
+func (f *dbFlags) read() (string, error) {
+	file := f.flag + "-file"
+	text, err := fileText(f.file)
+	unusable := text == "" || strings.ContainsAny(text, "\r\n") || len(text) > 4096
+	address := cmp.Or(f.address, text, os.Getenv(f.env))
+	err = flagfile.All(
+		flagfile.If(f.address != "" && f.file != "", file+" "+f.flag, "--%s and --%s: choose one", file, f.flag),
+		flagfile.Wrap(file, err),
+		flagfile.If(f.file != "" && err == nil && unusable, file,
+			"--%s %s: one line with the address of a database is expected", file, line(f.file)),
+		flagfile.Wrap(f.flag, db.CheckAddress(address)))
 	if err != nil {
-		return "", fmt.Errorf("--%s-file: %w", f.flag, err)
-	}
-	if address == "" || strings.ContainsAny(address, "\r\n") || len(address) > 4096 {
-		return "", fmt.Errorf("--%s-file %s: one line with the address of a database is expected", f.flag, line(f.file))
+		return "", err
 	}
 	return address, nil
 }

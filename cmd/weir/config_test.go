@@ -1,10 +1,13 @@
 package main
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -32,9 +35,10 @@ func TestConfigExamples(t *testing.T) {
 		_, schema := weir(t, "config", "schema", command)
 		_, example := weir(t, "config", "example", command)
 		dir := t.TempDir()
-		for _, name := range []string{"host.pem", "host.key", "serve.token", "a.token"} {
+		for _, name := range []string{"serve.token", "a.token"} {
 			put(t, dir, name, "x")
 		}
+		(&issuer{t: t, dir: dir}).sign("host", &x509.Certificate{})
 		file := put(t, dir, command+".yaml", strings.ReplaceAll(strings.ReplaceAll(example, "/data/a", dir), "/data", dir))
 		if code, said := weir(t, "config", "check", command, file); code != exitFine {
 			t.Errorf("%s: %d\n%s", command, code, said)
@@ -73,6 +77,7 @@ func TestConfigMistakes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	put(t, dir, "empty", "")
+	put(t, dir, "text", "x")
 	for _, c := range []struct{ command, text, place, says string }{
 		{"coordinator", "lisen: x", "1:1", "did you mean listen?"},
 		{"coordinator", "state: [a, b]", "1:8", "write one value"},
@@ -101,6 +106,24 @@ func TestConfigMistakes(t *testing.T) {
 		{"coordinator", "broker: {urls: [\"stomp://b.example:61613\"], user: weir}", "1:10", "together"},
 		{"coordinator", "broker: {urls: [\"stomp://b.example:61613\"], password: hush}", "1:45", "password_file"},
 		{"coordinator", "broker: {user: weir}", "1:10", "name the broker"},
+		{"coordinator", "notify: [{name: x, command: [sh, \"{subject}\"]}]", "1:11", "{subject}"},
+		{"coordinator", "notify: [{name: x, command: [\"sh-{type}\"]}]", "1:11", "{type}"},
+		{"coordinator", "notify: [{name: x, command: [/nowhere/page, \"{text}\"]}]", "1:29", "/nowhere/page"},
+		{"coordinator", "notify: [{name: x, webhook: \"https://a.example/hush\", ca_file: nowhere}]", "1:64", "no such file"},
+		{"coordinator", "keep: 3d", "1:7", "use a time of 7d or more, such as 14d"},
+		{"coordinator", "keep_endpoints: 5m", "1:17", "use a time of 1h or more, such as 2h"},
+		{"coordinator", "db_file: nowhere", "1:10", "no such file"},
+		{"coordinator", "db_file: empty", "1:10", "one line"},
+		{"coordinator", "db: mysql://db/weir", "1:5", "no such kind of database"},
+		{"coordinator", "cert: nowhere\nkey: text", "1:7", "no such file"},
+		{"coordinator", "cert: text\nkey: text", "1:7", "PEM"},
+		{"coordinator", "client_ca: text", "1:12", "PEM"},
+		{"coordinator", "site_ca: nowhere", "1:10", "no such file"},
+		{"coordinator", "listen: 9443", "1:9", "HOST:PORT"},
+		{"coordinator", "plain: true\nlisten: 0.0.0.0:9443", "2:9", "loopback"},
+		{"coordinator", "broker: {urls: [\"stomp://b.example:61613\"], ca_file: nowhere}", "1:10", "no such file"},
+		{"coordinator", "tokens: [{site: A, file: text}]", "1:11", "name another file"},
+		{"coordinator", "tokens: [{site: \"A B\", file: x}]", "1:11", "A B"},
 		{"coordinator", "- a", "1:1", "map of keys"},
 		{"coordinator", "a: [", "1:4", "not YAML"},
 		{"coordinator", "", "1:1", "empty"},
@@ -108,6 +131,14 @@ func TestConfigMistakes(t *testing.T) {
 		{"agent", "site: A\nroot: .\nslots: 0", "3:8", "use 1 or more"},
 		{"agent", "site: A\nroot: .\nno_endpoint: perhaps", "3:14", "true or false"},
 		{"agent", "while_stdin: true", "1:1", "unknown key"},
+		{"agent", "site: A\nroot: .\ntoken_file: nowhere", "3:13", "no such file"},
+		{"agent", "site: A\nroot: .\ntoken_file: empty", "3:13", "is empty"},
+		{"agent", "site: A\nroot: .\ncoordinator_ca: nowhere", "3:17", "no such file"},
+		{"agent", "site: A\nroot: .\ncoordinator: \"https://a.example:9443#12\"", "3:14", "64 hexadecimal digits"},
+		{"agent", "site: A\nroot: .\ncert: nowhere\nkey: nowhere", "3:7", "no such file"},
+		{"agent", "site: A B\nroot: .", "1:7", "letters, digits"},
+		{"serve", "dir: nowhere", "1:6", "no such file"},
+		{"serve", "dir: .\ntoken_file: nowhere", "2:13", "no such file"},
 		{"serve", "dir: .\nrate: fast", "2:7", "rate"},
 		{"serve", "dir: .\ntpc_allow: a.example", "2:12", "write a list"},
 		{"serve", "dir: .\npassword: hush", "2:1", "password_file"},
@@ -129,11 +160,68 @@ func TestConfigMistakes(t *testing.T) {
 	}
 }
 
+// All mistakes of a file are reported at once, each once, and none that only follows from another one.
+func TestConfigMistakesAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for command, text := range map[string]string{
+		"coordinator": `
+lisen: x            # mistake
+lease: 5x           # mistake
+link_min: 5
+link_max: 2         # mistake
+cert: nowhere.pem   # mistake
+key: nowhere.key    # mistake
+db_file: nowhere    # mistake
+names: {alice: [submit, fly]} # mistake
+sites:
+  - {name: "A B", url: "ftp://x"} # mistake, mistake
+  - {name: C, url: "ftp://x", max: many, token_file: nowhere} # mistake, mistake, mistake
+issuers:
+  - {url: "https://iam.example/", client_id: a, client_secret_file: nowhere} # mistake
+notify:
+  - {name: x, on: [done], command: [sh, "{subject}"], timeout: 1h} # mistake, mistake, mistake
+broker: {urls: ["stomp://b.example:61613"], user: weir, password_file: nowhere} # mistake
+`,
+		"agent": `
+site: [A]           # mistake
+rot: /data          # mistake
+token_file: nowhere # mistake
+slots: 0            # mistake
+`,
+		"serve": `
+dri: .              # mistake
+cert: nowhere.pem   # mistake, mistake
+issuer: https://a/  # mistake
+issuer_keys: nowhere
+`,
+	} {
+		file := put(t, dir, command+".yaml", text)
+		code, said := weir(t, "config", "check", command, file)
+		var found, want []string
+		for place := range strings.SplitSeq(strings.TrimPrefix(said, "weir: "), "\n") {
+			if number := regexp.MustCompile(`\.yaml:(\d+):`).FindStringSubmatch(place); number != nil {
+				found = append(found, number[1])
+			}
+		}
+		for i, line := range strings.Split(text, "\n") {
+			want = append(want, slices.Repeat([]string{strconv.Itoa(i + 1)}, strings.Count(line, "mistake"))...)
+		}
+		if code != exitUsage || !slices.Equal(found, want) {
+			t.Errorf("%s: %d, lines %v, want %v\n%s", command, code, found, want, said)
+		}
+		if code, same := weir(t, command, "--config", file); code != exitUsage || same != said {
+			t.Errorf("%s: %d\n%s", command, code, same)
+		}
+	}
+}
+
 // Flags override the file, and settings that are in neither keep their defaults. Paths are relative
 // to the file.
 func TestConfigAndFlags(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	(&issuer{t: t, dir: dir}).sign("ca", &x509.Certificate{})
 	file := put(t, dir, "agent.yaml", "site: A\nroot: .\nslots: 7\nclient: [a, b]\nclient_ca: ca.pem\nallow_private: "+
 		"true\ntpc_allow: [x.example]")
 	c, f, check, err := configOf("agent")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,15 +112,25 @@ func (f *coordinatorFlags) check() error {
 	if conf.Streamed = f.streamed; f.streamed == 0 {
 		conf.Streamed = -1
 	}
-	least := min(conf.UserQuota.Files, conf.UserQuota.Submissions, conf.VOQuota.Files, conf.VOQuota.Submissions)
-	return cmp.Or(
-		flagfile.If(least < 0, "user-files", "limits of files and submissions: use 0 (none) or more"),
-		flagfile.Together("cert", conf.Cert, "key", conf.Key),
-		flagfile.If(conf.Plain && conf.Cert != "", "plain", "--plain and --cert: choose one"),
-		flagfile.If(noURL, "url", "--url %s: write it as https://HOST:PORT", line(conf.URL)),
-		flagfile.If(voms && (conf.CA == "" || conf.VOMSDir == ""), "vomsdir", "VOMS attributes need --vomsdir and --client-ca"),
+	limit := func(flag string, value int) error {
+		return flagfile.If(value < 0, flag, "--%s %d: use 0 (no limit) or more", flag, value)
+	}
+	return flagfile.All(
+		errorOf(f.db.read()),
+		limit("user-files", conf.UserQuota.Files), limit("user-submissions", conf.UserQuota.Submissions),
+		limit("vo-files", conf.VOQuota.Files), limit("vo-submissions", conf.VOQuota.Submissions),
+		flagfile.Listen("listen", conf.Listen),
+		flagfile.If(conf.Plain && coordinator.CheckLoopback(conf.Listen) != nil, "listen plain",
+			"--listen %s: with --plain the address must be on loopback, such as 127.0.0.1:9443", line(conf.Listen)),
+		flagfile.Pair("cert", conf.Cert, "key", conf.Key),
+		flagfile.If(conf.Plain && conf.Cert != "", "plain cert", "--plain and --cert: choose one"),
+		flagfile.If(noURL, "url plain", "--url %s: write it as https://HOST:PORT", line(conf.URL)),
+		flagfile.If(voms && (conf.CA == "" || conf.VOMSDir == ""), "vomsdir client-ca", "VOMS attributes need --vomsdir and --client-ca"),
+		flagfile.Wrap("client-ca", access.CheckAuthorities(conf.CA)),
+		flagfile.Wrap("site-ca", errorOf(trust.WithSystem(conf.SiteCA))),
+		flagfile.Readable("vomsdir", conf.VOMSDir),
 		flagfile.If(f.streamed < 0, "streamed-copies", "--streamed-copies %d: use 0 or more", f.streamed),
-		flagfile.If(r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Min > r.Max, "link-max",
+		flagfile.If(r.Min < 0 || r.Max < 0 || r.Max > 0 && r.Min > r.Max, "link-max link-min",
 			"--link-min and --link-max: use 1 or more, and the larger one for --link-max"))
 }
 

@@ -41,7 +41,7 @@ func (vars flagVars) add(c *cobra.Command) {
 		case *uint64:
 			fs.Uint64VarP(to, name, short, *to, "")
 		case *time.Duration:
-			fs.DurationVarP(to, name, short, *to, "")
+			fs.VarP((*duration)(to), name, short, "")
 		case *[]int:
 			fs.IntSliceVarP(to, name, short, *to, "")
 		case *[]string:
@@ -81,6 +81,29 @@ func (p *parsed) Set(text string) error {
 	return p.parse(text)
 }
 
+// A duration is the value of a flag, as 90m or 2d.
+type duration time.Duration
+
+// String implements pflag.Value. It returns "" for 0, so that the help prints no default.
+func (d *duration) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return unit.Duration(*d).String()
+}
+
+// Type implements pflag.Value.
+func (*duration) Type() string { return "duration" }
+
+// Set implements pflag.Value.
+func (d *duration) Set(text string) error {
+	value, err := unit.ParseDuration(text)
+	if err == nil {
+		*d = duration(value)
+	}
+	return err
+}
+
 // into returns a parser that stores the result of parse in to.
 func into[T, U ~int | ~int32 | ~int64 | ~float64](to *T, parse func(string) (U, error)) func(string) error {
 	return func(text string) error {
@@ -98,7 +121,7 @@ func parseTime(to *time.Duration, least time.Duration) func(string) error {
 		d, err := unit.ParseDuration(text)
 		switch {
 		case (err != nil || time.Duration(d) < least) && least > 1:
-			return fmt.Errorf("use a time of %v or more, such as 1m", least)
+			return fmt.Errorf("use a time of %v or more, such as %v", unit.Duration(least), unit.Duration(max(2*least, time.Minute)))
 		case err != nil || time.Duration(d) < least:
 			return errors.New("use a time such as 12h or 3d")
 		}

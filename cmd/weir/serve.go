@@ -98,24 +98,35 @@ func (f *serveFlags) useProcessors() error {
 }
 
 // check completes the configuration.
-func (f *serveFlags) check() (err error) {
+func (f *serveFlags) check() error {
 	conf := &f.conf
 	conf.Dir = cmp.Or(conf.Dir, f.file.Resolve(f.extra.Dir))
-	if (conf.Dir == "") == (len(conf.Synthetic) == 0) {
-		return errors.New("name either a folder or synthetic files (--synthetic COUNTxSIZE, --events EVENTSxSIZE)")
-	}
-	if conf.Password, err = fileText(f.passwordFile); err != nil {
-		return flagfile.Wrap("password-file", err)
-	}
-	if conf.Token, err = fileText(f.tokenFile); err != nil {
-		return flagfile.Wrap("token-file", err)
-	}
-	return cmp.Or(
+	info, noDir := os.Stat(conf.Dir)
+	err := flagfile.All(
+		flagfile.If((conf.Dir == "") == (len(conf.Synthetic) == 0), "dir synthetic events",
+			"name either a folder or synthetic files (--synthetic COUNTxSIZE, --events EVENTSxSIZE)"),
+		flagfile.If(conf.Dir != "" && noDir != nil, "dir", "folder to serve: %w", noDir),
+		flagfile.If(noDir == nil && !info.IsDir(), "dir", "%s is not a folder", line(conf.Dir)),
+		secretInto(&conf.Password, "password-file", f.passwordFile),
+		secretInto(&conf.Token, "token-file", f.tokenFile),
+		flagfile.Together("user", conf.User, "password-file", f.passwordFile),
+		flagfile.Listen("listen", conf.Listen),
+		flagfile.Pair("cert", conf.CertFile, "key", conf.KeyFile),
 		flagfile.If(f.cores < 0, "cores", "--cores %d: use a number of processors, or 0 for all", f.cores),
-		flagfile.If(f.cores > 0 && len(f.cpus) > 0, "cpu", "--cores and --cpu cannot be combined: --cpu names the processors"),
-		flagfile.If(conf.PageCPU == 0 && conf.Page > 0, "page", "--page needs --cpu-per-page: the CPU time of a page"),
-		flagfile.If(conf.PageCPU == 0 && conf.Threads > 0, "threads", "--threads needs --cpu-per-page: the CPU time of a page"),
+		flagfile.If(f.cores > 0 && len(f.cpus) > 0, "cpu cores", "--cores and --cpu cannot be combined: --cpu names the processors"),
+		flagfile.If(conf.PageCPU == 0 && conf.Page > 0, "page cpu-per-page", "--page needs --cpu-per-page: the CPU time of a page"),
+		flagfile.If(conf.PageCPU == 0 && conf.Threads > 0, "threads cpu-per-page", "--threads needs --cpu-per-page: the CPU time of a page"),
 		f.checkTokens(), f.checkCopies())
+	if err != nil {
+		return err
+	}
+	return conf.Check()
+}
+
+// secretInto reads a secret from the file of a flag.
+func secretInto(to *string, flag, path string) (err error) {
+	*to, err = fileText(path)
+	return flagfile.All(flagfile.Wrap(flag, err), flagfile.If(err == nil && path != "" && *to == "", flag, "--%s: %s is empty", flag, line(path)))
 }
 
 // parseByterate reads a rate in bytes per second.
@@ -127,13 +138,14 @@ func parseByterate(text string) (float64, error) {
 // checkTokens completes the configuration of tokens and client certificates.
 func (f *serveFlags) checkTokens() error {
 	none := len(f.issuers) == 0
-	err := cmp.Or(
-		flagfile.If(none && f.keysFile != "", "issuer-keys", "--issuer-keys needs --issuer"),
-		flagfile.If(none && len(f.audiences) > 0, "audience", "--audience needs --issuer"),
-		flagfile.If(!none && len(f.audiences) == 0, "issuer",
+	err := flagfile.All(
+		flagfile.If(none && f.keysFile != "", "issuer-keys issuer", "--issuer-keys needs --issuer"),
+		flagfile.If(none && len(f.audiences) > 0, "audience issuer", "--audience needs --issuer"),
+		flagfile.If(!none && len(f.audiences) == 0, "issuer audience",
 			"--issuer needs --audience: the name of this server in tokens, such as https://HOST:PORT"),
-		flagfile.If(len(f.issuers) > 1 && f.keysFile != "", "issuer-keys", "--issuer-keys cannot be combined with several --issuer"),
-		flagfile.Together("client-ca", f.conf.ClientCA, "client", strings.Join(f.conf.Clients, ",")))
+		flagfile.If(len(f.issuers) > 1 && f.keysFile != "", "issuer-keys issuer", "--issuer-keys cannot be combined with several --issuer"),
+		flagfile.Together("client-ca", f.conf.ClientCA, "client", strings.Join(f.conf.Clients, ",")),
+		checkAuthorities("client-ca", f.conf.ClientCA))
 	if err != nil || none {
 		return err
 	}
@@ -160,9 +172,9 @@ func (f *serveFlags) checkCopies() (err error) {
 	o := &f.copies
 	g := &o.Guard
 	given := len(g.Hosts) > 0 || g.Private || g.Encrypted || f.tpcCA != "" || len(f.pins) > 0 || o.Most != 0
-	err = cmp.Or(
-		flagfile.If(!f.third && given, "", "--tpc-... are about third-party copies: add --third-party"),
-		flagfile.If(f.third && len(g.Hosts) == 0, "third-party", "--third-party needs --tpc-allow: the servers to copy with, or * for all"),
+	err = flagfile.All(
+		flagfile.If(!f.third && given, "third-party", "--tpc-... are about third-party copies: add --third-party"),
+		flagfile.If(f.third && len(g.Hosts) == 0, "third-party tpc-allow", "--third-party needs --tpc-allow: the servers to copy with, or * for all"),
 		flagfile.If(o.Most < 0, "tpc-most", "--tpc-most %d: use a number of copies, or 0 for 100", o.Most))
 	if err != nil || !f.third {
 		return err

@@ -46,6 +46,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -113,9 +114,10 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	case found && scheme == "sqlite":
 		d.dialect = SQLite
 		d.backend, err = openLite(ctx, rest, o)
-	case found && strings.HasPrefix(rest, "//"):
-		return nil, fmt.Errorf("database %s: no such kind of database: use sqlite:PATH, or postgres://USER@HOST/NAME", d.url)
 	default:
+		if err := CheckAddress(url); err != nil {
+			return nil, fmt.Errorf("database %s: %w", d.url, err)
+		}
 		d.dialect = SQLite
 		d.backend, err = openLite(ctx, url, o)
 	}
@@ -123,6 +125,15 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("database %s: %w", d.url, err)
 	}
 	return d, nil
+}
+
+// CheckAddress returns an error if Open does not know the kind of database of an address.
+func CheckAddress(address string) error {
+	scheme, _, found := strings.Cut(address, "://")
+	if found && !slices.Contains([]string{"postgres", "postgresql", "sqlite"}, scheme) {
+		return errors.New("no such kind of database: use sqlite:PATH, or postgres://USER@HOST/NAME")
+	}
+	return nil
 }
 
 // Close waits for running transactions and closes the database. A second Close

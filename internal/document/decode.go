@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/say"
 	"weir/internal/tags"
 )
 
@@ -17,12 +18,29 @@ type Decoder struct {
 	*Reader
 	Where map[string]Place // of the values that were given, by dotted path
 
-	field tags.Field // of the key that is decoded
+	field  tags.Field      // of the key that is decoded
+	unread map[string]bool // dotted paths of values with mistakes, and of keys that were probably meant; "" is the whole file
 }
 
 // Value decodes n into v; path is n's dotted path.
 func (d *Decoder) Value(n *Node, path string, v reflect.Value) {
 	d.Where[path] = n.At
+	before := len(d.Mistakes)
+	d.value(n, path, v)
+	if len(d.Mistakes) > before {
+		d.skip(path)
+	}
+}
+
+// skip notes that the file has a value of path that was not read.
+func (d *Decoder) skip(path string) {
+	if d.unread == nil {
+		d.unread = map[string]bool{}
+	}
+	d.unread[path] = true
+}
+
+func (d *Decoder) value(n *Node, path string, v reflect.Value) {
 	if n.Kind == Null {
 		d.Say(n.At, "%s has no value; give it one, or omit the key", path)
 		return
@@ -145,6 +163,9 @@ func Whole(text string) (int64, error) {
 // unknown adds the mistake of a key that does not exist. It never quotes the value, which may be a secret.
 func (d *Decoder) unknown(e Entry, path string, t reflect.Type) {
 	full, known := Join(path, e.Key), tags.Names(t)
+	if near := say.Nearest(e.Key, known); near != "" {
+		d.skip(Join(path, near))
+	}
 	if d.format.Unknown != nil && d.format.Unknown(d, e, path) {
 		return
 	}

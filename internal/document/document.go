@@ -35,7 +35,9 @@ func (f Format) Read(name string, data []byte, into any) *Document {
 	root := d.Read(data)
 	switch {
 	case root == nil:
+		d.skip("")
 	case root.Kind != Map:
+		d.skip("")
 		d.Say(root.At, "%s; a %s is a map of keys", root.Describe(), f.Noun)
 	default:
 		d.Fields(root, "", reflect.ValueOf(into).Elem())
@@ -48,6 +50,10 @@ func (d *Document) Has(path string) bool {
 	_, ok := d.Where[path]
 	return ok
 }
+
+// Unread reports whether the value of a dotted path, a value below it, or its key has a mistake, so that its Go value is not that of the
+// file. The path "" stands for the whole file.
+func (d *Document) Unread(path string) bool { return d.unread[path] }
 
 // Mistake adds a mistake about the value of path, or about the whole file if path is empty.
 func (d *Document) Mistake(path string, err error) {

@@ -3,9 +3,11 @@
 package flagfile
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -27,6 +29,7 @@ type File struct {
 	extra any      // pointer to a struct with the keys that are not flags, or nil
 	omit  []string // flags that are not keys
 	doc   *document.Document
+	wrong map[string]bool // flags that refused the value of the file
 }
 
 // largest is the size that is read of a file, in bytes.
@@ -40,45 +43,105 @@ func (f *File) Add(fs *pflag.FlagSet, extra any, omit ...string) {
 	fs.StringVar(&f.Path, "config", "", "read settings from this YAML `FILE`; flags override it (see weir config --help)")
 }
 
-// A flagError is a wrong value of a flag, which may be from a file.
+// A flagError is a wrong value of flags, which may be from a file. Its place is that of the first flag.
 type flagError struct {
-	flag string
+	flags []string
 	error
 }
 
 func (e flagError) Unwrap() error { return e.error }
 
-// If returns an error about a flag if that is wrong, otherwise nil. flag is empty if the error is
-// about several flags.
-func If(wrong bool, flag, format string, args ...any) error {
-	switch {
-	case !wrong:
+// If returns an error about flags, whose names stand in flags with spaces between them, if wrong is true, otherwise nil. The place of the
+// error in a file is that of the first flag. flags is empty in commands without a file.
+func If(wrong bool, flags, format string, args ...any) error {
+	if !wrong {
 		return nil
-	case flag == "":
-		return fmt.Errorf(format, args...)
 	}
-	return flagError{flag, fmt.Errorf(format, args...)}
+	return flagError{strings.Fields(flags), fmt.Errorf(format, args...)}
 }
 
 // Wrap returns err as an error about a flag, which its text begins with; nil for nil.
 func Wrap(flag string, err error) error { return If(err != nil, flag, "--%s: %w", flag, err) }
 
+// An errorList is several errors, one a line.
+type errorList []error
+
+// Error implements error.
+func (l errorList) Error() string { return errors.Join(l...).Error() }
+
+// All returns all errors that are not nil as one error, nil if there are no errors.
+func All(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	return errorList(errs)
+}
+
+// Readable returns an error if the file or folder that a flag names, if it names one, cannot be read.
+func Readable(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	return Wrap(flag, readable(path))
+}
+
+func readable(path string) error {
+	f, err := os.Open(path)
+	if err == nil {
+		err = f.Close()
+	}
+	return err
+}
+
+// Pair returns an error if only one of two flags has a value, or if they are not the files of a certificate and its key.
+func Pair(cert, certFile, key, keyFile string) error {
+	err := All(Together(cert, certFile, key, keyFile), Readable(cert, certFile), Readable(key, keyFile))
+	if err != nil || certFile == "" {
+		return err
+	}
+	_, err = tls.LoadX509KeyPair(certFile, keyFile)
+	return If(err != nil, cert+" "+key, "--%s and --%s: %w", cert, key, err)
+}
+
+// Listen returns an error if the value of a flag is not an address HOST:PORT to listen at.
+func Listen(flag, address string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return If(err != nil, flag, "--%s %s: use HOST:PORT, as in 0.0.0.0:9443", flag, say.Plain(address))
+}
+
 // Together returns an error if of two flags only one has a value.
 func Together(a, valueOfA, b, valueOfB string) error {
-	one := a
+	flags := a + " " + b
 	if valueOfA == "" {
-		one = b
+		flags = b + " " + a
 	}
-	return If((valueOfA == "") != (valueOfB == ""), one, "--%s and --%s must be given together", a, b)
+	return If((valueOfA == "") != (valueOfB == ""), flags, "--%s and --%s must be given together", a, b)
 }
 
 // Read reports whether a file was read.
 func (f *File) Read() bool { return f.doc != nil }
 
-// Wrong notes a mistake at the dotted path of a key of the file that was read.
-func (f *File) Wrong(path string, err error) { f.doc.Mistake(path, err) }
+// Wrong notes a mistake at the dotted path of a key of the file that was read. keys are the keys below path that it is about; without
+// them it is about all of path. It notes none about values that could not be read.
+func (f *File) Wrong(path string, err error, keys ...string) {
+	about := []string{path}
+	if len(keys) > 0 {
+		about = nil
+	}
+	for _, key := range keys {
+		about = append(about, document.Join(path, key))
+	}
+	if !slices.ContainsFunc(about, f.doc.Unread) {
+		f.doc.Mistake(path, err)
+	}
+}
 
-// Load reads the file into the flags that the command line does not have, and calls check. Its errors have their place in the file.
+// Load reads the file into the flags that the command line does not have, and calls check, which may return several errors (All). Load returns
+// all mistakes at once, with their places in the file. It leaves out errors of check about flags whose values could not be read.
 func (f *File) Load(fs *pflag.FlagSet, format document.Format, check func() error) error {
 	data, err := readLimited(f.Path)
 	if err != nil {
@@ -86,10 +149,9 @@ func (f *File) Load(fs *pflag.FlagSet, format document.Format, check func() erro
 	}
 	values := reflect.New(f.structOf(fs))
 	f.doc = format.Read(f.Path, data, values.Interface())
-	if f.doc.Err() == nil {
+	f.wrong = map[string]bool{}
+	if !f.doc.Unread("") {
 		f.apply(fs, values.Elem())
-	}
-	if f.doc.Err() == nil {
 		f.checked(check())
 	}
 	return f.doc.Err()
@@ -100,21 +162,32 @@ func (f *File) Schema(fs *pflag.FlagSet, format document.Format) ([]byte, error)
 	return format.Schema(f.structOf(fs))
 }
 
-// checked adds the error of check as a mistake of the file.
+// checked adds the errors of check as mistakes of the file.
 func (f *File) checked(err error) {
+	var list errorList
 	var of flagError
 	switch {
 	case err == nil:
-	case errors.As(err, &of):
-		text, one := strings.CutPrefix(err.Error(), "--"+of.flag)
-		if one {
-			text = keyOf(of.flag) + text
+	case errors.As(err, &list):
+		for _, one := range list {
+			f.checked(one)
 		}
-		f.doc.Mistake(keyOf(of.flag), errors.New(text))
+	case errors.As(err, &of) && len(of.flags) > 0:
+		if slices.ContainsFunc(of.flags, f.unread) {
+			return
+		}
+		text := err.Error()
+		for _, flag := range of.flags {
+			text = strings.ReplaceAll(text, "--"+flag, keyOf(flag))
+		}
+		f.doc.Mistake(keyOf(of.flags[0]), errors.New(text))
 	default:
 		f.doc.Mistake("", err)
 	}
 }
+
+// unread reports whether the file has a value of a flag that could not be read.
+func (f *File) unread(flag string) bool { return f.wrong[flag] || f.doc.Unread(keyOf(flag)) }
 
 func readLimited(path string) ([]byte, error) {
 	file, err := os.Open(path)
@@ -170,15 +243,16 @@ func (f *File) structOf(fs *pflag.FlagSet) reflect.Type {
 func (f *File) apply(fs *pflag.FlagSet, values reflect.Value) {
 	for i, flag := range f.keys(fs) {
 		key, v := keyOf(flag.Name), values.FieldByName("Flag"+strconv.Itoa(i))
-		if !f.doc.Has(key) || flag.Changed {
+		if !f.doc.Has(key) || f.doc.Unread(key) || flag.Changed {
 			continue
 		}
+		err := f.set(flag, v)
 		if key == "db" && db.Public(v.String()) != v.String() {
-			f.doc.Mistake(key, errors.New("db: a configuration must not contain secrets; name a file with the address with db_file, or set WEIR_DB"))
-			continue
+			err = errors.New("a configuration must not contain secrets; name a file with the address with db_file, or set WEIR_DB")
 		}
-		if err := f.set(flag, v); err != nil {
+		if err != nil {
 			f.doc.Mistake(key, fmt.Errorf("%s: %w", key, err))
+			f.wrong[flag.Name] = true
 		}
 	}
 	if f.extra != nil {
@@ -215,12 +289,16 @@ func (f *File) Resolve(path string) string {
 	return filepath.Join(filepath.Dir(f.Path), path)
 }
 
+// unreadable is the value of secrets that cannot be read, so that no key seems to be missing.
+const unreadable = "unreadable"
+
 // Secret reads a secret that a key names, from a file or from the environment. where is the dotted
 // path of the keys without their endings.
 func (f *File) Secret(where, file, variable string) string {
 	switch {
 	case file != "" && variable != "":
 		f.doc.Mistake(where+"_file", fmt.Errorf("%s_file and %s_variable: choose one", where, where))
+		return unreadable
 	case file != "":
 		data, err := os.ReadFile(f.Resolve(file))
 		text := strings.TrimSpace(string(data))
@@ -229,12 +307,14 @@ func (f *File) Secret(where, file, variable string) string {
 		}
 		if err != nil {
 			f.doc.Mistake(where+"_file", fmt.Errorf("%s_file: cannot read a secret: %w", where, err))
+			return unreadable
 		}
 		return text
 	case variable != "":
 		text := os.Getenv(variable)
 		if text == "" {
 			f.doc.Mistake(where+"_variable", fmt.Errorf("%s_variable: the environment has no %s", where, say.Plain(variable)))
+			return unreadable
 		}
 		return text
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,6 +42,15 @@ type Presented struct {
 	fqans  []string // attributes that VOMS servers have signed
 	until  time.Time
 	again  time.Time // when it is verified again: it may be revoked
+}
+
+// CheckAuthorities returns an error if the authorities of client certificates in Config.CA, if there are any, cannot be read.
+func CheckAuthorities(path string) error {
+	if path == "" {
+		return nil
+	}
+	_, err := gridcert.NewAuthorities(path, time.Now(), slog.New(slog.DiscardHandler))
+	return err
 }
 
 // RequestCertificates has a server request certificates of clients, if authorities of them are configured.

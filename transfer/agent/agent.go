@@ -48,9 +48,11 @@ type Options struct {
 	Log         *slog.Logger     // nil logs nothing
 }
 
+// MostSlots is the maximum of Options.Slots.
+const MostSlots = 1000
+
 const (
 	usualSlots = 32
-	mostSlots  = 1000
 	stateName  = ".weir-serve-agent" // package serve hides names with this prefix
 	lockName   = "lock"
 )
@@ -89,14 +91,17 @@ var ErrTaken = errors.New("another agent has it: end that one first, or give thi
 
 var siteName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+// IsSiteName reports whether a site can have a name.
+func IsSiteName(name string) bool { return siteName.MatchString(name) }
+
 // New opens the resources of an agent: its root, its state, its endpoint. It sends no request. The
 // caller closes the Agent.
 func New(ctx context.Context, o Options) (*Agent, error) {
-	if !siteName.MatchString(o.Site) {
+	if !IsSiteName(o.Site) {
 		return nil, fmt.Errorf("a site cannot be called %q: use letters, digits, dots, dashes and underscores, 64 at most", o.Site)
 	}
-	if o.Slots < 0 || o.Slots > mostSlots {
-		return nil, fmt.Errorf("%d copies at once: use 1 to %d", o.Slots, mostSlots)
+	if o.Slots < 0 || o.Slots > MostSlots {
+		return nil, fmt.Errorf("%d copies at once: use 1 to %d", o.Slots, MostSlots)
 	}
 	o.Slots = cmp.Or(o.Slots, usualSlots)
 	if o.Log == nil {

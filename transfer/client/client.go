@@ -90,6 +90,23 @@ func New(c Config) (*Client, error) {
 	return &Client{ask: wire.NewClientTLS(c.URLs, c.Token, secure, c.Wait), conf: c}, nil
 }
 
+// CheckAddress returns an error if an address is not empty and not one that Find reads.
+func CheckAddress(address string) error {
+	if address == "" {
+		return nil
+	}
+	list, pin, found := strings.Cut(address, "#")
+	if found && !trust.IsPin(pin) {
+		return fmt.Errorf("%.200q: after # the pin is expected, which is 64 hexadecimal digits", address)
+	}
+	for u := range strings.SplitSeq(list, ",") {
+		if err := fit(strings.TrimSpace(u)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // fit returns an error if a token must not be sent to an address: without TLS it is sent to this
 // machine only.
 func fit(address string) error {

@@ -241,7 +241,7 @@ func (c *Coordinator) listen(ctx context.Context) (err error) {
 	}
 	if c.conf.Plain {
 		scheme = "http"
-		if err := checkLoopback(address); err != nil {
+		if err := CheckLoopback(address); err != nil {
 			return err
 		}
 	}
@@ -285,8 +285,8 @@ func urlOf(scheme, address string) (string, error) {
 	return scheme + "://" + net.JoinHostPort(host, port), err
 }
 
-// checkLoopback refuses addresses that are not on loopback.
-func checkLoopback(address string) error {
+// CheckLoopback refuses addresses that are not on loopback, which Config.Plain needs.
+func CheckLoopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return err

@@ -94,6 +94,12 @@ func (b *Broker) destination(k fts.Kind) string {
 	return cmp.Or(to, ftsTopic+string(k))
 }
 
+// CheckFiles returns an error if a file that the configuration names cannot be read.
+func (b *Broker) CheckFiles() error {
+	_, err := b.brokers()
+	return err
+}
+
 // brokers returns the addresses of the broker, each with its login.
 func (b *Broker) brokers() (all []stomp.Broker, err error) {
 	pool, err := trust.WithSystem(b.CA)

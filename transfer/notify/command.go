@@ -9,6 +9,7 @@ import (
 	"mime/quotedprintable"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,13 +20,45 @@ import (
 // killTime is the time limit for reading the output of a program after it was killed.
 const killTime = 2 * time.Second
 
-// command runs the target's program, without a shell, with the message on its standard input.
-func (s *Sender) command(ctx context.Context, m *Message, body []byte) error {
+// placeholders returns the texts that are replaced in the arguments of commands, each followed by its value.
+func placeholders(m *Message) []string {
 	request := ""
 	if m.Request != nil {
 		request = strconv.FormatInt(m.Request.ID, 10)
 	}
-	values := strings.NewReplacer("{id}", m.ID, "{type}", m.Type, "{request}", request, "{text}", m.Text)
+	return []string{"{id}", m.ID, "{type}", m.Type, "{request}", request, "{text}", m.Text}
+}
+
+// placeholder matches a text that looks like a placeholder.
+var placeholder = regexp.MustCompile(`\{[A-Za-z_][A-Za-z0-9_]*\}`)
+
+// checkCommand returns an error if the program of a command is missing, or has a placeholder, or if an argument has an unknown placeholder.
+func checkCommand(command []string) error {
+	if command[0] == "" {
+		return errors.New("name a program")
+	}
+	if p := placeholder.FindString(command[0]); p != "" {
+		return fmt.Errorf("%q: %s is replaced in arguments only", command[0], p)
+	}
+	var known []string
+	for i, text := range placeholders(&Message{}) {
+		if i%2 == 0 {
+			known = append(known, text)
+		}
+	}
+	for _, arg := range command[1:] {
+		for _, p := range placeholder.FindAllString(arg, -1) {
+			if !slices.Contains(known, p) {
+				return fmt.Errorf("%q: unknown placeholder %s: use one of %s", arg, p, strings.Join(known, ", "))
+			}
+		}
+	}
+	return nil
+}
+
+// command runs the target's program, without a shell, with the message on its standard input.
+func (s *Sender) command(ctx context.Context, m *Message, body []byte) error {
+	values := strings.NewReplacer(placeholders(m)...)
 	args := make([]string, len(s.Command))
 	for i, arg := range s.Command {
 		if args[i] = arg; i > 0 {

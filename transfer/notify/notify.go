@@ -20,6 +20,7 @@ import (
 
 	"weir/internal/tpc"
 	"weir/internal/trust"
+	"weir/internal/unit"
 	"weir/transfer"
 )
 
@@ -69,41 +70,62 @@ func (t *Target) Kind() string {
 	return "mail"
 }
 
+// A Mistake is a wrong value of keys of a target.
+type Mistake struct {
+	Keys []string // as in a configuration file
+	Err  error
+}
+
 // Check returns an error if the target is not valid.
 func (t *Target) Check() error {
+	for _, m := range t.Mistakes() {
+		return m.Err
+	}
+	return nil
+}
+
+// Mistakes returns the reasons why the target is not valid.
+func (t *Target) Mistakes() (all []Mistake) {
+	add := func(wrong bool, keys, format string, args ...any) {
+		if wrong {
+			all = append(all, Mistake{strings.Fields(keys), fmt.Errorf(format, args...)})
+		}
+	}
 	kinds := 0
 	for _, given := range []bool{t.Webhook != "", len(t.Command) > 0, len(t.Mail) > 0} {
 		if given {
 			kinds++
 		}
 	}
-	switch {
-	case t.Name == "" || len(t.Name) > 100:
-		return errors.New("give the target a name of at most 100 bytes")
-	case kinds != 1:
-		return errors.New("give exactly one of webhook, command and mail")
-	case t.Timeout < 0 || t.Timeout > longestTimeout:
-		return fmt.Errorf("timeout: use at most %v", longestTimeout)
-	case t.Webhook == "" && (t.Secret != "" || t.CAFile != "" || t.Private):
-		return errors.New("secret, ca_file and private are for a webhook")
-	case len(t.Mail) == 0 && (t.From != "" || len(t.Sendmail) > 0):
-		return errors.New("from and sendmail are for mail")
-	case len(t.Command) > 0 && t.Command[0] == "":
-		return errors.New("command: name a program")
-	}
+	add(t.Name == "" || len(t.Name) > 100, "name", "give the target a name of at most 100 bytes")
+	add(kinds != 1, "webhook command mail", "give exactly one of webhook, command and mail")
+	add(t.Timeout < 0 || t.Timeout > longestTimeout, "timeout", "timeout: use at most %v", unit.Duration(longestTimeout))
+	add(t.Webhook == "" && (t.Secret != "" || t.CAFile != "" || t.Private), "webhook", "secret, ca_file and private are for a webhook")
+	add(len(t.Mail) == 0 && (t.From != "" || len(t.Sendmail) > 0), "mail", "from and sendmail are for mail")
 	for _, s := range t.On {
-		if !slices.Contains(Ends(), s) {
-			return fmt.Errorf("on: %q is no end of a request", string(s))
-		}
+		add(!slices.Contains(Ends(), s), "on", "on: %q is no end of a request", string(s))
 	}
-	for _, address := range append(slices.Clone(t.Mail), t.From) {
-		if _, err := mail.ParseAddress(address); err != nil && (address != "" || len(t.Mail) > 0 && slices.Contains(t.Mail, "")) {
-			return fmt.Errorf("mail: %q is not a mail address, as in ops@example.org", address)
-		}
+	for _, address := range t.Mail {
+		add(!isMail(address), "mail", "mail: %q is not a mail address, as in ops@example.org", address)
 	}
-	if t.Webhook == "" {
-		return nil
+	add(t.From != "" && !isMail(t.From), "from", "from: %q is not a mail address, as in ops@example.org", t.From)
+	if len(t.Command) > 0 {
+		err := checkCommand(t.Command)
+		add(err != nil, "command", "command: %w", err)
 	}
+	if t.Webhook != "" {
+		err := t.checkWebhook()
+		add(err != nil, "webhook secret_file private", "%w", err)
+	}
+	return all
+}
+
+func isMail(address string) bool {
+	_, err := mail.ParseAddress(address)
+	return err == nil
+}
+
+func (t *Target) checkWebhook() error {
 	if _, err := t.secret(); err != nil {
 		return err
 	}

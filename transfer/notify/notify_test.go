@@ -128,13 +128,13 @@ func TestCommand(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	script := `printf '%s\n' "$@" > "$0"; env >> "$0"; cat >> "$0"`
 	if _, err := send(t, Target{Command: []string{"sh", "-c", script, out, "--id={id}", "{request}", "{type} {text}",
-		"{other}"}}); err != nil {
+		`{"other": 1}`}}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out)
 	require.NoError(t, err)
 	_, body := message()
-	begin := "--id=7-abc\n7\nrequest.partial request 7 ended as partial: 8 of 10 files are at C\n{other}\n"
+	begin := "--id=7-abc\n7\nrequest.partial request 7 ended as partial: 8 of 10 files are at C\n{\"other\": 1}\n"
 	if !strings.HasPrefix(string(text), begin) || !strings.HasSuffix(string(text), string(body)+"\n") ||
 		strings.Contains(string(text), "hush") {
 		t.Errorf("%s", text)
@@ -204,6 +204,7 @@ func TestCheckOfTargets(t *testing.T) {
 		"late":   {Name: "x", Command: []string{"x"}, Timeout: time.Hour},
 		"secret": {Name: "x", Command: []string{"x"}, Secret: "s"}, "from": {Name: "x", Command: []string{"x"}, From: "a@b.c"},
 		"address": {Name: "x", Mail: []string{"a@b.c\nBcc: d@e.f"}}, "sender": {Name: "x", Mail: []string{"a@b.c"}, From: "nobody"},
+		"subject": {Name: "x", Command: []string{"x", "{subject}"}}, "program": {Name: "x", Command: []string{"x-{type}"}},
 		"empty": {Name: "x", Mail: []string{""}}, "base64": {Name: "x", Webhook: "https://a.example/", Secret: "whsec_*"},
 	} {
 		if bad.Check() == nil {

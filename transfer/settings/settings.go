@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
 	"weir/internal/flagfile"
 	"weir/internal/say"
+	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/transfer"
 	"weir/transfer/access"
+	"weir/transfer/catalog"
 	"weir/transfer/coordinator"
 	"weir/transfer/messages"
 	"weir/transfer/notify"
@@ -172,17 +175,22 @@ func twice[T any](all []T, name func(T) string) int {
 func (k *siteKeys) site(f *flagfile.File, at string) transfer.NewSite {
 	s := transfer.NewSite{Name: k.Name, URL: k.URL, Pin: k.Pin, Max: k.Max, Servers: k.Servers, Lend: k.Lend}
 	s.Token = f.Secret(at+".token", k.TokenFile, k.TokenVariable)
-	switch u, err := url.Parse(k.URL); {
-	case k.Name == "":
+	u, err := url.Parse(k.URL)
+	withUser := err == nil && u.User != nil
+	noURL := !withUser && (err != nil || u.Host == "" || sites.CheckURL(k.URL) != nil)
+	wrongName := catalog.CheckSite(k.Name)
+	if k.Name == "" {
 		f.Wrong(at+".name", fmt.Errorf("%s has no name", at))
-	case err == nil && u.User != nil:
+	} else if wrongName != nil {
+		f.Wrong(at, fmt.Errorf("%s: %w", at, wrongName), "name")
+	}
+	if withUser {
 		f.Wrong(at+".url", fmt.Errorf("%s.url: leave user and password out; name a token with token_file", at))
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		f.Wrong(at+".url", fmt.Errorf("%s.url: write it as https://HOST:PORT/FOLDER", at))
-	default:
-		if err := sites.Check(&s); err != nil {
-			f.Wrong(at, fmt.Errorf("%s: %w", at, err))
-		}
+	} else if noURL {
+		f.Wrong(at+".url", fmt.Errorf("%s.url: write it as https://HOST:PORT/FOLDER or roots://HOST:PORT/FOLDER", at))
+	}
+	if err := sites.Check(&s); err != nil && wrongName == nil && !withUser && !noURL {
+		f.Wrong(at, fmt.Errorf("%s: %w", at, err))
 	}
 	return s
 }
@@ -210,6 +218,7 @@ func (k *tokenKeys) token(f *flagfile.File, at string) access.TokenFile {
 	}
 	t, err := NewToken(k.Site, k.Name, k.Roles)
 	t.Life = time.Duration(k.Life)
+	file := access.TokenFile{Token: t, File: f.Resolve(k.File)}
 	switch {
 	case k.Site != "" && (k.Name != "" || len(k.Roles) > 0):
 		err = errors.New("site is for an agent, name and roles for a user; make two tokens")
@@ -217,11 +226,13 @@ func (k *tokenKeys) token(f *flagfile.File, at string) access.TokenFile {
 		err = errors.New("give a site, or a name and roles")
 	case k.File == "":
 		err = errors.New("name the file that it is written to with file")
+	default:
+		err = file.Check()
 	}
 	if err != nil {
 		f.Wrong(at, fmt.Errorf("%s: %w", at, err))
 	}
-	return access.TokenFile{Token: t, File: f.Resolve(k.File)}
+	return file
 }
 
 func (k *notifyKeys) target(f *flagfile.File, at string) notify.Target {
@@ -233,10 +244,27 @@ func (k *notifyKeys) target(f *flagfile.File, at string) notify.Target {
 		t.On = append(t.On, transfer.Status(status))
 	}
 	t.Secret = f.Secret(at+".secret", k.SecretFile, k.SecretVariable)
-	if err := t.Check(); err != nil {
+	for _, m := range t.Mistakes() {
+		f.Wrong(at, fmt.Errorf("%s: %w", at, m.Err), m.Keys...)
+	}
+	if t.CAFile != "" {
+		if _, err := trust.WithSystem(t.CAFile); err != nil {
+			f.Wrong(at+".ca_file", fmt.Errorf("%s.ca_file: %w", at, err))
+		}
+	}
+	program(f, at+".command", t.Command)
+	program(f, at+".sendmail", t.Sendmail)
+	return t
+}
+
+// program notes a mistake if the program of a command cannot be found.
+func program(f *flagfile.File, at string, command []string) {
+	if len(command) == 0 || command[0] == "" {
+		return
+	}
+	if _, err := exec.LookPath(command[0]); err != nil {
 		f.Wrong(at, fmt.Errorf("%s: %w", at, err))
 	}
-	return t
 }
 
 // broker returns the broker of the file; the URLs of flags stay.
@@ -252,6 +280,8 @@ func (k *brokerKeys) broker(f *flagfile.File, flags *messages.Broker) *messages.
 	b.Password = f.Secret("broker.password", k.PasswordFile, k.PasswordVariable)
 	if err := b.Check(); err != nil {
 		f.Wrong("broker", fmt.Errorf("broker: %w", err))
+	} else if err := b.CheckFiles(); err != nil {
+		f.Wrong("broker", fmt.Errorf("broker: %w", err), "ca_file", "cert", "key")
 	}
 	return b
 }
