@@ -211,7 +211,7 @@ func (d *Evidence) checkVerification(curve *steps.Curve) Check {
 // payloads returns the number of operations of the measurement times that moved payloads or
 // reported their checksums.
 func (d *Evidence) payloads() (n int64) {
-	for _, kind := range []storage.Kind{storage.Read, storage.Write, storage.Checksum} {
+	for _, kind := range []storage.Kind{storage.Read, storage.Write, storage.Checksum, storage.Copy} {
 		if t := d.Run.Kinds[kind.String()]; t != nil {
 			n += t.Done
 		}

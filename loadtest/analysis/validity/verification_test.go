@@ -58,6 +58,16 @@ func TestUnverifiablePayloadsAreNoted(t *testing.T) {
 	}
 }
 
+// TestCopiesAreChecked checks that copies, which transfers are recorded as, count as payloads.
+func TestCopiesAreChecked(t *testing.T) {
+	d := &Evidence{Run: &steps.Run{Plan: resultstest.Typical().Plan(), Moved: 71,
+		Kinds: map[string]*steps.Total{"copy": {Sum: measure.Sum{Done: 20, Verified: 20}}}}}
+	c := d.checkVerification(steps.CurveOf([]steps.Figures{{Done: 20, Verified: 20}}, "", "", false))
+	if c.Status != OK || d.payloads() != 20 {
+		t.Errorf("%d payloads: %+v", d.payloads(), c)
+	}
+}
+
 // TestOnlyPayloadsAreToBeChecked checks that operations without payload do not count as operations
 // that should have been checked.
 func TestOnlyPayloadsAreToBeChecked(t *testing.T) {
