@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -70,6 +71,9 @@ func checkGo(t *testing.T, name string) {
 	require.NoError(t, err)
 	raw := map[int]bool{} // lines with a raw string: texts of other languages, such as SQL and regular expressions
 	ast.Inspect(f, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok && !strings.HasSuffix(name, "_test.go") {
+			checkErrorPrefix(t, set, f.Name.Name, c)
+		}
 		s, ok := n.(*ast.BasicLit)
 		switch {
 		case !ok || s.Kind != token.STRING:
@@ -94,6 +98,19 @@ func checkGo(t *testing.T, name string) {
 		for _, c := range group.List {
 			checkVoice(t, name, set.Position(c.Pos()).Line, c.Text)
 		}
+	}
+}
+
+// checkErrorPrefix checks that the text of an error does not begin with the name of its package, which users do not know.
+func checkErrorPrefix(t *testing.T, set *token.FileSet, pkg string, c *ast.CallExpr) {
+	t.Helper()
+	known := []string{"coordinator", "lab", "simulated", "command"} // what users know: commands, a scheme of targets, a key
+	f, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok || f.Sel.Name != "Errorf" && f.Sel.Name != "New" || len(c.Args) == 0 || slices.Contains(known, pkg) {
+		return
+	}
+	if s, ok := c.Args[0].(*ast.BasicLit); ok && strings.HasPrefix(s.Value, `"`+pkg+`: `) {
+		t.Errorf("%s: %s names the package; name the failed action", set.Position(s.Pos()), s.Value)
 	}
 }
 

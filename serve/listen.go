@@ -22,11 +22,11 @@ import (
 // public than the Config allows. Serve closes the listener.
 func (s *Server) Listen(ctx context.Context) (net.Listener, error) {
 	if err := s.conf.checkPublic(); err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+		return nil, err
 	}
 	l, err := (&net.ListenConfig{Control: unpaced}).Listen(ctx, "tcp", s.conf.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+		return nil, err
 	}
 	s.setAddr(l.Addr())
 	return l, nil
@@ -60,7 +60,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.served = true
 	s.mu.Unlock()
 	if again {
-		return errors.Join(errors.New("serve: a Server serves once"), l.Close())
+		return errors.Join(errors.New("a Server serves once"), l.Close())
 	}
 	s.setAddr(l.Addr())
 	if s.conf.guarded() {
@@ -82,7 +82,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	go func() { failed <- h.Serve(outer) }()
 	select {
 	case err := <-failed:
-		return errors.Join(fmt.Errorf("serve: %w", err), s.end(h, cancel))
+		return errors.Join(err, s.end(h, cancel))
 	case <-ctx.Done():
 	}
 	err := s.end(h, cancel)
@@ -137,7 +137,7 @@ func (s *Server) tlsConfig() (*tls.Config, error) {
 	} else {
 		renewed, err := trust.NewRenewed(s.conf.CertFile, s.conf.KeyFile, s.conf.Log)
 		if err != nil {
-			return nil, fmt.Errorf("serve: certificate: %w", err)
+			return nil, fmt.Errorf("certificate: %w", err)
 		}
 		conf.GetCertificate = renewed.Certificate
 	}

@@ -111,7 +111,7 @@ type Server struct {
 // the Server.
 func New(c Config) (*Server, error) {
 	if err := c.Check(); err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+		return nil, err
 	}
 	c.defaults()
 	s := &Server{conf: c, metrics: newMetrics(), sums: newSums(), stop: make(chan struct{})}
@@ -119,7 +119,7 @@ func New(c Config) (*Server, error) {
 	s.total = totals{up: newPacer(c.TotalRate), down: newPacer(c.TotalRate)}
 	var err error
 	if s.clients, err = c.authorities(); err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+		return nil, err
 	}
 	if c.Dir != "" {
 		s.tree, err = openDir(c)
@@ -127,7 +127,7 @@ func New(c Config) (*Server, error) {
 		s.tree = newSynthetic(c, time.Now())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+		return nil, err
 	}
 	if c.PageCPU > 0 {
 		s.pages = newPageThreads(c.PageCPU, c.Page, c.Threads)
@@ -135,7 +135,7 @@ func New(c Config) (*Server, error) {
 	for i, e := range c.Extensions {
 		if err := e.Attach(s); err != nil {
 			s.conf.Extensions = c.Extensions[:i]
-			return nil, errors.Join(fmt.Errorf("serve: %w", err), s.Close())
+			return nil, errors.Join(err, s.Close())
 		}
 	}
 	return s, nil

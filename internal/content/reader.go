@@ -43,7 +43,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 // ReadAt implements io.ReaderAt.
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
-		return 0, fmt.Errorf("content: read at %d: negative offset", off)
+		return 0, fmt.Errorf("read at %d: negative offset", off)
 	}
 	if off >= r.size {
 		return 0, io.EOF
@@ -65,10 +65,10 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	case io.SeekEnd:
 		offset += r.size
 	default:
-		return 0, fmt.Errorf("content: seek: unknown whence %d", whence)
+		return 0, fmt.Errorf("seek: unknown whence %d", whence)
 	}
 	if offset < 0 {
-		return 0, errors.New("content: seek: before the start of the file")
+		return 0, errors.New("seek: before the start of the file")
 	}
 	r.pos = offset
 	return offset, nil

@@ -57,7 +57,7 @@ func Text(alg string, h hash.Hash) string {
 // Text writes it. For a whole file off is 0 and n its size.
 func Sum(alg string, seed uint64, off, n int64) (string, error) {
 	if off < 0 || n < 0 || off+n < 0 {
-		return "", fmt.Errorf("content: sum of %d bytes from %d on: no such part of a file", n, off)
+		return "", fmt.Errorf("sum of %d bytes from %d on: no such part of a file", n, off)
 	}
 	h, err := NewHash(alg)
 	if err != nil {

@@ -140,8 +140,8 @@ func (f *File) Wrong(path string, err error, keys ...string) {
 	}
 }
 
-// Load reads the file into the flags that the command line does not have, and calls check, which may return several errors (All). Load returns
-// all mistakes at once, with their places in the file. It leaves out errors of check about flags whose values could not be read.
+// Load reads the file into the flags that the command line does not have, and calls check, which may return several errors (All). Load
+// returns all mistakes at once, with their places in the file. It leaves out errors of check about flags whose values could not be read.
 func (f *File) Load(fs *pflag.FlagSet, format document.Format, check func() error) error {
 	data, err := readLimited(f.Path)
 	if err != nil {

@@ -72,17 +72,17 @@ func NewChecker(o Options) (*Checker, error) {
 func (c *Checker) Add(t Trust) error {
 	k := &keyring{trust: t, client: c.client, now: c.o.Now}
 	if _, _, err := components("/"+strings.Trim(t.Base, "/"), false); err != nil {
-		return fmt.Errorf("token: issuer %s: its folder %q %w", t.Issuer, t.Base, err)
+		return fmt.Errorf("issuer %s: its folder %q %w", t.Issuer, t.Base, err)
 	}
 	if t.Keys != nil {
 		set, err := readKeys(t.Keys)
 		if err != nil {
-			return fmt.Errorf("token: issuer %s: %w", t.Issuer, err)
+			return fmt.Errorf("issuer %s: %w", t.Issuer, err)
 		}
 		k.keys = set
 	} else if u, err := url.Parse(t.Issuer); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
 		u.User != nil {
-		return fmt.Errorf("token: issuer %q: name it as https://HOST/..., as its tokens have it", t.Issuer)
+		return fmt.Errorf("issuer %q: name it as https://HOST/..., as its tokens have it", t.Issuer)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

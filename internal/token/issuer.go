@@ -37,7 +37,7 @@ type Issuer struct {
 func Keep(file, url string, now func() time.Time) (*Issuer, error) {
 	key, err := keepKey(file)
 	if err != nil {
-		return nil, fmt.Errorf("token: the key of the issuer %s: %w", file, err)
+		return nil, fmt.Errorf("the key of the issuer %s: %w", file, err)
 	}
 	i := &Issuer{url: strings.TrimSuffix(url, "/"), now: now}
 	if i.now == nil {
@@ -46,14 +46,14 @@ func Keep(file, url string, now func() time.Time) (*Issuer, error) {
 	i.public = jose.JSONWebKey{Key: key.Public(), Algorithm: string(jose.ES256), Use: "sig"}
 	sum, err := i.public.Thumbprint(crypto.SHA256)
 	if err != nil {
-		return nil, fmt.Errorf("token: %w", err)
+		return nil, err
 	}
 	i.public.KeyID = base64.RawURLEncoding.EncodeToString(sum)[:16]
 	private := i.public
 	private.Key = key
 	i.signer, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: private}, new(jose.SignerOptions).WithType("JWT"))
 	if err != nil {
-		return nil, fmt.Errorf("token: %w", err)
+		return nil, err
 	}
 	return i, nil
 }
@@ -145,11 +145,11 @@ func (i *Issuer) Mint(g Grant) (string, error) {
 	_, _, err := readScopes(text)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("token: cannot be made: %w", err)
+		return "", fmt.Errorf("the token cannot be made: %w", err)
 	case g.Size != nil && *g.Size < 0:
-		return "", fmt.Errorf("token: cannot be made: %d bytes are none that could be stored", *g.Size)
+		return "", fmt.Errorf("the token cannot be made: %d bytes are none that could be stored", *g.Size)
 	case g.Subject == "" || len(g.Audience) == 0 || g.Life <= 0:
-		return "", errors.New("token: cannot be made: it needs a subject, an audience and a time to live")
+		return "", errors.New("the token cannot be made: it needs a subject, an audience and a time to live")
 	}
 	if g.ID == "" {
 		g.ID = NewID()
@@ -161,7 +161,7 @@ func (i *Issuer) Mint(g Grant) (string, error) {
 	}}
 	t, err := jwt.Signed(i.signer).Claims(p).Serialize()
 	if err != nil {
-		return "", fmt.Errorf("token: %w", err)
+		return "", err
 	}
 	return t, nil
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -87,7 +86,7 @@ func Listen(ctx context.Context, address string, id *Identity, refused func(from
 func Serve(ctx context.Context, address string, c Config) (*Server, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("wire: %w", err)
+		return nil, err
 	}
 	s := &Server{
 		listener: preauth.Limit(l, maxUnauthenticated, maxWaiting), mux: http.NewServeMux(), public: http.NewServeMux(), trees: map[string]tree{},

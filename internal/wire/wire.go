@@ -130,7 +130,7 @@ const (
 // readable by this user only.
 func Keep(dir string) (*Identity, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("wire: %w", err)
+		return nil, err
 	}
 	path := filepath.Join(dir, identityFile)
 	text, err := os.ReadFile(path)
@@ -140,11 +140,11 @@ func Keep(dir string) (*Identity, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("wire: %w", err)
+		return nil, err
 	}
 	id, err := readIdentity(text)
 	if err != nil {
-		return nil, fmt.Errorf("wire: %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return id, nil
 }

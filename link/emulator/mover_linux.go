@@ -39,7 +39,7 @@ func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 	dec := json.NewDecoder(in)
 	var first order
 	if err := dec.Decode(&first); err != nil {
-		return fmt.Errorf("mover: first order: %w", err)
+		return fmt.Errorf("links: first order: %w", err)
 	}
 	runtime.GOMAXPROCS(len(first.Links) + 2) // no link waits for another
 	raisePriority(len(first.Links))
@@ -56,7 +56,7 @@ func Move(ctx context.Context, in io.Reader, out io.Writer) error {
 		if err := dec.Decode(&o); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("mover: %w", err)
+			return fmt.Errorf("links: %w", err)
 		}
 		for _, c := range m.cables {
 			if o.Change != nil {

@@ -140,7 +140,7 @@ func (d *Server) Control(ctx context.Context, c engine.Config, o WorkerOptions) 
 	d.mu.Lock()
 	if d.run != nil {
 		d.mu.Unlock()
-		return errors.New("cluster: this server has had its run")
+		return errors.New("this server has had its run")
 	}
 	d.run = r
 	for _, e := range d.was.here {

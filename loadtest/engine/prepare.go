@@ -136,7 +136,7 @@ func (p *preparer) probe(ctx context.Context, w workload.Work, files []workload.
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("workload: the service cannot do %s: leave it out: %w", kind, err)
+			return fmt.Errorf("the service cannot do %s: leave it out: %w", kind, err)
 		}
 	}
 	return ctx.Err()

@@ -190,7 +190,7 @@ func (o *openMetrics) write(w io.Writer, metrics []*Metric) error {
 		}
 	}
 	if o.err != nil {
-		return fmt.Errorf("export: %w", o.err)
+		return o.err
 	}
 	_, _ = out.WriteString("# EOF\n") // Flush has its error
 	return out.Flush()

@@ -181,7 +181,7 @@ func (l *ledger) text(w *bytes.Buffer, format expfmt.Format) error {
 			continue
 		}
 		if err := enc.Encode(family(m, by[m])); err != nil {
-			return fmt.Errorf("export: %w", err)
+			return err
 		}
 	}
 	if c, ok := enc.(expfmt.Closer); ok {

@@ -95,7 +95,7 @@ func writePageWith(w io.Writer, p page, b bundle) error {
 	var figures []*figure.Figure // in the order in which the page shows them
 	drawn, err := draw.NewPage()
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
+		return err
 	}
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"style":  func() template.HTML { return template.HTML("<style>" + style + "</style>") }, // our own files
@@ -107,10 +107,7 @@ func writePageWith(w io.Writer, p page, b bundle) error {
 	if err == nil {
 		err = t.Execute(w, p)
 	}
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
+	return err
 }
 
 // mostEmbedded is the number of points of a line that a page contains for its script: one for each
@@ -157,7 +154,7 @@ func script(b bundle, figures []*figure.Figure) (template.HTML, error) {
 		return template.HTML(`<p class="note">` + template.HTMLEscapeString(web.Missing) + numbersNote + "</p>"), nil
 	}
 	if strings.Contains(strings.ToLower(b.script+b.style), "</s") { // of script, of style
-		return "", errors.New("report: the script of the page would end too early")
+		return "", errors.New("the script of the page would end too early")
 	}
 	data, err := embed(figures)
 	return template.HTML(`<noscript><p class="note">With scripts, charts can be zoomed and pointed at, and have tables and CSV.` +
@@ -169,7 +166,7 @@ func script(b bundle, figures []*figure.Figure) (template.HTML, error) {
 func embed(figures []*figure.Figure) (string, error) {
 	b, err := json.Marshal(pack(figures))
 	if err != nil {
-		return "", fmt.Errorf("report: figures: %w", err)
+		return "", fmt.Errorf("figures: %w", err)
 	}
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, 4) // 9 saves a fortieth of the page but takes longer
@@ -180,7 +177,7 @@ func embed(figures []*figure.Figure) (string, error) {
 		err = z.Close()
 	}
 	if err != nil {
-		return "", fmt.Errorf("report: figures: %w", err)
+		return "", fmt.Errorf("figures: %w", err)
 	}
 	return `<script type="application/octet-stream" id="figures">` + base64.StdEncoding.EncodeToString(packed.Bytes()) + "</script>", nil
 }

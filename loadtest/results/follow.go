@@ -176,20 +176,20 @@ func (t *tail[T]) poll(last bool, take func(*T)) (moved bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("results: %w", err)
+		return false, err
 	}
 	if !info.Mode().IsRegular() {
-		return false, fmt.Errorf("results: %s is not a regular file: %s", t.path, info.Mode())
+		return false, fmt.Errorf("%s is not a regular file: %s", t.path, info.Mode())
 	}
 	switch {
 	case info.Size() < t.at:
-		return false, fmt.Errorf("results: %s is shorter than what was read of it: another run was written there", t.path)
+		return false, fmt.Errorf("%s is shorter than what was read of it: another run was written there", t.path)
 	case info.Size() == t.at:
 		return false, nil
 	}
 	file, err := os.Open(t.path)
 	if err != nil {
-		return false, fmt.Errorf("results: %w", err)
+		return false, err
 	}
 	defer file.Close()
 	begin := t.at
@@ -296,5 +296,5 @@ func (t *tail[T]) unended(rest []byte, take func(*T)) error {
 
 // damaged adds the file and the line to err.
 func (t *tail[T]) damaged(err error) error {
-	return fmt.Errorf("results: %s:%d: %w", t.path, t.number+1, err)
+	return fmt.Errorf("%s:%d: %w", t.path, t.number+1, err)
 }

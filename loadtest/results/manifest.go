@@ -3,7 +3,6 @@ package results
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,14 +30,14 @@ type Made struct {
 // killed run left unfinished is cut off: its file was never created.
 func OpenManifest(dir string) (*Manifest, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("results: %w", err)
+		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(dir, ManifestFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("results: %w", err)
+		return nil, err
 	}
 	if err := cutTail(f); err != nil {
-		return nil, fmt.Errorf("results: %w", errors.Join(err, f.Close()))
+		return nil, errors.Join(err, f.Close())
 	}
 	_ = lock.TryShared(f) // Resume waits until all processes of a killed run have ended
 	m := &Manifest{f: f}
@@ -69,7 +68,7 @@ func (m *Manifest) Removed(path string) error {
 // write needs no lock: the kernel appends each write atomically.
 func (m *Manifest) write(line []byte) error {
 	if _, err := m.f.Write(line); err != nil {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	return nil
 }
@@ -139,7 +138,7 @@ func (m *Manifest) Left() ([]Made, error) {
 // Close syncs the manifest to the disk and closes it.
 func (m *Manifest) Close() error {
 	if err := errors.Join(m.f.Sync(), m.f.Close()); err != nil {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	return nil
 }

@@ -69,18 +69,18 @@ func Open(dir string) (*Run, error) {
 		return nil, err
 	}
 	if err := scenario.CheckVersion("the run directory", r.About.Format, FormatVersion); err != nil {
-		return nil, fmt.Errorf("results: %s: %w", dir, err)
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	if err := readJSON(dir, PlanFile, r.Plan); err != nil {
 		return nil, err
 	}
 	if err := scenario.CheckVersion("plan.json", r.Plan.Version, scenario.PlanVersion); err != nil {
-		return nil, fmt.Errorf("results: %s: %w", dir, err)
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	for _, name := range []string{IntervalsFile, HostsFile, EventsFile, TransfersFile} {
 		note, err := torn(filepath.Join(dir, name))
 		if err != nil {
-			return nil, fmt.Errorf("results: %w", err)
+			return nil, err
 		}
 		if note != "" {
 			r.Torn = append(r.Torn, note)
@@ -94,7 +94,7 @@ func onlyFiles(dir string) error {
 	for _, name := range []string{AboutFile, PlanFile, IntervalsFile, HostsFile, EventsFile, ManifestFile, TransfersFile} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("results: %s is not a regular file: %s", filepath.Join(dir, name), info.Mode())
+			return fmt.Errorf("%s is not a regular file: %s", filepath.Join(dir, name), info.Mode())
 		}
 	}
 	return nil
@@ -104,13 +104,13 @@ func readJSON(dir, name string, v any) error {
 	path := filepath.Join(dir, name)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("results: %s is not a run directory, or its run never began: it has no %s: %w", dir, name, fs.ErrNotExist)
+		return fmt.Errorf("%s is not a run directory, or its run never began: it has no %s: %w", dir, name, fs.ErrNotExist)
 	}
 	if err != nil {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("results: %s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }

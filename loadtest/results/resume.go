@@ -30,7 +30,7 @@ func Resume(dir string) (*Writer, *Run, error) {
 	}
 	w := &Writer{dir: dir, about: run.About, secrets: new(redact.Values)}
 	if err := w.reopen(); err != nil {
-		return nil, nil, fmt.Errorf("results: %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	run.Torn = nil
 	return w, run, nil

@@ -115,7 +115,7 @@ func stream[T any](path string, reader func() lineReader[T], render func(out []b
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	defer file.Close()
 	workers := runtime.GOMAXPROCS(0)
@@ -159,12 +159,12 @@ func stream[T any](path string, reader func() lineReader[T], render func(out []b
 			return err
 		}
 		if number += b.lines; b.err != nil {
-			return fmt.Errorf("results: %s:%d: %w", path, number, b.err)
+			return fmt.Errorf("%s:%d: %w", path, number, b.err)
 		}
 		free <- b
 	}
 	if broken != nil {
-		return fmt.Errorf("results: %s:%d: %w", path, number+1, broken)
+		return fmt.Errorf("%s:%d: %w", path, number+1, broken)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ var _ measure.Sink = (*Writer)(nil)
 // It returns an error if the folder already contains a run, or files that do not belong to a run.
 func Create(dir string, plan *scenario.Plan, about About) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("results: %w", err)
+		return nil, err
 	}
 	if err := fresh(dir); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Create(dir string, plan *scenario.Plan, about About) (*Writer, error) {
 	w := &Writer{dir: dir, about: about.complete(plan.Seed), secrets: new(redact.Values)}
 	w.secrets.Learn(plan.Secrets()...)
 	if err := w.begin(plan.Public()); err != nil {
-		return nil, fmt.Errorf("results: %w", err)
+		return nil, err
 	}
 	return w, nil
 }
@@ -100,15 +100,15 @@ func (w *Writer) grow(open func(path string) (*lineFile, error)) (err error) {
 func fresh(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("results: %w", err)
+		return err
 	}
 	for _, e := range entries {
 		switch e.Name() {
 		case ManifestFile:
 		case PlanFile, AboutFile, IntervalsFile:
-			return fmt.Errorf("results: %s holds a run already: name another folder, or remove this one: %w", dir, fs.ErrExist)
+			return fmt.Errorf("%s holds a run already: name another folder, or remove this one: %w", dir, fs.ErrExist)
 		default:
-			return fmt.Errorf("results: %s is not empty (it has %q): name an empty or new folder: %w", dir, e.Name(), fs.ErrExist)
+			return fmt.Errorf("%s is not empty (it has %q): name an empty or new folder: %w", dir, e.Name(), fs.ErrExist)
 		}
 	}
 	return nil
@@ -157,7 +157,7 @@ func (w *Writer) Event(e measure.Event) error {
 func (w *Writer) Transfer(t *Transfer) (err error) {
 	if w.transfers == nil {
 		if w.transfers, err = newLineFile(filepath.Join(w.dir, TransfersFile)); err != nil {
-			return fmt.Errorf("results: %w", err)
+			return err
 		}
 	}
 	return appendJSON(w.transfers, t)
@@ -168,7 +168,7 @@ func appendJSON(l *lineFile, v any) error {
 	enc := json.NewEncoder(&b) // also terminates the line
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("results: %s: %w", l.f.Name(), err)
+		return fmt.Errorf("%s: %w", l.f.Name(), err)
 	}
 	return l.append(b.Bytes())
 }
@@ -183,20 +183,17 @@ func (w *Writer) Close() error {
 		_ = d.Sync() // not every file system supports it; the files themselves are safe
 		_ = d.Close()
 	}
-	if err != nil {
-		return fmt.Errorf("results: %w", err)
-	}
-	return nil
+	return err
 }
 
 // WriteFile writes a file that is made after a run, atomically: readers see the old content until
 // the new content is complete on disk.
 func WriteFile(dir, name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
-		return fmt.Errorf("results: %s is a folder, and a file was to be written", filepath.Join(dir, name))
+		return fmt.Errorf("%s is a folder, and a file was to be written", filepath.Join(dir, name))
 	}
 	if err := durable.WriteFunc(filepath.Join(dir, name), 0o644, write); err != nil {
-		return fmt.Errorf("results: %s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
@@ -295,7 +292,7 @@ func (l *lineFile) append(line []byte) error {
 	}
 	if l.closed {
 		l.mu.Unlock()
-		return fmt.Errorf("results: %s: %w", l.f.Name(), os.ErrClosed)
+		return fmt.Errorf("%s: %w", l.f.Name(), os.ErrClosed)
 	}
 	l.waiting = append(l.waiting, w)
 	if !l.writing {
@@ -357,7 +354,7 @@ func (l *lineFile) write(line []byte) error {
 		l.size += int64(n)
 		return nil
 	}
-	err = fmt.Errorf("results: %w; everything before is kept", err) // a *fs.PathError has the name
+	err = fmt.Errorf("%w; everything before is kept", err) // a *fs.PathError has the name
 	if n > 0 {
 		if cut := l.f.Truncate(l.size); cut != nil {
 			l.dead = err

@@ -49,10 +49,8 @@ func (s Selection) Read(args []string) (sc *scenario.Scenario, err error) {
 	switch {
 	case len(args) == 1 && !isTarget(args[0]):
 		sc, err = scenario.Read(args[0], s.Vars, sets)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
-			if like := scenario.WithScheme(args[0]); like != "" && !IsScenario(args[0]) {
-				err = usage(fmt.Errorf("%w\nhint: if %s is a service, write it with its protocol: %s", err, say.Plain(args[0]), like))
-			}
+		if errors.As(err, new(*fs.PathError)) {
+			err = unreadable(args[0], err)
 		}
 	case len(args) == 1 && target != "":
 		err = usage(fmt.Errorf("%s and --target %s: name one target", say.Plain(args[0]), say.Plain(target)))
@@ -69,6 +67,19 @@ func (s Selection) Read(args []string) (sc *scenario.Scenario, err error) {
 		err = usage(err)
 	}
 	return sc, err
+}
+
+// unreadable returns the error of a scenario's file, with a hint on its name if that may be the name of a service.
+func unreadable(name string, err error) error {
+	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR)
+	like := scenario.WithScheme(name)
+	switch {
+	case !missing:
+		return usage(err)
+	case like == "" || IsScenario(name):
+		return usage(fmt.Errorf("%w\nhint: name the file of a scenario, or a service with its protocol, as in http://localhost:8080/data", err))
+	}
+	return usage(fmt.Errorf("%w\nhint: if %s is a service, write it with its protocol: %s", err, say.Plain(name), like))
 }
 
 // urlScheme matches the beginning of a URL.

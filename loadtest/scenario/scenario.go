@@ -97,12 +97,12 @@ type Rates []unit.Rate
 func Read(path string, vars map[string]string, sets []string) (*Scenario, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("scenario: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, document.MaxBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("scenario: %w", err)
+		return nil, err
 	}
 	return Parse(path, data, vars, sets)
 }

@@ -20,11 +20,11 @@ import (
 // w has passed Check, which is not repeated for each client. New fails if w needs files and files is empty.
 func New(w Work, files []File, client int, dir string) (Workload, error) {
 	if client < 0 {
-		return nil, fmt.Errorf("workload: client number %d: use 0 or more", client)
+		return nil, fmt.Errorf("client number %d: use 0 or more", client)
 	}
 	choice := choose(w)
 	if len(files) == 0 && choice.needsFiles() {
-		return nil, errors.New("workload: no files to read: name a list, a listing, or files to make")
+		return nil, errors.New("no files to read: name a list, a listing, or files to make")
 	}
 	size, err := w.Size.Sampler()
 	if err != nil {

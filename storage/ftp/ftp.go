@@ -117,17 +117,17 @@ type service struct {
 
 func open(t storage.Target) (storage.Service, error) {
 	if t.URL == nil {
-		return nil, errors.New("ftp: no target URL")
+		return nil, errors.New("no target URL")
 	}
 	s := &service{
 		root: strings.TrimRight(t.URL.Path, "/"), linked: t.Reach != nil, dialer: tcp.NewDialer(t.Reach),
 		small: wireclient.NewBuffers(bufferSize), buffers: wireclient.NewBuffers(256 << 10), methods: methods(),
 	}
 	if err := s.address(t.URL); err != nil {
-		return nil, fmt.Errorf("ftp: target %s: %w", redact.URL(t.URL.String()), err)
+		return nil, fmt.Errorf("target %s: %w", redact.URL(t.URL.String()), err)
 	}
 	if err := s.credentials(t); err != nil {
-		return nil, fmt.Errorf("ftp: target %s: %w", s.shown, err)
+		return nil, fmt.Errorf("target %s: %w", s.shown, err)
 	}
 	s.calls.New = func() any { return newCall(s) }
 	return s, nil

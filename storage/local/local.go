@@ -47,14 +47,14 @@ func open(_ context.Context, t storage.Target) (storage.Service, error) {
 	u := t.URL
 	switch {
 	case u == nil || u.Scheme != "file":
-		return nil, errors.New("local: the target must be a file URL, such as file:///data/set1")
+		return nil, errors.New("the target must be a file URL, such as file:///data/set1")
 	case u.Host != "" && u.Host != "localhost":
-		return nil, fmt.Errorf("local: %s names the host %q: write file:///folder with three slashes, the folder from /",
+		return nil, fmt.Errorf("%s names the host %q: write file:///folder with three slashes, the folder from /",
 			redact.URL(u.String()), u.Host)
 	case !filepath.IsAbs(u.Path):
-		return nil, fmt.Errorf("local: %s has no folder: write file:///folder, the folder from /", redact.URL(u.String()))
+		return nil, fmt.Errorf("%s has no folder: write file:///folder, the folder from /", redact.URL(u.String()))
 	case u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return nil, fmt.Errorf("local: %s has more than a folder; ? and # in names are written %%3F and %%23", redact.URL(u.String()))
+		return nil, fmt.Errorf("%s has more than a folder; ? and # in names are written %%3F and %%23", redact.URL(u.String()))
 	}
 	folder, file := u.Path, ""
 	if info, _ := os.Stat(folder); info != nil && !info.IsDir() {
@@ -62,7 +62,7 @@ func open(_ context.Context, t storage.Target) (storage.Service, error) {
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return nil, fmt.Errorf("local: target: %w", err)
+		return nil, fmt.Errorf("target: %w", err)
 	}
 	base := url.URL{Scheme: "file", Path: strings.TrimSuffix(u.Path, "/")}
 	return &service{root: root, target: file, url: base.String()}, nil

@@ -110,11 +110,11 @@ type service struct {
 
 func open(t storage.Target) (storage.Service, error) {
 	if t.URL == nil {
-		return nil, errors.New("webdav: no target URL")
+		return nil, errors.New("no target URL")
 	}
 	home, err := originOf(t.URL)
 	if err != nil {
-		return nil, fmt.Errorf("webdav: target %s: %w", redact.URL(t.URL.String()), err)
+		return nil, fmt.Errorf("target %s: %w", redact.URL(t.URL.String()), err)
 	}
 	home.trusted = true
 	s := &service{
@@ -131,7 +131,7 @@ func open(t storage.Target) (storage.Service, error) {
 		s.secret, s.line, err = authorization(&t)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("webdav: target %s: %w", s.shown, err)
+		return nil, fmt.Errorf("target %s: %w", s.shown, err)
 	}
 	if s.tls == nil {
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}

@@ -106,11 +106,11 @@ type service struct {
 
 func open(t storage.Target) (storage.Service, error) {
 	if t.URL == nil {
-		return nil, errors.New("xrootd: no target URL")
+		return nil, errors.New("no target URL")
 	}
 	home, err := serverOf(t.URL)
 	if err != nil {
-		return nil, fmt.Errorf("xrootd: target %s: %w", redact.URL(t.URL.String()), err)
+		return nil, fmt.Errorf("target %s: %w", redact.URL(t.URL.String()), err)
 	}
 	s := &service{
 		home: home, root: "/" + strings.Trim(t.URL.Path, "/"), opaque: t.URL.RawQuery,
@@ -119,10 +119,10 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	s.root = strings.TrimRight(s.root, "/")
 	if err := checkPath(s.root); err != nil {
-		return nil, fmt.Errorf("xrootd: target %s: %w", redact.URL(t.URL.String()), err)
+		return nil, fmt.Errorf("target %s: %w", redact.URL(t.URL.String()), err)
 	}
 	if s.methods, s.user, err = methodsOf(t); err != nil {
-		return nil, fmt.Errorf("xrootd: target %s: %w", s.shown(), err)
+		return nil, fmt.Errorf("target %s: %w", s.shown(), err)
 	}
 	if s.tls == nil {
 		s.tls = &tls.Config{MinVersion: tls.VersionTLS12}

@@ -100,17 +100,17 @@ func New(o Options) (*Mover, error) {
 		o.Now = time.Now
 	}
 	if o.Buffer = cmp.Or(o.Buffer, DefaultBuffer); o.Buffer < MinBuffer || o.Buffer > MaxBuffer {
-		return nil, fmt.Errorf("mover: a buffer of %d bytes: use %d to %d", o.Buffer, MinBuffer, MaxBuffer)
+		return nil, fmt.Errorf("a buffer of %d bytes: use %d to %d", o.Buffer, MinBuffer, MaxBuffer)
 	}
 	root, err := os.OpenRoot(o.Root)
 	if err != nil {
-		return nil, fmt.Errorf("mover: %w", err)
+		return nil, err
 	}
 	m := &Mover{opt: o, root: root, active: map[int64]*running{}, dirs: map[string]bool{}}
 	m.pool = pool{roots: o.CAs, guard: o.Guard, stall: o.Stall, buffer: o.Buffer}
 	m.bufs.New = func() any { b := make([]byte, o.Buffer); return &b }
 	if m.made, m.kept, err = openMade(root, o.State); err != nil {
-		return nil, errors.Join(fmt.Errorf("mover: %w", err), root.Close())
+		return nil, errors.Join(err, root.Close())
 	}
 	m.saver = newSaver(m)
 	return m, nil

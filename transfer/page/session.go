@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -48,16 +47,16 @@ func sealer(key []byte) (cipher.AEAD, error) {
 	if key == nil {
 		key = make([]byte, 32)
 		if _, err := rand.Read(key); err != nil {
-			return nil, fmt.Errorf("page: %w", err)
+			return nil, err
 		}
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("page: %w", err)
+		return nil, err
 	}
 	seal, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		return nil, fmt.Errorf("page: %w", err)
+		return nil, err
 	}
 	return seal, nil
 }

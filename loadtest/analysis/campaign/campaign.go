@@ -87,18 +87,18 @@ func Is(dir string) bool {
 func Read(dir string) (*Campaign, error) {
 	path := filepath.Join(dir, File)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("campaign: %s is not a regular file: %s", path, info.Mode())
+		return nil, fmt.Errorf("%s is not a regular file: %s", path, info.Mode())
 	}
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("campaign: %s is not a campaign's folder: it has no %s: %w", dir, File, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s is not a campaign's folder: it has no %s: %w", dir, File, fs.ErrNotExist)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("campaign: %w", err)
+		return nil, err
 	}
 	c, err := Parse(b)
 	if err != nil {
-		return nil, fmt.Errorf("campaign: %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
 }
@@ -114,7 +114,7 @@ func Write(dir string, c *Campaign) error {
 		whole.Runs = []Run{}
 	}
 	if err := whole.check(); err != nil {
-		return fmt.Errorf("campaign: %w", err)
+		return err
 	}
 	return results.WriteFile(dir, File, func(w io.Writer) error {
 		e := json.NewEncoder(w)

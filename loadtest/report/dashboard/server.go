@@ -48,7 +48,7 @@ func Open(ctx context.Context, conf Config, understand Understand) (*Server, err
 	}
 	address, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("dashboard: %v is no TCP address", l.Addr()), l.Close())
+		return nil, errors.Join(fmt.Errorf("%v is no TCP address", l.Addr()), l.Close())
 	}
 	s := &Server{listener: l, log: conf.Log}
 	s.guard = guard{token: conf.Token, cookie: "weir-" + strconv.Itoa(address.Port), loopback: address.IP.IsLoopback()}
@@ -153,7 +153,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	if address != "" {
 		l, err := conf.Listen(ctx, "tcp", address)
 		if err != nil {
-			return nil, fmt.Errorf("dashboard: %w", err)
+			return nil, err
 		}
 		return l, nil
 	}
@@ -164,7 +164,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	}
 	l, err := conf.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("dashboard: %w", err)
+		return nil, err
 	}
 	return l, nil
 }

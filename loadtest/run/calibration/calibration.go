@@ -8,7 +8,6 @@ package calibration
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -124,7 +123,7 @@ func Of(weir, program, paced *results.Run, g Given) (*Result, error) {
 		}
 		steps, err := Steps(run)
 		if err != nil {
-			return nil, fmt.Errorf("calibration: %w", err)
+			return nil, err
 		}
 		r.sides[i] = steps
 	}

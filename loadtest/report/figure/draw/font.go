@@ -50,7 +50,7 @@ func newCut(whole []byte) (cut, error) {
 	c := cut{bytes: fpdf.UTF8CutFont(whole, alphabet())}
 	var err error
 	if c.font, err = opentype.Parse(c.bytes); err != nil {
-		err = fmt.Errorf("draw: font: %w", err)
+		err = fmt.Errorf("font: %w", err)
 	}
 	return c, err
 }

@@ -84,7 +84,7 @@ var pdfDates = regexp.MustCompile(`/(CreationDate|ModDate) \(D:[0-9]{14}\)`)
 func (p *pdfCanvas) write(w io.Writer) error {
 	var b bytes.Buffer
 	if err := p.doc.Output(&b); err != nil {
-		return fmt.Errorf("draw: pdf: %w", err)
+		return fmt.Errorf("pdf: %w", err)
 	}
 	_, err := w.Write(pdfDates.ReplaceAllFunc(b.Bytes(), func(m []byte) []byte { return bytes.Repeat([]byte{' '}, len(m)) }))
 	return err

@@ -127,7 +127,7 @@ func outlines(c *cut, from vg.Point, s string, size float64) vg.Path {
 func (p *pngCanvas) write(w io.Writer) error {
 	var b bytes.Buffer
 	if err := png.Encode(&b, p.img.Image()); err != nil {
-		return fmt.Errorf("draw: png: %w", err)
+		return fmt.Errorf("png: %w", err)
 	}
 	const header = 8 + 4 + 4 + 13 + 4 // signature; length, type, data and checksum of IHDR
 	perMeter := uint32(math.Round(float64(p.d.DPI) / 0.0254))

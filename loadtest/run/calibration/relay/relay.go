@@ -9,7 +9,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -48,7 +47,7 @@ func Listen(ctx context.Context, to string) (*Relay, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("relay: %w", err)
+		return nil, err
 	}
 	r := &Relay{to: to, listener: l, open: map[net.Conn]bool{}}
 	r.ctx, r.cancel = context.WithCancel(ctx)

@@ -65,7 +65,7 @@ func New(cred storage.Credentials) (*Method, error) {
 		m.source, m.trust = gridcert.SourceOf(&cred.TLS.Certificates[0]), gridcert.TrustIn(cred.TLS.RootCAs)
 	}
 	if _, err := m.source.Current(m.clock()); err != nil {
-		return nil, fmt.Errorf("gsi: %w", err)
+		return nil, fmt.Errorf("authentication by certificate: %w", err)
 	}
 	return m, nil
 }
