@@ -59,7 +59,7 @@ type Request struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Asked   Requested `json:"asked"` // when it was submitted
 	Count   Counts    `json:"count"`
-	Rate    float64   `json:"rate_bytes_per_second"` // of the last seconds
+	Rate    float64   `json:"rate_bytes_per_second"` // of the last seconds; after the end, of the whole request, or 0 if it is not known
 }
 
 // Requested is the size of a request. Counts grow to it while the request is Resolving.
@@ -90,7 +90,7 @@ type Item struct {
 	Size      int64      `json:"size_bytes"`
 	Adler     string     `json:"adler32,omitempty"`
 	State     State      `json:"state"`
-	Tries     int        `json:"tries"`
+	Tries     int        `json:"tries"`            // failed attempts, without those that their mover stopped or that a site refused
 	Source    string     `json:"source,omitempty"` // of the last attempt
 	Mode      Mode       `json:"mode,omitempty"`
 	Stage     Stage      `json:"stage,omitempty"`
@@ -276,7 +276,7 @@ type ScanState struct {
 // A NewToken describes a token to issue.
 type NewToken struct {
 	Subject string        `json:"subject"`
-	Roles   []string      `json:"roles"` // weir.read, weir.submit, weir.approve, weir.admin, weir.agent:SITE
+	Roles   []string      `json:"roles"` // read, submit, approve, admin or agent:SITE, as scopes: weir.read
 	Life    time.Duration `json:"life_ns,omitempty"`
 
 	LifeSeconds float64 `json:"life_seconds,omitempty"` // instead of Life

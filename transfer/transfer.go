@@ -6,6 +6,8 @@
 // transfer/coordinator controls them.
 package transfer
 
+import "strings"
+
 // A Status is the state of a request.
 type Status string
 
@@ -106,3 +108,18 @@ const (
 	Verifying  Stage = "verifying"
 	Committing Stage = "committing"
 )
+
+// rolePrefix begins the scopes of roles.
+const rolePrefix = "weir."
+
+// RoleOf returns the role with a name, as in submit. The name may also be the scope, as in weir.submit.
+func RoleOf(name string) string { return rolePrefix + strings.TrimPrefix(name, rolePrefix) }
+
+// RoleNames returns the names of roles, which are shown to users.
+func RoleNames(roles ...string) string {
+	names := make([]string, len(roles))
+	for i, role := range roles {
+		names[i] = strings.TrimPrefix(role, rolePrefix)
+	}
+	return strings.Join(names, ", ")
+}

@@ -119,7 +119,7 @@ func (f *agentFlags) run(ctx context.Context, s streams) error {
 	defer cancel()
 	a, err := agent.New(ctx, o)
 	if err != nil {
-		return serviceEnd(ctx, err)
+		return serviceEnd(ctx, listening("endpoint", err))
 	}
 	where := "without an endpoint"
 	if a.URL() != "" {

@@ -30,6 +30,7 @@ func analyzeCommand(s streams) *cobra.Command {
 		}
 		return f.analyze(args, s)
 	})
+	c.PreRunE = existing("a table")
 	f.figures.add(c)
 	vars := flagVars{
 		"unit": &f.Unit, "separator": into(&f.Separator, table.ParseSeparator), "points": &f.Points, "json": &f.json, "html": &f.html,

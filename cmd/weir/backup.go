@@ -33,7 +33,7 @@ func (f *backupFlags) backup(c *cobra.Command, s streams) (b state.Backup, err e
 		return b, usageError(c, errors.New("name the file with the passphrase: --passphrase-file FILE"))
 	}
 	if b.Passphrase, err = fileText(f.passphrase); err != nil {
-		return b, fmt.Errorf("--passphrase-file: %w", err)
+		return b, usagef("--passphrase-file: %w", err)
 	}
 	if b.DB, err = f.db.find(s); err != nil {
 		return b, err
@@ -98,6 +98,7 @@ func restoreCommand(s streams) *cobra.Command {
 		s.printErr("Start the coordinator with %s; the old one must not run again.\n", where)
 		return nil
 	})
+	c.PreRunE = existing("a backup")
 	f.add(c)
 	return c
 }

@@ -24,6 +24,7 @@ func cleanCommand(s streams) *cobra.Command {
 		}
 		return afterSignal(ctx, err)
 	})
+	c.PreRunE = existing("a run directory")
 	flagVars{"target": &target, "json": &asJSON, "quiet/q": &s.quiet}.add(c)
 	return c
 }

@@ -34,6 +34,7 @@ func compareCommand(s streams) *cobra.Command {
 		}
 		return f.compare(args, s)
 	})
+	c.PreRunE = existing("a run directory")
 	f.figures.add(c)
 	flagVars{
 		"metric": commas{&f.metrics}, "json": &f.json, "html": &f.html, "fail-on": &f.failOn, "quiet/q": &s.quiet, "verbose": &s.verbose,

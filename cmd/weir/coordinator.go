@@ -21,6 +21,7 @@ import (
 	"weir/internal/trust"
 	"weir/internal/unit"
 	"weir/monitor"
+	"weir/transfer"
 	"weir/transfer/access"
 	"weir/transfer/client"
 	"weir/transfer/coordinator"
@@ -72,8 +73,8 @@ func (f *coordinatorFlags) add(c *cobra.Command) {
 		"keep": parseTime(&conf.Keep, shortestKeep), "fts-vo": &conf.VO, "streamed-copies": &f.streamed,
 		"user-files": &conf.UserQuota.Files, "user-submissions": &conf.UserQuota.Submissions, "vo-files": &conf.VOQuota.Files,
 		"vo-submissions": &conf.VOQuota.Submissions, "while-stdin": &f.stdin,
-		"name":      rolesInto(conf.Names, "", "NAME=ROLE,ROLE, as in alice@example.org=weir.submit,weir.approve"),
-		"voms-role": rolesInto(conf.VOMSRoles, "/", "FQAN=ROLE,ROLE, as in /atlas/Role=production=weir.submit"),
+		"name":      rolesInto(conf.Names, "", "NAME=ROLE,ROLE, as in alice@example.org=submit,approve"),
+		"voms-role": rolesInto(conf.VOMSRoles, "/", "FQAN=ROLE,ROLE, as in /atlas/Role=production=submit"),
 		"approve-up-to": into(&conf.Approve, func(text string) (unit.Size, error) {
 			if text == "all" {
 				return -1, nil
@@ -141,7 +142,12 @@ func rolesInto(to map[string][]string, prefix, example string) each {
 		if name == "" || !strings.HasPrefix(name, prefix) || roles == "" {
 			return errors.New("use " + example)
 		}
-		to[name] = strings.Split(roles, ",")
+		for role := range strings.SplitSeq(roles, ",") {
+			if err := access.CheckRole(transfer.RoleOf(role)); err != nil {
+				return err
+			}
+			to[name] = append(to[name], transfer.RoleOf(role))
+		}
 		return nil
 	}
 }
@@ -204,7 +210,7 @@ func (f *coordinatorFlags) run(ctx context.Context, s streams) (err error) {
 	defer cancel()
 	c, err := coordinator.Open(ctx, conf)
 	if err != nil {
-		return serviceEnd(ctx, err)
+		return serviceEnd(ctx, listening("coordinator", err))
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	admin, err := c.Admin()

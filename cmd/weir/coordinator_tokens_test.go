@@ -32,7 +32,7 @@ func TestTokenCommands(t *testing.T) {
 		t.Fatal(raw)
 	}
 	n.write("alice.token", raw)
-	if said, ok := n.says("weir coordinator token list"); !ok || !strings.Contains(said, "alice") || !strings.Contains(said, "weir.read") ||
+	if said, ok := n.says("weir coordinator token list"); !ok || !strings.Contains(said, "alice") || !strings.Contains(said, "read") ||
 		strings.Contains(said, strings.TrimSpace(raw)) {
 		t.Errorf("%s", said)
 	}

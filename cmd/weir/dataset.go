@@ -111,6 +111,7 @@ func (f *addFlags) check(dataset string, hasPath bool) (err error) {
 		flagfile.If(f.Table != "" && hasPath, "", "--csv: leave --path out: the table has names, and may have paths"),
 		flagfile.If(len(f.files.Include)+len(f.files.Exclude) > 0 && f.Local+f.List == "", "", "--include and --exclude need --local or --list"),
 		f.checkPatterns(),
+		flagfile.Readable("local", f.Local), flagfile.Readable("csv", f.Table), flagfile.Readable("list-token-file", f.TokenFile),
 		flagfile.If(f.TokenFile != "" && f.List == "", "", "--list-token-file needs --list"))
 }
 

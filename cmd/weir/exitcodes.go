@@ -39,7 +39,7 @@ func exitCodes() []exitMeaning {
 	return []exitMeaning{
 		{exitFine, "The command did what it was asked for. A run came to its end, and its result is valid or suspect."},
 		{exitError, "An error, which standard error names."},
-		{exitUsage, "A wrong call, or a mistake in a scenario. Nothing was done."},
+		{exitUsage, "A wrong call, a file that does not exist, or a mistake in a scenario or a configuration. Nothing was done."},
 		{exitMissed, "A threshold was not met, a regression was found (compare --regress), or files of a transfer are missing."},
 		{exitInvalid, "The result is invalid, for example because the service was lost or the best step failed; with --fail-on suspect " +
 			"also if it is suspect. The report gives the reason."},

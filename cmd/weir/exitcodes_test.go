@@ -22,6 +22,34 @@ import (
 	"weir/transfer/trial"
 )
 
+// Arguments and flags that name files that do not exist, and targets without a scheme, are usage errors.
+func TestMissingFilesAreUsageErrors(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none")
+	for _, args := range [][]string{
+		{"run", none + ".yaml"}, {"run", "localhost"}, {"run", "localhost:8080"}, {"run", "none"}, {"run", none, none},
+		{"run", "--resume", none}, {"run", "--watch", "--watch-token-file", none}, {"find", none + ".yaml"}, {"find", "localhost"},
+		{"find", "--resume", none}, {"plan", none + ".yaml"}, {"plan", "localhost"}, {"calibrate", "localhost"}, {"report", none},
+		{"compare", none, none}, {"merge", none}, {"analyze", none + ".csv"}, {"export", none, "--csv", none}, {"clean", none},
+		{"serve", none}, {"serve", t.TempDir(), "--token-file", none}, {"config", "check", "agent", none}, {"agent", "--config", none},
+		{"agent", "--site", "A", "--root", t.TempDir(), "--token-file", none}, {"coordinator", "--cert", none, "--key", none},
+		{"coordinator", "--db-file", none}, {"coordinator", "restore", none, "--passphrase-file", none},
+		{"coordinator", "backup", none, "--passphrase-file", none}, {"transfer", "list", "--token-file", none},
+		{"transfer", "list", "--coordinator", "localhost"}, {"dataset", "add", "/d", "--site", "A", "--csv", none},
+		{"dataset", "add", "/d", "--site", "A", "--local", none}, {"transfer", "submit", "/d", "--to", "A", "--files-from", none},
+		{"site", "add", "A", "--url", "https://a.example/", "--site-token-file", none}, {"site", "add", "A", "--url", "a.example"},
+	} {
+		if code, said := weir(t, args...); code != exitUsage {
+			t.Errorf("%q: %d\n%s", args, code, said)
+		}
+	}
+	for _, target := range []string{none + ".yaml", "localhost", "none"} {
+		if _, said := weir(t, "run", target); !strings.Contains(said, "\nhint: ") {
+			t.Errorf("%s: %s", target, said)
+		}
+	}
+}
+
 // Each command that measures exits with a signal's code if that signal ends it. It has written its
 // report and keeps the measurements.
 func TestSignalsAreExitCodes(t *testing.T) {

@@ -39,6 +39,7 @@ func exportCommand(s streams) *cobra.Command {
 		}
 		return afterSignal(in.Finish, err)
 	})
+	c.PreRunE = existing("a run directory")
 	since := func(text string) (err error) {
 		if e.since, err = time.Parse(time.RFC3339Nano, text); err != nil {
 			err = errors.New("use a time such as 2026-03-01T12:00:00Z")

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -241,6 +242,9 @@ func (f *runFlags) onlyResume(c *cobra.Command, args []string, names ...string) 
 	}
 	if refused = slices.Concat(refused, args); len(refused) > 0 {
 		return usagef("--resume %s: leave %s out: settings come from the run directory", f.resume, strings.Join(refused, " "))
+	}
+	if _, err := os.Stat(f.resume); err != nil {
+		return usagef("--resume %s is not a run directory: %w", line(f.resume), err)
 	}
 	return nil
 }

@@ -201,6 +201,19 @@ func checkUsage(c *cobra.Command) {
 	}
 }
 
+// existing returns a PreRunE that refuses arguments that are no files or folders of this machine, nor - for standard input. what
+// describes them in errors.
+func existing(what string) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, paths []string) error {
+		for _, path := range paths {
+			if _, err := os.Stat(path); err != nil && path != "-" {
+				return usageError(c, fmt.Errorf("%s is not %s: %w", line(path), what, err))
+			}
+		}
+		return nil
+	}
+}
+
 // cobraArguments matches cobra's text for a wrong number of arguments.
 var cobraArguments = regexp.MustCompile(`^(accepts|requires) .*arg\(s\),( only)? received \d+`)
 

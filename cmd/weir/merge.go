@@ -31,6 +31,7 @@ func mergeCommand(s streams) *cobra.Command {
 		}
 		return errors.Join(show(r, asJSON, s), on.verdict(r.Findings))
 	})
+	c.PreRunE = existing("a run directory")
 	flagVars{"out/o": &out, "json": &asJSON, "fail-on": &on, "quiet/q": &s.quiet, "verbose": &s.verbose}.add(c)
 	return c
 }

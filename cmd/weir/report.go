@@ -28,6 +28,7 @@ func reportCommand(s streams) *cobra.Command {
 		}
 		return reportRun(args[0], asJSON, on, &figures, s)
 	})
+	c.PreRunE = existing("a run directory")
 	figures.add(c)
 	flagVars{"json": &asJSON, "fail-on": &on, "quiet/q": &s.quiet, "verbose": &s.verbose}.add(c)
 	return c

@@ -126,7 +126,8 @@ func (f *serveFlags) check() error {
 // secretInto reads a secret from the file of a flag.
 func secretInto(to *string, flag, path string) (err error) {
 	*to, err = fileText(path)
-	return flagfile.All(flagfile.Wrap(flag, err), flagfile.If(err == nil && path != "" && *to == "", flag, "--%s: %s is empty", flag, line(path)))
+	return flagfile.All(flagfile.Wrap(flag, err),
+		flagfile.If(err == nil && path != "" && *to == "", flag, "--%s: %s is empty", flag, line(path)))
 }
 
 // parseByterate reads a rate in bytes per second.
@@ -145,6 +146,8 @@ func (f *serveFlags) checkTokens() error {
 			"--issuer needs --audience: the name of this server in tokens, such as https://HOST:PORT"),
 		flagfile.If(len(f.issuers) > 1 && f.keysFile != "", "issuer-keys issuer", "--issuer-keys cannot be combined with several --issuer"),
 		flagfile.Together("client-ca", f.conf.ClientCA, "client", strings.Join(f.conf.Clients, ",")),
+		flagfile.If(f.conf.ClientCA != "" && f.conf.CertFile == "", "client-ca cert",
+			"--client-ca: certificates of clients need TLS: add --cert and --key"),
 		checkAuthorities("client-ca", f.conf.ClientCA))
 	if err != nil || none {
 		return err
@@ -174,7 +177,8 @@ func (f *serveFlags) checkCopies() (err error) {
 	given := len(g.Hosts) > 0 || g.Private || g.Encrypted || f.tpcCA != "" || len(f.pins) > 0 || o.Most != 0
 	err = flagfile.All(
 		flagfile.If(!f.third && given, "third-party", "--tpc-... are about third-party copies: add --third-party"),
-		flagfile.If(f.third && len(g.Hosts) == 0, "third-party tpc-allow", "--third-party needs --tpc-allow: the servers to copy with, or * for all"),
+		flagfile.If(f.third && len(g.Hosts) == 0, "third-party tpc-allow",
+			"--third-party needs --tpc-allow: the servers to copy with, or * for all"),
 		flagfile.If(o.Most < 0, "tpc-most", "--tpc-most %d: use a number of copies, or 0 for 100", o.Most))
 	if err != nil || !f.third {
 		return err
@@ -203,7 +207,7 @@ func serveUntil(ctx context.Context, conf serve.Config, s streams) error {
 	}
 	l, err := server.Listen(ctx)
 	if err != nil {
-		return errors.Join(err, server.Close())
+		return errors.Join(listening("data server", err), server.Close())
 	}
 	if _, err := fmt.Fprintf(s.out, "serving %s\n", server.URL()); err != nil {
 		return errors.Join(err, l.Close(), server.Close())

@@ -50,8 +50,7 @@ func siteAddCommand(s streams) *cobra.Command {
 		); err != nil {
 			return usageError(c, err)
 		}
-		site.Token, err = fileText(secret)
-		return flagfile.Wrap("site-token-file", err)
+		return usage(secretInto(&site.Token, "site-token-file", secret))
 	}
 	flagVars{
 		"url": &site.URL, "site-token-file": &secret, "pin": &site.Pin, "lend-token": &site.Lend, "servers": commas{&site.Servers},

@@ -210,13 +210,16 @@ func manifestCommand(s streams) *cobra.Command {
 	c := clientCommand("manifest REQUEST", requestArgs(cobra.ExactArgs(1)),
 		func(ctx context.Context, co *client.Client, args []string, asJSON bool) error {
 			id, err := requestID(args[0])
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case asJSON:
-				return text.ManifestJSON(ctx, co, s.out, id, false)
 			}
-			return text.Manifest(ctx, co, s.out, id, all)
+			var r transfer.Request
+			if asJSON {
+				r, err = text.ManifestJSON(ctx, co, s.out, id, false)
+			} else {
+				r, err = text.Manifest(ctx, co, s.out, id, all)
+			}
+			return missed(r, err)
 		})
 	flagVars{"all": &all}.add(c)
 	return c

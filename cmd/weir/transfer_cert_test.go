@@ -84,7 +84,7 @@ func TestCertificatesInsteadOfTokens(t *testing.T) {
 	ours, others := newIssuer(t, "ours"), newIssuer(t, "others")
 	ann, boss, nobody, stranger := ours.user("ann"), ours.user("boss"), ours.user("nobody"), others.user("ann")
 	r := rooms(t, trial.Options{
-		Coordinator: []string{"--client-ca", ours.file("ours.pem"), "--name", "ann=weir.submit", "--name", "boss=weir.approve", "--name",
+		Coordinator: []string{"--client-ca", ours.file("ours.pem"), "--name", "ann=weir.submit", "--name", "boss=approve", "--name",
 			"agent=weir.agent:A,weir.agent:B"},
 		Agent: ours.user("agent"),
 		Sites: []trial.Site{{Name: "A"}, {Name: "B"}},
@@ -92,8 +92,8 @@ func TestCertificatesInsteadOfTokens(t *testing.T) {
 	r.fills("A", "/store/run1", trial.File{Name: "/store/run1/f1", Size: 1000})
 	as := func(who []string, args string) []string { return append(words(args), who...) }
 	r.wants(0, as(ann, "transfer submit /store/run1 --to B"), "awaiting approval")
-	r.wants(1, as(ann, "transfer approve 1"), "weir.approve", "ann has weir.submit")
-	r.wants(1, as(nobody, "transfer list"), "weir.read", "has no role")
+	r.wants(1, as(ann, "transfer approve 1"), "role approve", "ann has submit")
+	r.wants(1, as(nobody, "transfer list"), "role read", "has no role")
 	r.wants(1, as(stranger, "transfer list"), "certificate")
 	r.wants(2, as(ann[:2], "transfer list"), "--client-cert and --client-key must be given together")
 	r.wants(0, as(boss, "transfer approve 1"))

@@ -59,7 +59,7 @@ func TestManifestsAreNotKeptInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(r.Dir(), "manifest.json")
-	r.heap(0, "transfer", "manifest", strconv.FormatInt(id, 10), "--json")
+	r.heap(3, "transfer", "manifest", strconv.FormatInt(id, 10), "--json")
 	r.heap(3, "transfer", "submit", "/run", "--to", "B", "--key", "one", "--wait", "--quiet", "--manifest", file)
 	r.heap(3, "transfer", "submit", "/run", "--to", "B", "--key", "one", "--wait", "--quiet", "--json")
 	text, err := os.ReadFile(file)

@@ -119,7 +119,7 @@ notify:
 			for _, m := range seen {
 				types[m.Type] = m.Request.ID
 				if m.Type == "request.partial" && (len(m.Files) != 2 || m.Files[0].Name != files[3].Name || m.Files[0].Reason == "" ||
-					m.Request.Count.Done+m.Request.Count.Skipped != 8) {
+					m.Request.Count.Done+m.Request.Count.Skipped != 8 || m.Request.Rate <= 0) {
 					t.Errorf("%+v", m)
 				}
 			}
@@ -161,7 +161,7 @@ func TestNotifyTest(t *testing.T) {
 	r.wants(exitError, words("transfer notify-test none"), "no target")
 	raw := r.wants(exitFine, words("coordinator token --name bob --role submit --life 1h"))
 	token := put(t, t.TempDir(), "bob", raw)
-	r.wants(exitError, words("transfer notify-test --token-file "+token), "weir.admin")
+	r.wants(exitError, words("transfer notify-test --token-file "+token), "role admin")
 	bare := rooms(t, trial.Options{Sites: []trial.Site{{Name: "A"}}})
 	bare.wants(exitError, words("transfer notify-test"), "its configuration file names them")
 	bare.wants(exitFine, words("transfer notifications"), "no notifications")

@@ -140,8 +140,13 @@ func follow(ctx context.Context, co *client.Client, id int64, path string, asJSO
 	if err == nil {
 		err = text.Result(ctx, co, s.out, r, path, asJSON)
 	}
+	return missed(r, err)
+}
+
+// missed returns err, or an exit with its code if not every file of a request arrived.
+func missed(r transfer.Request, err error) error {
 	if err == nil && r.Status != transfer.Completed {
-		err = exit{code: exitMissed}
+		return exit{code: exitMissed}
 	}
 	return err
 }

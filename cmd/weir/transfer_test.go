@@ -235,18 +235,18 @@ func TestDatasetAdd(t *testing.T) {
 	secret := filepath.Join(r.Dir(), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte("wrong\n"), 0o600))
 	for list, hint := range map[string]string{
-		"http://127.0.0.1:1/":                                "check host and port of target",
-		web.URL + "/token":                                   "name a file with a token by --list-token-file",
-		web.URL + "/token --list-token-file " + secret:       "the server refused the token in " + secret,
-		web.URL + "/sizes --list-token-file " + secret + "0": secret + "0 is not on this machine",
-		strings.Replace(web.URL, "http", "https", 1):         "use target: http://",
-		web.URL + "/unlisted":                                "have the files added from a table (--csv)",
+		"http://127.0.0.1:1/":                          "check host and port of target",
+		web.URL + "/token":                             "name a file with a token by --list-token-file",
+		web.URL + "/token --list-token-file " + secret: "the server refused the token in " + secret,
+		strings.Replace(web.URL, "http", "https", 1):   "use target: http://",
+		web.URL + "/unlisted":                          "have the files added from a table (--csv)",
 	} {
 		out := r.wants(exitError, words("dataset add /store/local --site A --path / --list "+list), "hint: ", hint)
 		if strings.Contains(out, "coordinator") {
 			t.Errorf("%s is taken for the coordinator: %s", list, out)
 		}
 	}
+	r.wants(exitUsage, words("dataset add /store/local --site A --list "+web.URL+"/sizes --list-token-file "+secret+"0"), secret+"0")
 	r.wants(exitFine, words("dataset remove /store/local"), "its files stay where they are")
 	r.wants(exitError, words("dataset show /store/local"), "/store/local")
 }
@@ -331,7 +331,7 @@ func TestTransferMistakes(t *testing.T) {
 	token := r.wants(exitFine, words("coordinator token --name alice --role read --life 1h"))
 	require.NoError(t, os.WriteFile(bad, []byte(token), 0o600))
 	r.wants(exitFine, words("site list --token-file "+bad), "A")
-	r.wants(exitError, words("transfer submit /store/run1 --to A --token-file "+bad), "weir.submit", "alice")
+	r.wants(exitError, words("transfer submit /store/run1 --to A --token-file "+bad), "role submit", "alice")
 	require.NoError(t, r.Coordinator().Kill())
 	r.wants(exitError, words("site list"), "does not answer", "weir coordinator")
 }
@@ -348,9 +348,50 @@ func TestTransferPartial(t *testing.T) {
 	}
 	r.wants(exitMissed, words("transfer submit /store/run1 --to C --approve --wait --tries 2"), "is partial: 8 of 10 files", "file-0004",
 		"file-0005", "failed")
+	r.wants(exitMissed, words("transfer manifest 1"), "file-0004")
+	r.wants(exitMissed, words("transfer manifest 1 --json"))
+	r.failuresAreExplained(1, files[3:5])
 	require.NoError(t, r.Fill("A", files[3:5]))
 	r.wants(exitFine, words("transfer retry 1"), "goes on")
 	r.completes(1, files...)
+	r.wants(exitFine, words("transfer manifest 1"))
+}
+
+// failuresAreExplained fails the test unless these are the failed files of a request that has ended, which transfer explain explains, and
+// each has the number of its failed attempts.
+func (r *moving) failuresAreExplained(id int64, missing []trial.File) {
+	r.t.Helper()
+	var shown struct {
+		Request transfer.Request
+		Items   []transfer.Item
+	}
+	require.NoError(r.t, json.Unmarshal([]byte(r.wants(exitFine, words("transfer show 1 --json"))), &shown))
+	failed := map[int64]int{}
+	for _, a := range r.attempts(id) {
+		if a.Fault != "" {
+			failed[a.Item]++
+		}
+	}
+	for i, f := range missing {
+		if one := shown.Items[i]; one.Name != f.Name || one.Tries < 1 || one.Tries != failed[one.ID] {
+			r.t.Errorf("%+v has %d failed attempts", one, failed[one.ID])
+		}
+	}
+	if q := shown.Request; q.Rate <= 0 || q.Rate != float64(q.Count.DoneBytes)/q.Ended.Sub(q.Began).Seconds() {
+		r.t.Errorf("the rate is %v: %+v", q.Rate, q)
+	}
+	var e transfer.Explanation
+	require.NoError(r.t, json.Unmarshal([]byte(r.wants(exitFine, words("transfer explain 1 --json"))), &e))
+	explained := int64(0)
+	for _, reason := range e.Reasons {
+		explained += reason.Files
+		if !strings.Contains(reason.Text, "failed") {
+			r.t.Errorf("%+v", reason)
+		}
+	}
+	if explained != int64(len(missing)) {
+		r.t.Errorf("%+v", e.Reasons)
+	}
 }
 
 // Transfers also work with PostgreSQL. If its connection is cut while files move, no files are

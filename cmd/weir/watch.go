@@ -63,7 +63,7 @@ func (f *watchFlags) open(ctx context.Context, dir string, s streams) (*dashboar
 		}
 	}
 	if conf.Token, err = fileText(f.tokenFile); err != nil {
-		return nil, fmt.Errorf("the token's file: %w", err)
+		return nil, usagef("the token's file: %w", err)
 	}
 	if f.tokenFile != "" && len(conf.Token) < minToken {
 		return nil, usagef("%s: the token must have %d characters or more", f.tokenFile, minToken)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/wire"
+	"weir/transfer"
 	"weir/transfer/catalog"
 	"weir/transfer/fts"
 )
@@ -69,8 +70,8 @@ func (w Caller) Need(role string) error {
 	if w.Has(role) {
 		return nil
 	}
-	return wire.Refuse(http.StatusForbidden, "this requires the role %s; %s has %s", role, w.Name,
-		cmp.Or(strings.Join(w.Roles, ", "), "no role"))
+	return wire.Refuse(http.StatusForbidden, "this requires the role %s; %s has %s", transfer.RoleNames(role), w.Name,
+		cmp.Or(transfer.RoleNames(w.Roles...), "no role"))
 }
 
 // NeedAgent returns an error if the caller is not the agent of a site.
@@ -119,5 +120,6 @@ func CheckRole(role string) error {
 	if site, ok := strings.CutPrefix(role, AgentOf); ok && catalog.CheckSite(site) == nil {
 		return nil
 	}
-	return fmt.Errorf("unknown role %q: use %s, %s, %s, %s or %sSITE", role, MayRead, MaySubmit, MayApprove, MayAdmin, AgentOf)
+	return fmt.Errorf("unknown role %q: use %s", transfer.RoleNames(role),
+		transfer.RoleNames(MayRead, MaySubmit, MayApprove, MayAdmin, AgentOf+"SITE"))
 }

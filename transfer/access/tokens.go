@@ -90,11 +90,15 @@ func (c *Control) NewToken(ctx context.Context, in *transfer.NewToken, by string
 	if in.Life == 0 {
 		in.Life = usualLife
 	}
+	for i := range in.Roles {
+		in.Roles[i] = transfer.RoleOf(in.Roles[i])
+	}
 	if err := CheckToken(in); err != nil {
 		return answer, wire.Refuse(http.StatusBadRequest, "%s", err.Error())
 	}
 	if answer.Token, answer.ID, err = c.Issue(ctx, in.Subject, in.Roles, in.Life, by); err == nil {
-		c.log.Info("token issued", "id", answer.ID, "for", in.Subject, "roles", in.Roles, "life", in.Life.String(), "by", by)
+		c.log.Info("token issued", "id", answer.ID, "for", in.Subject, "roles", transfer.RoleNames(in.Roles...),
+			"life", in.Life.String(), "by", by)
 	}
 	return answer, err
 }

@@ -79,7 +79,7 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	err := questions["approve"](h.As("bob", "weir.submit"))
-	if wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "weir.approve") || !strings.Contains(err.Error(), "bob") {
+	if wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "role approve") || !strings.Contains(err.Error(), "bob") {
 		t.Errorf("%v", err)
 	}
 }

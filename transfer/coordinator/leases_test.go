@@ -283,7 +283,7 @@ func TestAgentsSpeakForThemselves(t *testing.T) {
 		t.Errorf("another site's agent has aborted it: %+v, %v", ack, err)
 	}
 	_, err := a.Client.Register(t.Context(), transfer.Register{Site: "B", Session: "x"})
-	if wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "weir.agent:B") {
+	if wire.Status(err) != http.StatusForbidden || !strings.Contains(err.Error(), "role agent:B") {
 		t.Errorf("A says it is B: %v", err)
 	}
 	out := transfertest.Verified(l)

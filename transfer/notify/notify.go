@@ -178,7 +178,7 @@ type Sender struct {
 // New returns a sender for a target that Check accepts.
 func New(t Target) (*Sender, error) {
 	if err := t.Check(); err != nil {
-		return nil, fmt.Errorf("notify: target %q: %w", t.Name, err)
+		return nil, fmt.Errorf("target %q of notifications: %w", t.Name, err)
 	}
 	t.Timeout = cmp.Or(t.Timeout, usualTimeout)
 	if len(t.Mail) > 0 && len(t.Sendmail) == 0 {
@@ -190,7 +190,7 @@ func New(t Target) (*Sender, error) {
 	}
 	pool, err := trust.WithSystem(t.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("notify: target %q: %w", t.Name, err)
+		return nil, fmt.Errorf("target %q of notifications: %w", t.Name, err)
 	}
 	dialer := tpc.Dialer(t.Timeout, t.guard())
 	s.http = &http.Client{

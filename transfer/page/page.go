@@ -28,7 +28,7 @@ var pageText string
 // A Who is the holder of a token.
 type Who struct {
 	Name  string    `json:"name"`
-	Roles []string  `json:"roles"`           // weir.read, weir.submit, weir.approve, weir.admin: they determine the buttons
+	Roles []string  `json:"roles"`           // scopes, as in weir.submit: they determine the buttons
 	Until time.Time `json:"until,omitzero"`  // the end of the token's validity
 	Known bool      `json:"known,omitempty"` // by the browser's certificate: there is no session to end
 }

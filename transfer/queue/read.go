@@ -45,8 +45,24 @@ func (q *Reader) Get(ctx context.Context, id int64) (transfer.Request, error) {
 		if r.Files, err = db.Column[string](tx, "SELECT name FROM wanted WHERE request = ? ORDER BY name LIMIT ?", id, shownFiles); err != nil {
 			return r, err
 		}
-		return r, q.addCurrent(tx, []*transfer.Request{&r})
+		if err := q.addCurrent(tx, []*transfer.Request{&r}); err != nil || !r.Status.Ended() || r.Count.Skipped == 0 {
+			return r, err
+		}
+		var before int64
+		err = tx.Row("SELECT COALESCE(SUM(size), 0) FROM item WHERE "+indexed+" AND state = ? AND id > ? AND id < ?", int64(skipped),
+			r.ID*perRequest, (r.ID+1)*perRequest).Scan(&before)
+		r.Rate = meanRate(&r, before)
+		return r, err
 	})
+}
+
+// meanRate returns the rate of a request that has ended, without the given bytes that were at the destination before.
+func meanRate(r *transfer.Request, before int64) float64 {
+	took := r.Ended.Sub(r.Began).Seconds()
+	if r.Began.IsZero() || took <= 0 {
+		return 0
+	}
+	return float64(r.Count.DoneBytes-before) / took
 }
 
 // List returns requests, the latest first, without the names of files.
@@ -156,6 +172,8 @@ func (q *Reader) addCurrent(tx *db.Tx, all []*transfer.Request) error {
 		if !r.Status.Ended() {
 			r.Rate = q.rates.rate(r.ID, q.now())
 			open[r.ID] = r
+		} else if r.Count.Skipped == 0 {
+			r.Rate = meanRate(r, 0)
 		}
 	}
 	if len(open) == 0 {
@@ -368,6 +386,9 @@ func (q *Reader) shown(v *view, files []*file) ([]transfer.Item, error) {
 		}
 		waiting = waiting || f.state == ready
 	}
+	if err := countFailures(v.tx, files, items); err != nil {
+		return nil, err
+	}
 	if len(moving) > 0 {
 		active, err := leases(v.tx, moving)
 		if err != nil {
@@ -407,6 +428,35 @@ func (q *Reader) shown(v *view, files []*file) ([]transfer.Item, error) {
 		}
 	}
 	return items, nil
+}
+
+// countFailures sets the numbers of failed attempts. file.tries has only those that count against the limit of the request.
+func countFailures(tx *db.Tx, files []*file, items []transfer.Item) error {
+	var ids []int64
+	at := map[int64]int{}
+	for i, f := range files {
+		at[f.id] = i
+		if f.epoch > 1 || f.epoch == 1 && f.state != done && f.state != skipped {
+			ids = append(ids, f.id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	type failures struct {
+		item  int64
+		count int
+	}
+	all, err := db.All(tx, func(r *db.Rows) (f failures, err error) { return f, r.Scan(&f.item, &f.count) },
+		"SELECT item, COUNT(*) FROM attempt WHERE item {{in}} AND late = 0 AND fault NOT IN ('', ?, ?, ?) GROUP BY item",
+		ids, string(transfer.MoverStopped), string(transfer.SiteRefuses), string(transfer.RequestCancelled))
+	for _, id := range ids {
+		items[at[id]].Tries = 0
+	}
+	for _, f := range all {
+		items[at[f.item]].Tries = f.count
+	}
+	return err
 }
 
 // A waits holds the reasons why ready files of a request do not move.

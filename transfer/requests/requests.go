@@ -69,7 +69,8 @@ func New(c Config) *Service {
 func (c *Service) Submit(ctx context.Context, w access.Caller, in *transfer.Submission) (transfer.Request, error) {
 	if in.Approve && !w.Has(access.MayApprove) {
 		return transfer.Request{}, wire.Refuse(http.StatusForbidden,
-			"to approve it at once requires the role %s: submit it without approval, and somebody else approves it", access.MayApprove)
+			"to approve it at once requires the role %s: submit it without approval, and somebody else approves it",
+			transfer.RoleNames(access.MayApprove))
 	}
 	if err := cmp.Or(c.refuseBanned(w, in.To), c.checkMode(in)); err != nil {
 		return transfer.Request{}, err
@@ -148,7 +149,7 @@ func (c *Service) mayDecide(ctx context.Context, w access.Caller, number int64, 
 	r, err := c.queue.Read.Get(ctx, number)
 	if err == nil && r.By != w.Name {
 		err = wire.Refuse(http.StatusForbidden, "request %d was submitted by %s: to %s it requires the role %s", number, r.By, what,
-			access.MayApprove)
+			transfer.RoleNames(access.MayApprove))
 	}
 	return err
 }

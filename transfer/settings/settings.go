@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os/exec"
 	"slices"
-	"strings"
 	"time"
 
 	"weir/internal/flagfile"
@@ -149,10 +148,10 @@ func rolesOf(f *flagfile.File, key string, all, to map[string][]string) {
 			continue
 		}
 		for i, role := range all[name] {
-			role = "weir." + strings.TrimPrefix(role, "weir.")
-			if !slices.Contains([]string{"weir.read", "weir.submit", "weir.approve", "weir.admin"}, role) {
+			role = transfer.RoleOf(role)
+			if access.CheckRole(role) != nil {
 				f.Wrong(fmt.Sprintf("%s.%s.%d", key, name, i),
-					fmt.Errorf("%s: unknown role %q; use read, submit, approve or admin", key, say.Plain(role)))
+					fmt.Errorf("%s: unknown role %q; use read, submit, approve or admin", key, say.Plain(transfer.RoleNames(role))))
 			}
 			to[name] = append(to[name], role)
 		}
@@ -203,7 +202,7 @@ func (k *issuerKeys) issuer(f *flagfile.File, at string) access.Issuer {
 			i.Roles = map[string][]string{}
 		}
 		for _, role := range roles {
-			i.Roles[from] = append(i.Roles[from], "weir."+strings.TrimPrefix(role, "weir."))
+			i.Roles[from] = append(i.Roles[from], transfer.RoleOf(role))
 		}
 	}
 	if err := i.Check(); err != nil {
@@ -292,14 +291,14 @@ func NewToken(site, name string, roles []string) (t transfer.NewToken, err error
 	case site != "" && (name != "" || len(roles) > 0):
 		return t, errors.New("--site is for an agent, --name and --role for a user: make two tokens")
 	case site != "":
-		t.Subject, t.Roles = "agent of "+site, []string{"weir.agent:" + site}
+		t.Subject, t.Roles = "agent of "+site, []string{access.AgentOf + site}
 		return t, nil
 	case name == "" || len(roles) == 0:
 		return t, errors.New("name a site (--site B), or a user and roles (--name alice --role submit)")
 	}
 	t.Subject = name
 	for _, r := range roles {
-		t.Roles = append(t.Roles, "weir."+strings.TrimPrefix(r, "weir."))
+		t.Roles = append(t.Roles, transfer.RoleOf(r))
 	}
 	return t, nil
 }

@@ -34,21 +34,21 @@ func Fetch(ctx context.Context, co *client.Client, id int64, attempts bool, stat
 
 // ManifestJSON prints a manifest as JSON while it is read, so that it is never in memory
 // completely. After a lost connection it is not repeated, because a part of it is printed already.
-func ManifestJSON(ctx context.Context, co *client.Client, w io.Writer, id int64, reached bool) error {
+func ManifestJSON(ctx context.Context, co *client.Client, w io.Writer, id int64, reached bool) (transfer.Request, error) {
 	out := bufio.NewWriter(w)
-	_, err := client.Retry(ctx, reached, func() (transfer.Manifest, error) {
+	m, err := client.Retry(ctx, reached, func() (transfer.Manifest, error) {
 		m, err := co.WriteManifest(ctx, id, out, func(transfer.Item) error { return nil })
 		if errors.Is(err, client.ErrCut) {
 			err = fmt.Errorf("the printed manifest is incomplete: %s: print it again with: weir transfer manifest %d --json", err.Error(), id)
 		}
 		return m, err
 	})
-	return errors.Join(err, out.Flush())
+	return m.Request, errors.Join(err, out.Flush())
 }
 
 // Manifest prints the files of a request or, if there are many, only the files that did not arrive,
 // and the totals.
-func Manifest(ctx context.Context, co *client.Client, w io.Writer, id int64, all bool) error {
+func Manifest(ctx context.Context, co *client.Client, w io.Writer, id int64, all bool) (transfer.Request, error) {
 	const rowsAtOnce = 1000 // have common columns
 	var short Shortlist
 	var rows []transfer.Item
@@ -70,9 +70,9 @@ func Manifest(ctx context.Context, co *client.Client, w io.Writer, id int64, all
 		err = short.Print(w, id)
 	}
 	if err != nil {
-		return err
+		return m.Request, err
 	}
-	return Totals(w, &m)
+	return m.Request, Totals(w, &m)
 }
 
 // Result prints the result of a request that has ended: its files or, if there are many, only the
@@ -94,7 +94,8 @@ func Result(ctx context.Context, co *client.Client, out io.Writer, r transfer.Re
 		m, err = client.Retry(ctx, true, func() (transfer.Manifest, error) { return co.EachItem(ctx, r.ID, anew()) })
 	}
 	if err == nil && asJSON {
-		return ManifestJSON(ctx, co, out, r.ID, true)
+		_, err = ManifestJSON(ctx, co, out, r.ID, true)
+		return err
 	}
 	if err == nil {
 		err = short.Print(out, r.ID)

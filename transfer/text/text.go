@@ -112,7 +112,7 @@ func Request(w io.Writer, r *transfer.Request) error {
 	if c.Files > 0 {
 		t.Row("", Counts(c))
 	}
-	if !r.Status.Ended() && r.Rate > 0 {
+	if r.Rate > 0 {
 		t.Row("speed", unit.Bytes(r.Rate)+"/s")
 	}
 	t.Row("attempts", c.Attempts)
@@ -241,8 +241,8 @@ func Totals(w io.Writer, m *transfer.Manifest) error {
 	}
 	if took := r.Ended.Sub(r.Began); !r.Began.IsZero() && !r.Ended.IsZero() && took > 0 {
 		text += fmt.Sprintf(", in %s", unit.Seconds(took.Seconds()))
-		if c.Done > 0 && c.Skipped == 0 {
-			text += fmt.Sprintf(", %s/s", unit.Bytes(float64(c.DoneBytes)/took.Seconds()))
+		if r.Rate > 0 {
+			text += fmt.Sprintf(", %s/s", unit.Bytes(r.Rate))
 		}
 	}
 	if r.Reason != "" {
@@ -269,10 +269,10 @@ func Explanation(w io.Writer, e transfer.Explanation) error {
 		}
 		screen.Paragraph(w, "  ", "%s: %s", which, r.Text)
 	}
-	if len(e.Reasons) > 0 || !e.Request.Status.Ended() {
+	if !e.Request.Status.Ended() {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "it has ended: weir transfer manifest %d lists its files\n", e.Request.ID)
+	_, err := fmt.Fprintf(w, "It has ended: weir transfer manifest %d lists its files\n", e.Request.ID)
 	return err
 }
 
@@ -394,7 +394,7 @@ func Invalidity(t *transfer.Token) string {
 func Tokens(w io.Writer, tokens []transfer.Token) error {
 	t := say.NewTable(w, "ID", "FOR", "MAY", "MADE", "BY", "EXPIRES")
 	for _, k := range tokens {
-		t.Row(k.ID, k.Subject, strings.Join(k.Roles, " "), localMinute(k.Made), k.By, cmp.Or(Invalidity(&k), localMinute(k.Expires)))
+		t.Row(k.ID, k.Subject, transfer.RoleNames(k.Roles...), localMinute(k.Made), k.By, cmp.Or(Invalidity(&k), localMinute(k.Expires)))
 	}
 	return t.FlushOr("no tokens: make one with `weir coordinator token`")
 }

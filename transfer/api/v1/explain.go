@@ -50,9 +50,9 @@ func (x *explainer) request(ctx context.Context) error {
 	files := cmp.Or(n.Files, x.Request.Asked.Files) // if the queue has no files of it yet
 	switch {
 	case x.Request.Status == transfer.Awaiting:
-		x.Add("awaiting", "", files, "It awaits approval by somebody with the role %s.", access.MayApprove)
+		x.Add("awaiting", "", files, "It awaits approval by somebody with the role %s.", transfer.RoleNames(access.MayApprove))
 		return nil
-	case x.Request.Status.Ended():
+	case x.Request.Status.Ended() && n.Failed+n.Cancelled == 0:
 		x.Add("ended", "", files, "It has ended: %s%s.", x.Request.Status, dispatch.Prefixed(", ", x.Request.Reason))
 		return nil
 	case x.Request.Status == transfer.Resolving:
@@ -61,6 +61,9 @@ func (x *explainer) request(ctx context.Context) error {
 	}
 	counts := map[transfer.State]int64{transfer.Queued: n.Queued, transfer.NoSource: n.NoSource, transfer.Leased: n.Leased,
 		transfer.FileFailed: n.Failed}
+	if x.Request.Status.Ended() {
+		counts[transfer.FileCancelled] = n.Cancelled
+	}
 	for state, count := range counts {
 		if count == 0 {
 			continue

@@ -18,6 +18,7 @@ import (
 	"weir/internal/tpc"
 	"weir/internal/unit"
 	"weir/internal/wire"
+	"weir/transfer"
 	"weir/transfer/access"
 	"weir/transfer/api"
 	"weir/transfer/dispatch"
@@ -316,14 +317,13 @@ func (c *API) needsApproval(q *api.Call, s *fts.Submission) error {
 	for i := range s.Files {
 		if s.Files[i].Size < 0 {
 			return fts.Refuse(http.StatusForbidden, "file %d has no filesize, and this service transfers files of an unknown size only for users "+
-				"with the role %s", i, access.MayApprove)
+				"with the role %s", i, transfer.RoleNames(access.MayApprove))
 		}
 		bytes += float64(s.Files[i].Size)
 	}
 	if bytes > float64(c.approve) {
 		return fts.Refuse(http.StatusForbidden, "the job has %s; without the role %s at most %s are possible", unit.Bytes(bytes),
-			access.MayApprove,
-			unit.Bytes(float64(max(c.approve, 0))))
+			transfer.RoleNames(access.MayApprove), unit.Bytes(float64(max(c.approve, 0))))
 	}
 	return nil
 }
