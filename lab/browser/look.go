@@ -34,6 +34,22 @@ func (p *Page) Fits(width int) {
 	}
 }
 
+// Headings fails the test unless the page has one visible h1, and each header cell of its tables has a
+// text and a scope.
+func (p *Page) Headings() {
+	p.t.Helper()
+	var titles, cells []string
+	p.Eval(`[...document.querySelectorAll("h1")].filter((h) => h.getClientRects().length > 0).map((h) => h.textContent.trim())`, &titles)
+	if len(titles) != 1 || titles[0] == "" {
+		p.t.Errorf("the visible first headings are %q", titles)
+	}
+	p.Eval(`[...document.querySelectorAll("th")].filter((th) => !th.textContent.trim() || !th.scope)
+		.map((th) => th.closest("table").textContent.slice(0, 200))`, &cells)
+	if len(cells) > 0 {
+		p.t.Errorf("header cells without a text or scope, in tables such as %q", cells)
+	}
+}
+
 // Picture writes a picture of the page, NAME.png, to the folder that WEIR_PICTURES names, if it does.
 func (p *Page) Picture(name string) {
 	p.t.Helper()

@@ -43,7 +43,7 @@ func TestHostileNames(t *testing.T) {
 		harmless(t, p, at)
 	}
 	p.Eval(`location.hash = "#/requests/1"`, nil)
-	p.Wait(`document.querySelector("main h2").textContent.includes("<img") && document.querySelector("tbody button")`)
+	p.Wait(`document.querySelector("main h1").textContent.includes("<img") && document.querySelector("tbody button")`)
 	p.PressFor("tbody button",
 		`document.querySelector("dialog tbody")?.textContent.includes("<img") && document.querySelector("dialog h2").textContent.includes("<img")`)
 	harmless(t, p, "a file")
@@ -153,6 +153,7 @@ func TestSigningIn(t *testing.T) {
 	p := browser.Open(t, s.URL+"/#code=GUESSED", 400, 800)
 	p.Wait(`document.activeElement?.type === "password" && document.querySelector("[role=alert]").textContent.includes("opened already")`)
 	p.Fits(400)
+	p.Headings()
 	p.Picture("sign-in")
 	p.Keys("wrong\r")
 	p.Wait(`document.querySelector("[role=alert]").textContent.includes("not trusted")`)

@@ -88,6 +88,7 @@ func TestExtremes(t *testing.T) {
 						p.Wait(fmt.Sprintf(`document.querySelectorAll("tbody tr").length >= %d`, min(c.requests, 30)))
 					}
 					p.Fits(look.width)
+					p.Headings()
 					p.Picture(fmt.Sprintf("extreme-%s-%s%s", c.name, look.name, strings.ReplaceAll(at, "/", "-")))
 				}
 			}

@@ -33,7 +33,10 @@ func busy(p *pretender) {
 	add := func(ds int, to string, status transfer.Status, c transfer.Counts, rate float64) {
 		r := transfer.Request{ID: int64(len(p.requests) + 1), Submission: transfer.Submission{Dataset: p.datasets[ds].Name, To: to},
 			Status: status, By: "ann@cern.example", Made: now.Add(-time.Duration(20-len(p.requests)) * 7 * time.Minute), Count: c, Rate: rate}
-		if status != transfer.Awaiting {
+		r.Asked = transfer.Requested{Files: c.Files, Bytes: c.Bytes}
+		if status == transfer.Awaiting {
+			r.Count = transfer.Counts{} // its files are resolved after approval
+		} else {
 			r.Decided, r.Began = "bob@cern.example", r.Made.Add(time.Minute)
 		}
 		if status.Ended() {
@@ -121,6 +124,7 @@ func look(t *testing.T, name string, width int, dark bool) {
 		p.Eval(`location.hash = "`+v.at+`"`, nil)
 		p.Wait(v.ready)
 		p.Fits(width)
+		p.Headings()
 		var hidden int
 		if p.Eval(`[...document.querySelectorAll("main .button")].filter((b) => b.offsetParent && b.getBoundingClientRect().right > innerWidth).length`, &hidden); hidden > 0 {
 			t.Errorf("%s, %d wide: %d buttons are out of sight", v.at, width, hidden)
@@ -137,9 +141,11 @@ func look(t *testing.T, name string, width int, dark bool) {
 	p.Keys(browser.Escape)
 	p.Eval(`location.hash = "#/requests/2"`, nil)
 	p.Wait(`document.querySelectorAll("tbody tr").length === 2`)
+	p.Headings()
 	p.Picture(name + "-partial")
 	p.Press("tbody button")
 	p.Wait(`document.querySelectorAll("dialog tbody tr").length === 3`)
+	p.Headings()
 	p.Picture(name + "-file")
 	p.Keys(browser.Escape)
 	p.Silent()

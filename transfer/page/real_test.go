@@ -113,9 +113,16 @@ func TestTransferInBrowser(t *testing.T) {
 		nil)
 	p.Picture("real-form")
 	press(p, "Submit")
-	p.Wait(status("awaiting approval"))
+	const size = `"10 files, 10.5 MB"`
+	p.Wait(status("awaiting approval") + ` && document.querySelector(".state").textContent === ` + size)
+	p.Picture("real-awaits")
+	p.Eval(`location.hash = "#/"`, nil)
+	p.Wait(`document.querySelector("[aria-label='Active requests'] .progress-words")?.textContent === ` + size)
 	press(p, "Approve")
+	p.Wait(`document.querySelector("dialog").textContent.includes(` + size + `)`)
+	p.Picture("real-approve")
 	press(p, "Approve it")
+	p.Eval(`location.hash = "#/requests/1"`, nil)
 	p.Wait(`document.querySelector(".state")?.textContent.includes("6 of 10 files")`) // B is down
 	p.Wait(`document.querySelector(".reasons li")`)
 	p.Picture("real-waits")

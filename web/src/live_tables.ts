@@ -9,7 +9,7 @@ const cell = (text: string): Cell => ({ text });
 const word = (text: string): Cell => ({ text, left: true });
 const known = (x: number | null | undefined, format: (x: number) => string): string => (x === null || x === undefined ? "–" : format(x));
 
-export const stepHeads = ["step", "load", "throughput", "95% interval", "operations", "p50", "p90", "p99", "errors", "server CPU", "clients' CPU", "held", "<"];
+export const stepHeads = ["step", "load", "throughput", "95% interval", "operations", "p50", "p90", "p99", "errors", "server CPU", "clients' CPU", "held", "<note"];
 
 /** steps returns the rows of the started steps. Results of the analysis follow a little later. */
 export function steps(d: RunData): Cell[][] {

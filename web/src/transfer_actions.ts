@@ -1,10 +1,9 @@
 // The actions on a request and the roles that permit them.
-import { bytes } from "./format";
 import { decide, type Request } from "./transfer_api";
 import type { AppContext } from "./transfer_context";
 import { confirmAction } from "./transfer_dialog";
 import type { ButtonSpec } from "./transfer_table";
-import { arrived, ended, files } from "./transfer_text";
+import { arrived, ended, files, size } from "./transfer_text";
 
 interface RequestAction {
   label: string;
@@ -15,7 +14,7 @@ interface RequestAction {
 }
 
 const actions = {
-  approve: { label: "Approve", done: "was approved", strong: true, text: (r) => "Transfers " + (r.count.files ? "of " + files(r.count.files) + " (" + bytes(r.count.bytes) + ") " : "") + "to " + r.to + " start when capacity is available." },
+  approve: { label: "Approve", done: "was approved", strong: true, text: (r) => "The request has " + size(r) + ". Its transfers start when capacity is available." },
   reject: { label: "Reject", done: "was rejected", danger: true, text: () => "The request ends now. No file is changed." },
   cancel: { label: "Cancel", done: "was cancelled", danger: true, text: (r) => "Running transfers are aborted. " + (arrived(r.count) ? "The destination keeps " + files(arrived(r.count)) + "." : "No file has arrived yet.") },
   retry: { label: "Retry", done: "was restarted", strong: true, text: (r) => files(r.count.failed + r.count.cancelled + r.count.no_source) + " that did not arrive " + (r.count.failed + r.count.cancelled + r.count.no_source === 1 ? "is" : "are") + " retried; arrived files are unchanged." },

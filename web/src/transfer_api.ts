@@ -81,6 +81,7 @@ export interface Request extends Submission {
   made: string;
   began?: string;
   ended?: string;
+  asked: { files: number; bytes: number }; // when it was submitted
   count: Counts;
   rate_bytes_per_second: number;
 }

@@ -92,7 +92,7 @@ export class Datasets extends PagedView<Dataset> {
     super(app, new DataTable("Datasets", (d) => d.name, [
       link("dataset", (d) => d.name, (d) => "#/dataset?name=" + encodeURIComponent(d.name), "l name long bare"),
       text("files", (d) => whole(d.files), "r"), text("size", (d) => bytes(d.bytes), "r"), text("blocks", (d) => whole(d.blocks), "r wide"), text("at", locations, "l name reason"),
-      { head: "", kind: "l buttons bare", fill: (td, d) => setButtons(td, app.hasRole("submit") ? [{ label: "Transfer", title: "Transfer " + d.name, onClick: () => app.submit({ dataset: d.name }) }] : []) },
+      { head: "actions", kind: "l buttons bare", fill: (td, d) => setButtons(td, app.hasRole("submit") ? [{ label: "Transfer", title: "Transfer " + d.name, onClick: () => app.submit({ dataset: d.name }) }] : []) },
     ]), (d) => d.name);
     const begin = el("input");
     begin.type = "search";
@@ -104,7 +104,7 @@ export class Datasets extends PagedView<Dataset> {
       this.begin = begin.value.trim();
       this.restart(this.begin);
     });
-    this.root.prepend(form);
+    this.root.prepend(el("h1", "first", this.title), form);
   }
 
   /** list includes the dataset with exactly the name in the filter. */
@@ -138,7 +138,7 @@ export class OneDataset extends PagedView<DatasetFile> {
     const facts = el("p", "meta name");
     const buttons = el("div", "buttons");
     setButtons(buttons, app.hasRole("submit") ? [{ label: "Transfer", title: "Transfer " + of, strong: true, onClick: () => app.submit({ dataset: of }) }] : []);
-    this.root.prepend(el("h2", "first name", of), facts, buttons);
+    this.root.prepend(el("h1", "first name", of), facts, buttons);
     dataset(of).then((d) => write(facts, [files(d.files), bytes(d.bytes), whole(d.blocks) + (d.blocks === 1 ? " block" : " blocks"), "at " + locations(d)].join(" · ")), () => undefined);
   }
 

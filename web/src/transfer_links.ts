@@ -27,7 +27,7 @@ export class Links implements View {
   private readonly none = el("div");
 
   constructor(private readonly app: AppContext) {
-    this.root.append(this.charts.root, this.rows.root, this.none);
+    this.root.append(el("h1", "first", this.title), this.charts.root, this.rows.root, this.none);
     this.onRefresh();
   }
 

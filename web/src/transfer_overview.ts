@@ -43,7 +43,7 @@ export class Overview implements View {
     this.incompletePart = el("section", "", "", el("h2", "", "Ended in the last 24 hours with missing files"), this.incomplete.root);
     this.incompletePart.hidden = true;
     this.eventPart = el("section", "", "", el("h2", "", "Events since this page was opened"), this.events.root);
-    this.root.append(this.problem, this.cards, this.problems, this.next, this.openPart, this.incompletePart, this.charts.root, this.eventPart);
+    this.root.append(el("h1", "first", this.title), this.problem, this.cards, this.problems, this.next, this.openPart, this.incompletePart, this.charts.root, this.eventPart);
     this.openPart.hidden = true;
     this.showEvents();
     this.poll = new Poll(() => this.load());

@@ -18,7 +18,7 @@ export class OneRequest implements View {
   readonly root = el("div");
   readonly title: string;
   private readonly problem = el("p", "fail");
-  private readonly head = el("h2", "first name");
+  private readonly head = el("h1", "first name");
   private readonly sign = el("span");
   private readonly facts = el("p", "meta name");
   private readonly remarks = el("p", "name");
@@ -46,6 +46,7 @@ export class OneRequest implements View {
 
   constructor(private readonly app: AppContext, private readonly id: number, q: URLSearchParams) {
     this.title = "Request " + id;
+    write(this.head, this.title);
     this.state = q.get("state");
     this.rows = new DataTable("Files", (i) => String(i.id), this.columns());
     this.problem.setAttribute("role", "alert");
@@ -156,6 +157,7 @@ export class OneRequest implements View {
     const r = this.r;
     if (!r) return;
     const all = [{ state: "", label: "all", n: r.count.files }, ...states.map((s) => ({ state: s.state, label: s.label, n: r.count[s.field] }))].filter((s) => s.n > 0 || s.state === "" || s.state === this.state);
+    this.chips.hidden = r.count.files === 0;
     setButtons(this.chips, all.map((s) => ({ label: s.label, title: "Files: " + s.label, onClick: () => this.filterBy(s.state) })));
     all.forEach((s, i) => {
       const b = this.chips.children[i] as HTMLElement;

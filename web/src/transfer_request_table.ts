@@ -20,7 +20,7 @@ export function requestTable(app: AppContext, name: string, after: () => void): 
       write(td, ago(r.made));
       td.title = when(r.made);
     } },
-    { head: "", kind: "l buttons bare", fill: (td, r) => setButtons(td, requestActions(app, r, after)) },
+    { head: "actions", kind: "l buttons bare", fill: (td, r) => setButtons(td, requestActions(app, r, after)) },
   ];
   return new DataTable(name, (r) => String(r.id), columns);
 }

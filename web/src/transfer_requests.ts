@@ -29,7 +29,7 @@ export class Requests implements View {
   constructor(private readonly app: AppContext, q: URLSearchParams) {
     this.filter = { status: q.get("status") ?? "", open: q.get("open") ?? "", to: q.get("to") ?? "", dataset: q.get("dataset") ?? "", by: q.get("by") ?? "", before: Number(q.get("before") ?? 0) || 0 };
     this.rows = requestTable(app, "Requests", () => this.poll.refresh());
-    this.root.append(this.form(), this.problem, this.rows.root, this.none, el("div", "buttons pages", "", this.newer, this.older));
+    this.root.append(el("h1", "first", this.title), this.form(), this.problem, this.rows.root, this.none, el("div", "buttons pages", "", this.newer, this.older));
     this.problem.setAttribute("role", "alert");
     this.poll = new Poll(() => this.load());
     this.onRefresh();

@@ -32,7 +32,7 @@ export class OneSite implements View {
   constructor(private readonly app: AppContext, private readonly name: string) {
     this.title = name;
     this.problem.setAttribute("role", "alert");
-    this.root.append(el("div", "title-row", "", el("h2", "first name", name), this.sign), this.facts, this.problem, this.host, this.charts.root, this.none, this.linkPart);
+    this.root.append(el("div", "title-row", "", el("h1", "first name", name), this.sign), this.facts, this.problem, this.host, this.charts.root, this.none, this.linkPart);
     this.poll = new Poll(() => this.load());
     this.onRefresh();
   }

@@ -15,7 +15,7 @@ export class Sites implements View {
 
   constructor(private readonly app: AppContext) {
     this.rows = new DataTable("Sites", (s) => s.name, this.columns());
-    this.root.append(this.rows.root, this.none);
+    this.root.append(el("h1", "first", this.title), this.rows.root, this.none);
     this.onRefresh();
   }
 

@@ -68,10 +68,16 @@ export function timeLeft(r: Request): string {
   return s > 0 ? "about " + roundDuration(s * 1000) + " left" : "";
 }
 
+/** size formats the number of files and bytes of a request: those submitted until the coordinator has resolved all of them. */
+export function size(r: Request): string {
+  const of = r.count.files === 0 || r.status === "resolving" ? r.asked : r.count;
+  return files(of.files) + ", " + bytes(of.bytes);
+}
+
 /** progress formats the number of arrived files and bytes of a request. */
 export function progress(r: Request): string {
   const c = r.count;
-  if (c.files === 0) return r.status === "resolving" ? "resolving its files" : "";
+  if (c.files === 0) return r.status === "resolving" ? "resolving " + size(r) : size(r);
   return [arrived(c) === c.files ? "all " + files(c.files) : whole(arrived(c)) + " of " + files(c.files), c.done_bytes === c.bytes ? bytes(c.bytes) : bytes(c.done_bytes) + " of " + bytes(c.bytes)].join(", ");
 }
 
