@@ -14,7 +14,8 @@ import (
 
 // answerSection lists the properties of the curve; unknown properties are left out.
 func answerSection(f *analysis.Findings) section {
-	s := section{ID: "answers", Title: "What the curve says", table: table{Head: heads("<", "<where", "<what it gives", ".~how it was found")}}
+	s := section{ID: "answers", Title: "What the curve says",
+		table: table{Head: heads("<property", "<where", "<what it gives", ".~how it was found")}}
 	if len(f.Curve) < 2 {
 		return s
 	}

@@ -40,6 +40,7 @@ func TestBackends(t *testing.T) {
 	var text, page bytes.Buffer
 	require.NoError(t, Text(&text, f, Options{Verbose: true}))
 	require.NoError(t, HTML(&page, f, s))
+	headed(t, page.String())
 	for _, want := range []string{"Backends Shares of 4 backends, 64 clients: largest 40% (gftp-3), smallest 20% ",
 		"gftp-3 is full first, with 32 clients: 95% busy", "even 25%; imbalance 1.60, by chance ", ": more than chance"} {
 		in := strings.Join(strings.Fields(text.String()), " ")

@@ -55,6 +55,7 @@ func drawAll(p *browser.Page) {
 
 func sound(t *testing.T, p *browser.Page) {
 	t.Helper()
+	p.Headings()
 	if e := p.Errors(); len(e) > 0 {
 		t.Errorf("the page complains: %q", e)
 	}

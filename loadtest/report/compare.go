@@ -102,7 +102,7 @@ func (p printer) overview(c *compare.Comparison) {
 	m := compare.MetricOf(c.Metrics[0])
 	first := &c.Pairs[0]
 	s := section{Title: "All against " + brief(first.A),
-		table: table{Head: heads("group", "runs", m.Title, "shift", "95% interval", "p", "<")}}
+		table: table{Head: heads("group", "runs", m.Title, "shift", "95% interval", "p", "<result")}}
 	s.row(false, brief(first.A), fmt.Sprint(first.RunsA), m.Format(first.Overall.A), "", "", "", "")
 	for i := range c.Pairs {
 		row := shiftRow("", &c.Pairs[i].Overall, m, false)
@@ -176,9 +176,9 @@ func allEqual(pair *compare.Pair, m *compare.Metric) (same bool, value string) {
 // shiftTable has one row for each step that has the metric.
 func shiftTable(pair *compare.Pair, m *compare.Metric) table {
 	single := pair.RunsA == 1 && pair.RunsB == 1
-	t := table{Head: heads(pair.Load, brief(pair.A), brief(pair.B), "shift", "95% interval", "p", "<")}
+	t := table{Head: heads(pair.Load, brief(pair.A), brief(pair.B), "shift", "95% interval", "p", "<result")}
 	if single {
-		t.Head = heads(pair.Load, brief(pair.A), "within", brief(pair.B), "within", "shift", "<")
+		t.Head = heads(pair.Load, brief(pair.A), "within", brief(pair.B), "within", "shift")
 	}
 	for i := range pair.Steps {
 		step := &pair.Steps[i]
@@ -190,7 +190,7 @@ func shiftTable(pair *compare.Pair, m *compare.Metric) table {
 	}
 	for i := range pair.PerRun {
 		if s := &pair.PerRun[i]; s.Metric == m.Name {
-			t.Head[0].Text = ""
+			t.Head[0].Text = "per"
 			t.row(false, shiftRow("run", s, m, single)...)
 		}
 	}
@@ -200,7 +200,7 @@ func shiftTable(pair *compare.Pair, m *compare.Metric) table {
 func shiftRow(load string, s *compare.Shift, m *compare.Metric, single bool) []string {
 	if single {
 		return []string{load, m.Format(s.A), span(s.ALow, s.AHigh, m.Format), m.Format(s.B), span(s.BLow, s.BHigh, m.Format),
-			m.Signed(s.Value), ""}
+			m.Signed(s.Value)}
 	}
 	return append([]string{load, m.Format(s.A), m.Format(s.B)}, shiftCells(s.Value, s.Low, s.High, s.Adjusted, s.Result, m)...)
 }
@@ -243,14 +243,14 @@ func effectSections(c *compare.Comparison) []section {
 	}
 	m := compare.MetricOf(e.Metric)
 	main := section{ID: "e0", Title: "Main effects on the " + m.Title, Note: say.Plain(e.Detail), Points: []string{say.Plain(e.Detail)},
-		Open: true, table: table{Head: heads("<factor", "<level", "<against", "<shift", "<95% interval", "<p", "<")}}
+		Open: true, table: table{Head: heads("<factor", "<level", "<against", "<shift", "<95% interval", "<p", "<result")}}
 	for i := range e.Main {
 		x := &e.Main[i]
 		cells := shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)
 		main.row(false, append([]string{brief(x.Factor), brief(x.Level), brief(x.Against)}, cells...)...)
 	}
 	both := section{ID: "e1", Title: "Interactions", Open: true,
-		table: table{Head: heads("<interaction", "<with", "<shift", "<95% interval", "<p", "<")}}
+		table: table{Head: heads("<interaction", "<with", "<shift", "<95% interval", "<p", "<result")}}
 	for i := range e.Interactions[:min(len(e.Interactions), mostInteractions)] {
 		x := &e.Interactions[i]
 		cells := shiftCells(x.Value, x.Low, x.High, x.Adjusted, x.Result, m)

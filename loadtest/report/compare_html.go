@@ -85,7 +85,7 @@ func conditionChapter(c *compare.Comparison) chapter {
 func groupChapter(c *compare.Comparison) chapter {
 	m := compare.MetricOf(c.Metrics[0])
 	s := section{Caption: "Runs", Note: "The last column is the number of each run that the verdict stands on: its " + m.Title +
-		" over all common steps.", table: table{Head: heads("<", "<run directory", "<began", "block", "<", m.Title)}}
+		" over all common steps.", table: table{Head: heads("<group", "<run directory", "<began", "block", "<validity", m.Title)}}
 	for _, g := range c.Groups {
 		for _, r := range g.Runs {
 			block := "-"

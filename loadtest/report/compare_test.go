@@ -84,6 +84,7 @@ func TestComparisonHTML(t *testing.T) {
 	for name, c := range comparisons(t) {
 		var out bytes.Buffer
 		require.NoError(t, ComparisonHTML(&out, c))
+		headed(t, out.String())
 		page := body(t, out.String())
 		if strings.Contains(page, "<script") || strings.Contains(page, "\x1b") {
 			t.Errorf("%s: a name is obeyed", name)

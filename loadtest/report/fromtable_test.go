@@ -30,6 +30,7 @@ func TestFromTable(t *testing.T) {
 		var text, page bytes.Buffer
 		require.NoError(t, Text(&text, f, Options{Verbose: true}))
 		require.NoError(t, HTML(&page, f, nil))
+		headed(t, page.String())
 		for _, want := range c.has {
 			if !strings.Contains(text.String(), want) && !strings.Contains(page.String(), want) {
 				t.Errorf("%s: no %q in\n%s", c.name, want, text.String())

@@ -159,7 +159,7 @@ func jobSection(f *analysis.Findings) section {
 		{".used", func(x step) string { return orDash(x.UsedRatio, unit.Percent) }},
 		{".server machines' CPU", func(x step) string { return machineCPU(x, "server") }},
 		{".client machines' CPU", func(x step) string { return machineCPU(x, "client") }},
-		{"!<", func(x step) string { return remark(f, x) }},
+		{"!<note", func(x step) string { return remark(f, x) }},
 	}
 	timed := slices.DeleteFunc(steps(f), func(x step) bool { return x.Jobs == nil })
 	tabulate(&s, timed, func(x step) bool { return isBest(f, x) }, fields)

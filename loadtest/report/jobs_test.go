@@ -74,6 +74,7 @@ func TestJobPageAndText(t *testing.T) {
 	f, s, _ := farm(t, crashing)
 	var page, text bytes.Buffer
 	require.NoError(t, HTML(&page, f, s))
+	headed(t, page.String())
 	for _, want := range []string{`id="jobs"`, "best with", "Lost jobs", "Jobs, step by step", "x single", "concurrent jobs",
 		"Cluster throughput against load"} {
 		if !strings.Contains(page.String(), want) {
@@ -118,6 +119,7 @@ func TestStagedBesideDirect(t *testing.T) {
 	}
 	var page, text bytes.Buffer
 	require.NoError(t, ComparisonHTML(&page, c))
+	headed(t, page.String())
 	require.NoError(t, Comparison(&text, c, Options{}))
 	for _, out := range []string{page.String(), text.String()} {
 		if !strings.Contains(out, "What became of the jobs") {

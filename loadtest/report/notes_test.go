@@ -19,6 +19,7 @@ func TestNotesStandApart(t *testing.T) {
 	var text, page bytes.Buffer
 	require.NoError(t, Text(&text, f, Options{Verbose: true}))
 	require.NoError(t, HTML(&page, f, nil))
+	headed(t, page.String())
 	for name, said := range map[string]string{"text": text.String(), "page": page.String()} {
 		flat := strings.Join(strings.Fields(said), " ")
 		for _, want := range []string{"3 of 100 operations failed: the effect", "the remedy"} {

@@ -52,3 +52,20 @@ func compared(t *testing.T, c *compare.Comparison) string {
 	require.NoError(t, ComparisonHTML(&b, c))
 	return b.String()
 }
+
+var emptyHead = regexp.MustCompile(`<caption[^>]*>([^<]*)</caption><thead><tr>(?:<th[^>]*>[^<]+</th>)*<th[^>]*></th>`)
+
+// headed fails the test unless the page has one first heading, each column of its tables has a head,
+// and its tables can be scrolled with the keyboard.
+func headed(t *testing.T, page string) {
+	t.Helper()
+	if n := strings.Count(page, "<h1>"); n != 1 {
+		t.Errorf("%d first headings", n)
+	}
+	for _, table := range emptyHead.FindAllStringSubmatch(page, -1) {
+		t.Errorf("%s: a column without a head", table[1])
+	}
+	if n, all := strings.Count(page, `<div class="scroll" tabindex="0" role="region"`), strings.Count(page, "<table>"); n != all {
+		t.Errorf("%d of %d tables are reached by keyboard", n, all)
+	}
+}

@@ -33,7 +33,7 @@ func repeatedSections(r *compare.Repeated) []section {
 		return section{Title: title, Open: true, table: table{Head: heads(first, "mean", "95% interval", "scatter", "within", "<runs")}}
 	}
 	var all []section
-	runs := empty("Each run as a whole", "")
+	runs := empty("Each run as a whole", "<metric")
 	for _, name := range r.Metrics {
 		m := compare.MetricOf(name)
 		if m == nil {

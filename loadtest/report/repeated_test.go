@@ -55,6 +55,7 @@ func TestRepeatedHTML(t *testing.T) {
 	r.Warnings = append(r.Warnings, "<script>alert(1)</script>\x1b[31m")
 	var b strings.Builder
 	require.NoError(t, RepeatedHTML(&b, r, "a & b", func(dir string) string { return "javascript:" + dir }))
+	headed(t, b.String())
 	page := b.String()
 	for _, w := range []string{"<title>weir: a &amp; b: valid</title>", "96.0 Mbit/s", "<svg", "56.3 to 136 Mbit/s",
 		"Throughput against load", "</html>"} {

@@ -224,6 +224,7 @@ func page1(t *testing.T, f *analysis.Findings, s *analysis.Series) string {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, HTML(&b, f, s))
+	headed(t, b.String())
 	return b.String()
 }
 

@@ -62,7 +62,7 @@ func thresholdWord(x analysis.Judgment) string {
 
 // thresholdSection lists the thresholds and their results.
 func thresholdSection(f *analysis.Findings) section {
-	t := section{ID: "thresholds", Title: "Thresholds", table: table{Head: heads("<", "<threshold", "~detail")}}
+	t := section{ID: "thresholds", Title: "Thresholds", table: table{Head: heads("<result", "<threshold", "~detail")}}
 	for _, x := range f.Thresholds {
 		t.row(false, thresholdWord(x), x.Threshold, x.Detail)
 		t.paint(0, "l "+map[bool]string{true: analysis.OK, false: analysis.Fail}[x.Met])
@@ -137,7 +137,7 @@ type surroundings struct {
 // environmentSection describes the machine of the clients in words.
 func environmentSection(s *analysis.Series) section {
 	about := &s.About
-	t := section{ID: "environment", Title: "Where the clients ran", Open: true, table: table{Head: heads("<", "~")}}
+	t := section{ID: "environment", Title: "Where the clients ran", Open: true, table: table{Head: heads("<property", "~value")}}
 	// add skips empty parts, and rows without parts.
 	add := func(known bool, name string, parts ...string) {
 		parts = slices.DeleteFunc(parts, func(w string) bool { return w == "" })

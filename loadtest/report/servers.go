@@ -130,7 +130,7 @@ func serverSteps(f *analysis.Findings) section {
 	s := section{ID: "shares", Title: "Data servers, step by step",
 		Note: "Shares of each step's throughput and operations. Failures of a server that could not even be reached are its own; " +
 			"those of the target itself are the redirector's.",
-		table: table{Head: heads(f.Load(), "<server", "throughput", "share", "operations/s", "share", "failed", "<")}}
+		table: table{Head: heads(f.Load(), "<server", "throughput", "share", "operations/s", "share", "failed", "<error classes")}}
 	for _, step := range steps(f) {
 		for _, x := range step.Servers {
 			s.row(false, at(f, step), serverName(x.Name), unit.Bits(x.Throughput), unit.Percent(x.ThroughputShare),

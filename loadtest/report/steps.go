@@ -34,7 +34,7 @@ func stepSection(f *analysis.Findings) section {
 		{".server CPU each", func(s *analysis.Step) string { return orDash(s.ServerEach, unit.Seconds) }},
 		{"client CPU", func(s *analysis.Step) string { return orDash(s.ClientCPU, share) }},
 		{".steady", steadiness},
-		{"!<", func(s *analysis.Step) string { return remark(f, s) }},
+		{"!<note", func(s *analysis.Step) string { return remark(f, s) }},
 	})
 	tabulate(&s, steps(f), func(x *analysis.Step) bool { return isBest(f, x) }, fields)
 	return s
@@ -163,7 +163,7 @@ func pointSection(f *analysis.Findings) section {
 		return unit.Seconds(s.Latency.Mean)
 	})
 	add(errors, "errors", func(s *analysis.Step) string { return unit.Percent(s.ErrorRatio) })
-	add(true, "<", func(s *analysis.Step) string { return remark(f, s) })
+	add(true, "<note", func(s *analysis.Step) string { return remark(f, s) })
 	s := section{ID: "steps", Title: "Points", Note: "What the table says, and what each client got of it."}
 	tabulate(&s, steps(f), func(x *analysis.Step) bool { return isBest(f, x) }, fields)
 	return s
@@ -204,7 +204,7 @@ func remark(f *analysis.Findings, s *analysis.Step) string {
 
 func partSection(id, title string, parts []analysis.Part) section {
 	s := section{ID: id, Title: title, Note: "Over the measurement times of all steps.",
-		table: table{Head: heads("<name", "throughput", "operations/s", "moved", "done", "failed", "p50", "p99", ".max", ".<")}}
+		table: table{Head: heads("<name", "throughput", "operations/s", "moved", "done", "failed", "p50", "p99", ".max", ".<note")}}
 	for _, p := range parts {
 		q, remarks := took(p.Latency), classes(p.ErrorsBy)
 		if p.Wrong > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -371,14 +372,19 @@ func (t *table) width(i int) int {
 	return n
 }
 
-// rows returns the lines of t, the head first. Columns have the width of their longest cell; the
-// last column is broken into lines if it contains sentences, and names are shortened if the table
-// is too wide.
+// empty reports whether all cells of column i of t are empty.
+func (t *table) empty(i int) bool {
+	return !slices.ContainsFunc(t.Rows, func(r row) bool { return r.Cells[i].Text != "" })
+}
+
+// rows returns the lines of t, the head first. Columns whose cells are empty are left out, the others
+// have the width of their longest cell. The last column is broken into lines if it contains sentences,
+// and names are shortened if the table is too wide.
 func (p printer) rows(t *table, upTo detail) []string {
 	var shown, widths []int
 	sum, longest, sentences := 0, -1, false
 	for i, c := range t.Head {
-		if c.detail > upTo {
+		if c.detail > upTo || t.empty(i) {
 			continue
 		}
 		shown, widths = append(shown, i), append(widths, t.width(i))

@@ -42,6 +42,7 @@ func TestTransfers(t *testing.T) {
 	f := moved()
 	var page, text bytes.Buffer
 	require.NoError(t, HTML(&page, f, nil))
+	headed(t, page.String())
 	require.NoError(t, Text(&text, f, Options{Verbose: true}))
 	for name, want := range map[string][]string{
 		page.String(): {"Transfers between sites", "2 of 3 files arrived (3.00 GB) in 4 attempts, 2 of which failed; 1 case.",

@@ -26,7 +26,7 @@ func workerChapter(f *analysis.Findings) chapter {
 	if staged {
 		t.Head = append(t.Head, heads("<copies files to")...)
 	}
-	t.Head = append(t.Head, heads("<")...)
+	t.Head = append(t.Head, heads("<note")...)
 	for i := range f.Workers {
 		w := &f.Workers[i]
 		remark := ""

@@ -54,6 +54,7 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("%d elements came from names, title %q", images, title)
 	}
 	p.Fits(1600)
+	p.Headings()
 	p.Picture("live-1600")
 
 	p.Reload()
@@ -178,6 +179,7 @@ func TestPlainPage(t *testing.T) {
 	p := browser.Open(t, s.URL()+"plain", 400, 800, browser.Still())
 	p.Wait(`document.querySelectorAll("svg").length > 5 && document.querySelectorAll("tbody tr").length === 9`)
 	p.Fits(400)
+	p.Headings()
 	p.Picture("live-plain-400")
 	p.Silent()
 }
