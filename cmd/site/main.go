@@ -45,7 +45,6 @@ type page struct {
 	File  string // its path in the sources, such as docs/links.md
 	Out   string // its file in the site, such as links.html
 	Title string
-	About string // its description in docs/README.md
 	Body  template.HTML
 	text  []byte
 }
@@ -128,10 +127,12 @@ func (s *site) read() error {
 
 var (
 	sectionRow = regexp.MustCompile(`^\| ([a-z-]+:? [a-z: ,-]+) \| \|$`)
-	pageRow    = regexp.MustCompile(`^\| \[[^\]]+\]\(([a-zA-Z./-]+\.md)\) \| (.+) \|$`)
+	pageRow    = regexp.MustCompile(`^\| (\[[^|]+) \| .+ \|$`)
+	pageLink   = regexp.MustCompile(`\]\(([a-zA-Z./-]+\.md)\)`)
 )
 
-// navigate reads the sections of the navigation from docs/README.md: rows "| how-to: one task | |" and "| [page](page.md) | about |".
+// navigate reads the sections of the navigation from docs/README.md: rows "| how-to: one task | |"
+// and "| [page](page.md), [another](another.md) | about |".
 func (s *site) navigate() error {
 	s.sections = []section{{Title: "weir", Pages: []*page{s.pages["README.md"], s.pages["docs/README.md"]}}}
 	for line := range strings.Lines(string(s.pages["docs/README.md"].text)) {
@@ -139,13 +140,14 @@ func (s *site) navigate() error {
 		if m := sectionRow.FindStringSubmatch(line); m != nil {
 			s.sections = append(s.sections, section{Title: m[1]})
 		} else if m := pageRow.FindStringSubmatch(line); m != nil {
-			p := s.pages[path.Join("docs", m[1])]
-			if p == nil {
-				return fmt.Errorf("docs/README.md: there is no page %s", m[1])
+			for _, link := range pageLink.FindAllStringSubmatch(m[1], -1) {
+				p := s.pages[path.Join("docs", link[1])]
+				if p == nil {
+					return fmt.Errorf("docs/README.md: there is no page %s", link[1])
+				}
+				last := &s.sections[len(s.sections)-1]
+				last.Pages = append(last.Pages, p)
 			}
-			p.About = m[2]
-			last := &s.sections[len(s.sections)-1]
-			last.Pages = append(last.Pages, p)
 		}
 	}
 	return nil
@@ -166,9 +168,7 @@ func (s *site) render() error {
 			return err
 		}
 		s.index = append(s.index, entriesOf(p, tree)...)
-		p.Body = template.HTML(strings.NewReplacer(`="docs/`, `="`, "<pre>", `<pre tabindex="0" role="group" aria-label="Code">`,
-			"<table>", `<div class="wide" tabindex="0" role="group" aria-label="Table"><table>`, "</table>", "</table></div>").
-			Replace(b.String())) // wide content scrolls with the keyboard
+		p.Body = template.HTML(reachable(strings.ReplaceAll(b.String(), `="docs/`, `="`)))
 	}
 	return nil
 }

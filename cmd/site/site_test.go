@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +15,19 @@ import (
 	"weir/internal/require"
 	"weir/lab/browser"
 )
+
+// The menu leads to every page.
+func TestMenu(t *testing.T) {
+	dir := made(t)
+	menu, _, _ := strings.Cut(string(require.File(t, filepath.Join(dir, "index.html"))), "</nav>")
+	files, err := filepath.Glob(filepath.Join(dir, "*.html"))
+	require.NoError(t, err)
+	for _, file := range files {
+		if name := filepath.Base(file); name != "changelog.html" && !strings.Contains(menu, `<a href="`+name+`"`) {
+			t.Errorf("%s is not in the menu", name)
+		}
+	}
+}
 
 // All links of the site lead to files and anchors of the site, and no page loads anything from the
 // network.
@@ -80,7 +94,8 @@ func TestSiteInABrowser(t *testing.T) {
 	}
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(server.Close)
-	p := browser.Open(t, server.URL+"/index.html", 1200, 900)
+	p := browser.Open(t, server.URL+"/index.html", 1280, 900)
+	p.Headings()
 	p.Picture("site-index")
 	var hits []string
 	p.Eval(`query.value = "second coordinator", query.dispatchEvent(new Event("input")), [...found.querySelectorAll("a")].map((a) => a.href)`, &hits)
@@ -108,20 +123,42 @@ func TestSiteInABrowser(t *testing.T) {
 			t.Errorf("%s: the menu does not open", name)
 		}
 		p.Fits(390)
+		p.Picture("site-phone-menu-" + strings.TrimSuffix(name, ".html"))
 		p.Eval("menu.click(), "+pages, &shown)
+		p.Headings()
 		p.Picture("site-phone-" + strings.TrimSuffix(name, ".html"))
 		p.Silent()
 	}
 }
 
-// Code and tables, which may be wider than the screen, can be scrolled with the keyboard.
+// On all pages code and tables, which may be wider than the screen, are regions with a name of their own and can be scrolled with the
+// keyboard.
 func TestWidePartsHaveFocus(t *testing.T) {
-	text := string(require.File(t, filepath.Join(made(t), "scenario.html")))
-	for _, tag := range []string{"<pre", `<div class="wide"`} {
-		all, reached := strings.Count(text, tag), strings.Count(text, tag+` tabindex="0" role="group" aria-label=`)
-		if all < 3 || reached != all {
-			t.Errorf("%d of %d %s are reached by keyboard", reached, all, tag)
+	dir := made(t)
+	files, err := filepath.Glob(filepath.Join(dir, "*.html"))
+	require.NoError(t, err)
+	region := regexp.MustCompile(`(?:<pre|<div class="wide") tabindex="0" role="region" aria-label="((?:Code|Table): [^"]+)"`)
+	all := 0
+	for _, file := range files {
+		text := string(require.File(t, file))
+		names, parts := map[string]bool{}, strings.Count(text, "<pre")+strings.Count(text, "<table>")
+		for _, m := range region.FindAllStringSubmatch(text, -1) {
+			names[m[1]] = true
 		}
+		if all += parts; len(names) != parts {
+			t.Errorf("%s: %d of %d wide parts have a name of their own", file, len(names), parts)
+		}
+	}
+	if all < 300 {
+		t.Errorf("only %d wide parts", all)
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	t.Cleanup(server.Close)
+	p := browser.Open(t, server.URL+"/index.html", 390, 844)
+	for _, part := range []string{"pre", ".wide"} {
+		p.Eval(`window.part = [...document.querySelectorAll("`+part+`")].find((e) => e.scrollWidth > e.clientWidth), part.focus()`, nil)
+		p.Keys(browser.Right + browser.Right)
+		p.Wait("part.scrollLeft > 0 && document.activeElement === part")
 	}
 }
 
