@@ -149,21 +149,21 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-var heldBy = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
+var provedBy = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
 
-// Each row of docs/security.md names tests that exist.
+// Each statement of docs/security.md names the tests that prove it, and these exist.
 func TestSecurityDocs(t *testing.T) {
 	page := require.File(t, "docs/security.md")
 	rows := 0
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(strings.TrimSpace(line), "|")
-		if len(cells) != 4 || strings.HasPrefix(cells[1], "-") || strings.TrimSpace(cells[2]) == "held by" {
+		if len(cells) != 4 || strings.HasPrefix(cells[1], "-") || strings.TrimSpace(cells[2]) == "test" {
 			continue
 		}
 		rows++
-		names := heldBy.FindAllStringSubmatch(cells[2], -1)
+		names := provedBy.FindAllStringSubmatch(cells[2], -1)
 		if len(names) == 0 {
-			t.Errorf("no test holds %q", cells[1])
+			t.Errorf("no test proves %q", cells[1])
 		}
 		for _, n := range names {
 			if !hasTest(t, n[1], n[2]) {
@@ -225,4 +225,27 @@ func hasTest(t *testing.T, dir, name string) bool {
 		return false
 	}
 	return exec.CommandContext(t.Context(), "grep", append([]string{"-q", "^func " + name + "("}, files...)...).Run() == nil
+}
+
+var (
+	reportTitle = regexp.MustCompile(`^# .*?(\d{4}): run again\n`)
+	reportRow   = regexp.MustCompile(`(?m)^\| \[[^\]]+\]\((?:docs/)?(reports/[0-9a-z-]+\.md)\).*$`)
+	yearOfTest  = regexp.MustCompile(`, (\d{4}) \|`)
+)
+
+// The tables of published tests have the year in the title of each report.
+func TestYearsOfReports(t *testing.T) {
+	rows := 0
+	for _, page := range []string{"README.md", "docs/README.md"} {
+		for _, m := range reportRow.FindAllStringSubmatch(string(require.File(t, page)), -1) {
+			rows++
+			title := reportTitle.FindStringSubmatch(string(require.File(t, "docs/"+m[1])))
+			if year := yearOfTest.FindStringSubmatch(m[0]); title == nil || year == nil || year[1] != title[1] {
+				t.Errorf("%s: the year %q of %s, whose title has %q", page, year, m[1], title)
+			}
+		}
+	}
+	if rows != 10 {
+		t.Errorf("%d rows of published tests", rows)
+	}
 }

@@ -51,7 +51,7 @@ type Auth struct {
 	KeyFile          string      `json:"key_file,omitempty" doc:"Key of the client certificate, PEM."`
 	ProxyFile        string      `json:"proxy_file,omitempty" doc:"Proxy certificate with its key, PEM."`
 	KeytabFile       string      `json:"keytab_file,omitempty" doc:"Keytab of auth.user, such as weir@EXAMPLE.ORG, to fetch tickets with."`
-	TicketFile       string      `json:"ticket_file,omitempty" doc:"Kerberos ticket cache. Default: the user's own, without a keytab."`
+	TicketFile       string      `json:"ticket_file,omitempty" doc:"Kerberos ticket cache. Default if there is no keytab either: the user's own."`
 	Krb5File         string      `json:"krb5_file,omitempty" doc:"Kerberos configuration. Default: KRB5_CONFIG, or /etc/krb5.conf."`
 	CAFile           string      `json:"ca_file,omitempty" doc:"Certificate authorities to trust, PEM."`
 	CADir            string      `json:"ca_dir,omitempty" doc:"Folder of certificate authorities to trust."`

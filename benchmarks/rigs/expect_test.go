@@ -27,7 +27,7 @@ func (r *ran) warns(of string) bool {
 func (s *stage) fails(r *ran) { s.expect(r.exit != 0, "an exit code other than 0 expected") }
 
 // valid expects a run to be valid and to end with 0. The check of quiet machines may warn if other
-// programs used the CPU; if they used much of it, the rig is not played.
+// programs used the CPU; if they used much of it, the rig is skipped.
 func (s *stage) valid(r *ran) {
 	if why := alarm(r); why != "" {
 		s.fit(r)
@@ -91,7 +91,7 @@ func (s *stage) fit(r *ran) {
 
 // limited expects that the first bottleneck is one of resources. On a machine of which other
 // programs used much, it is also correct that the CPU is the limit, or that the limit is unknown:
-// then the rig is not played.
+// then the rig is skipped.
 func (s *stage) limited(r *ran, resources ...string) {
 	is := r.limit().Resource
 	if (is == "unknown" || is == "cpu") && !slices.Contains(resources, is) {

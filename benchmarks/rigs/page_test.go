@@ -74,12 +74,12 @@ program. Servers are real (nginx, Apache, lighttpd, XRootD, HAProxy, Python's ht
 - *weir reports*: headline, validity with the checks that warn or fail, limit, outages, exit code (unless 0), and CPU use of other programs
   above 15%.
 - Rows marked **wrong** state the expectations of findings.json or the exit code that do not hold. A rig whose truth other programs
-  changed is *not played*.
+  changed is *skipped*.
 
 `
 
-const again = "`make rigs` repeats this in half an hour. `go test ./benchmarks/rigs -run TestRigs/NAME -full -healthy 0` plays rigs by " +
-	"name, `-keep DIR`\nkeeps the run directories of missed ones, and `go test ./benchmarks/rigs` plays a short form.\n\n"
+const again = "`make rigs` repeats this in half an hour. `go test ./benchmarks/rigs -run TestRigs/NAME -full -healthy 0` runs rigs by " +
+	"name, `-keep DIR`\nkeeps the run directories of missed ones, and `go test ./benchmarks/rigs` runs a short form.\n\n"
 
 const aboutHealthy = "\n## Healthy runs\n\nNothing is wrong here: few clients with think time, spare capacity. " +
 	"A false alarm is an exit code other than 0, a check that warns or fails,\nan outage, an excluded step, a peak, " +
@@ -90,10 +90,10 @@ const aboutHealthy = "\n## Healthy runs\n\nNothing is wrong here: few clients wi
 func (p *page) render() string {
 	var b bytes.Buffer
 	caught, missed := p.count()
-	fmt.Fprintf(&b, "# What weir reports, and what is true\n\n**%d of %d rigs caught, %d not played; %d false alarms in %d healthy runs.** "+
+	fmt.Fprintf(&b, "# What weir reports, and what is true\n\n**%d of %d rigs caught, %d skipped; %d false alarms in %d healthy runs.** "+
 		"The bars are 39 of 40 and 1 in 100.\n\n", caught, caught+missed, len(p.results)-caught-missed, p.alarms(), len(p.healthy))
 	b.WriteString(intro)
-	fmt.Fprintf(&b, "Played on %s with commit %s on a machine with %d cores (Linux %s) and a load average of %s at the start.\n",
+	fmt.Fprintf(&b, "Run on %s with commit %s on a machine with %d cores (Linux %s) and a load average of %s at the start.\n",
 		p.about.date, p.about.commit, p.about.cores, p.about.kernel, p.about.load)
 	b.WriteString(again)
 	b.WriteString("## Rigs\n\n| rig | situation and truth | other tools | weir reports |\n|---|---|---|---|\n")
@@ -102,7 +102,7 @@ func (p *page) render() string {
 		says := r.says
 		switch {
 		case r.skipped != "":
-			says = []string{"not played: " + r.skipped}
+			says = []string{"skipped: " + r.skipped}
 		case !r.caught():
 			says = append(says[:len(says):len(says)], "**wrong**: "+strings.Join(r.missed, "; "))
 		}

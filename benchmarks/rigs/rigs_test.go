@@ -59,7 +59,7 @@ type result struct {
 	naive   []string // the results of other tools, or of totals alone
 	says    []string // weir's reports of its runs
 	missed  []string // expectations that do not hold
-	skipped string   // the reason why it could not be played here
+	skipped string   // the reason why it could not be run here
 }
 
 // caught reports whether the rig was played and all its expectations hold.

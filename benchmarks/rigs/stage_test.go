@@ -60,7 +60,7 @@ func (s *stage) must(err error) {
 // cannot ends a rig that cannot be played on this machine.
 func (s *stage) cannot(format string, args ...any) {
 	s.Helper()
-	s.skipped = "cannot be played here: " + fmt.Sprintf(format, args...)
+	s.skipped = fmt.Sprintf(format, args...)
 	s.Skip(s.skipped)
 }
 

@@ -15,7 +15,7 @@ import (
 	"weir/storage"
 )
 
-// TestPartsOfTheGridFTPTests fits the twenty parts of the GridFTP-LVS tests of 2016 (clients,
+// TestPartsOfTheGridFTPTests fits the twenty parts of the GridFTP-LVS tests of 2017 (clients,
 // Gbit/s), to which its authors fitted a function of the fourth order: 29 Gbit/s with 2161 jobs.
 func TestPartsOfTheGridFTPTests(t *testing.T) {
 	f := &Findings{Measure: Throughput}

@@ -43,7 +43,7 @@ func run(t *testing.T) Set {
 	return OfRun(f, series, "1.2.3")
 }
 
-// twenty are the points of the first seed: GridFTP behind LVS, 2016 and 2017.
+// twenty are the points of the first seed: GridFTP behind LVS, 2017.
 func twenty(t *testing.T) Set {
 	t.Helper()
 	file, err := os.Open("../../analysis/testdata/gridftp/AverageThroughput.csv")
