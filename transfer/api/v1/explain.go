@@ -50,10 +50,10 @@ func (x *explainer) request(ctx context.Context) error {
 	files := cmp.Or(n.Files, x.Request.Asked.Files) // if the queue has no files of it yet
 	switch {
 	case x.Request.Status == transfer.Awaiting:
-		x.Add("awaiting", "", files, "It awaits approval by somebody with the role %s.", transfer.RoleNames(access.MayApprove))
+		x.Add("awaiting", "", files, "The request awaits approval by a user with the role %s.", transfer.RoleNames(access.MayApprove))
 		return nil
 	case x.Request.Status.Ended() && n.Failed+n.Cancelled == 0:
-		x.Add("ended", "", files, "It has ended: %s%s.", x.Request.Status, dispatch.Prefixed(", ", x.Request.Reason))
+		x.Add("ended", "", files, "The request has ended: %s%s.", x.Request.Status, dispatch.Prefixed(", ", x.Request.Reason))
 		return nil
 	case x.Request.Status == transfer.Resolving:
 		x.Add("resolving", "", 0, "Its files are being added to the queue: %d of %s so far.", n.Files,
