@@ -9,6 +9,7 @@
 package analysis
 
 import (
+	"cmp"
 	"io"
 	"slices"
 
@@ -151,7 +152,8 @@ func (d *data) step(t *steps.Total) *steps.Working {
 	return s
 }
 
-// curve returns the steps of the run, with their windows.
+// curve returns the steps of the run, with their windows. The order in which a search measures loads
+// depends on the search only: its steps are returned in the order of load.
 func (d *data) curve() *steps.Curve {
 	c, all := d.run.EmptyCurve(), map[int][]steps.Second{}
 	for _, seconds := range d.run.BySteps() {
@@ -161,6 +163,9 @@ func (d *data) curve() *steps.Curve {
 		s := d.step(t)
 		d.run.Windows(s, all[t.Number])
 		c.Steps = append(c.Steps, s)
+	}
+	if d.run.Plan.Find != nil {
+		slices.SortStableFunc(c.Steps, func(a, b *steps.Working) int { return cmp.Compare(c.LoadOf(a), c.LoadOf(b)) })
 	}
 	return c
 }

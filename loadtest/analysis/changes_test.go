@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,35 @@ func TestBrokenServiceOnTheWayDown(t *testing.T) {
 	}
 	if r := concluding(f).returned(); r == nil || r.Change > -0.85 || fact.Find(f.Facts, "verdict.down").Code == "" {
 		t.Errorf("%+v\n%s", f.Hysteresis, f.Verdict)
+	}
+}
+
+// TestSearchHasNoWayDown checks that the curve of a search is in the order of load, that steps below
+// the heaviest step count like all others, and that a load that is held again is no way down.
+func TestSearchHasNoWayDown(t *testing.T) {
+	for _, clients := range [][]int{{1, 2, 4, 8, 16, 32}, {1, 2, 4, 8, 16, 32, 12}, {1, 2, 4, 8, 16, 32, 20, 12, 8}, {1, 4, 32, 8, 16, 2}} {
+		s := flat()
+		s.Search, s.Clients, s.Duration = true, clients, 8
+		f := of(t, scaled(s, func(iv *measure.Interval) float64 {
+			if iv.Step == 9 {
+				return 0.3
+			}
+			return 1
+		}))
+		var got []int
+		for i := range f.Curve {
+			got = append(got, f.Curve[i].Clients)
+		}
+		if !slices.Equal(got, slices.Sorted(slices.Values(clients))) {
+			t.Errorf("%v: the curve has %v", clients, got)
+		}
+		if len(f.Hysteresis) > 0 || fact.Find(f.Facts, "verdict.down").Code != "" {
+			t.Errorf("%v: %+v\n%s", clients, f.Hysteresis, f.Verdict)
+		}
+		repeated := fact.Has(find(t, f, "steadiness").Facts, "check.steadiness.repeated")
+		if repeated != (len(clients) == 9) {
+			t.Errorf("%v: a load gave another result when it was held again: %v", clients, repeated)
+		}
 	}
 }
 

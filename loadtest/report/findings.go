@@ -102,8 +102,7 @@ func lightest(f *analysis.Findings) *analysis.Step {
 }
 
 // inOrder returns f with its steps sorted by load if the load changes its direction more than once
-// after a rise: this happens in a search, and a table or a line that moves up and down is
-// unreadable. Otherwise it returns f.
+// after a rise: a table or a line that moves up and down is unreadable. Otherwise it returns f.
 func inOrder(f *analysis.Findings) *analysis.Findings {
 	turns, down := 0, false
 	for i := 1; i < len(f.Curve); i++ {

@@ -11,7 +11,7 @@ func TestInOrder(t *testing.T) {
 		"up":          {[]int{1, 2, 4}, []int{1, 2, 4}},
 		"up and down": {[]int{1, 2, 4, 2, 1}, []int{1, 2, 4, 2, 1}},
 		"down":        {[]int{4, 2, 1}, []int{4, 2, 1}},
-		"a search":    {[]int{1, 2, 4, 8, 3, 5, 3}, []int{1, 2, 3, 3, 4, 5, 8}},
+		"a zigzag":    {[]int{1, 2, 4, 8, 3, 5, 3}, []int{1, 2, 3, 3, 4, 5, 8}},
 		"none":        {nil, nil},
 	} {
 		f := &analysis.Findings{}

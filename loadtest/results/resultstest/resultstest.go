@@ -40,6 +40,7 @@ type Service struct {
 	MoreSamples          func(end time.Time, step int) []*monitor.Sample // further samples of the same second; may be nil
 	Event                func(now time.Time, step int) *measure.Event    // at the start of each second; may be nil, or return nil
 	Environment          json.RawMessage                                 // of about.json; nil: typical
+	Search               bool                                            // the steps were chosen by a search
 }
 
 // Typical returns a service that peaks at 99 clients, by sqrt((1-S)/K).
@@ -80,6 +81,10 @@ func (s Service) Plan() *scenario.Plan {
 		p.Steps = append(p.Steps, scenario.Step{Number: i + 1, Clients: n, Ramp: unit.Duration(time.Second), Warmup: unit.Duration(time.Second),
 			Duration: unit.Duration(time.Duration(s.Duration) * time.Second)})
 	}
+	if s.Search {
+		p.Steps, p.Find = []scenario.Step{}, &scenario.Find{Min: 1, Max: 1000, Time: unit.Duration(time.Minute), Within: 0.1,
+			Duration: unit.Duration(time.Duration(s.Duration) * time.Second)}
+	}
 	if s.Jobs != nil {
 		p.Work.Kind, p.Work.Job = "job", &s.Jobs.Job
 		for i := range p.Steps {
@@ -108,7 +113,11 @@ func (s Service) Write(dir string) error {
 	err = w.Event(measure.Event{Time: now, Kind: measure.EventRun, Text: "begins"})
 	for i, n := range s.Clients {
 		ended := 0.0 // of the next job
-		err = errors.Join(err, w.Event(measure.Event{Time: now, Kind: measure.EventStep, Step: i + 1, Text: "begins"}))
+		step := measure.Event{Time: now, Kind: measure.EventStep, Step: i + 1, Text: "begins"}
+		if s.Search {
+			step.Clients = n
+		}
+		err = errors.Join(err, w.Event(step))
 		for k := range s.Duration + 2 {
 			phase, clients := measure.Measured, float64(n)
 			switch k {
