@@ -53,11 +53,14 @@ func (f *compareFlags) compare(args []string, s streams) error {
 		return usagef("%s alone cannot be compared: name two or more runs, or the folder of a campaign", args[0])
 	}
 	defer s.working("reading runs and comparing them").Stop()
-	groups, factors, err := campaign.Groups(args)
+	groups, factors, left, err := campaign.Groups(args)
 	if err != nil {
 		return err
 	}
-	c, err := compare.Of(groups, compare.Options{Metrics: f.metrics, Factors: factors})
+	if f.regress >= 0 && len(left) > 0 {
+		return fmt.Errorf("--regress needs all runs: %s", left[0].Text)
+	}
+	c, err := compare.Of(groups, compare.Options{Metrics: f.metrics, Factors: factors, LeftOut: left})
 	if err != nil {
 		return err
 	}

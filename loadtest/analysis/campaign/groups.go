@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,21 +18,54 @@ import (
 )
 
 // Groups reads the groups of runs to compare: each of args is one group, except that a single
-// campaign is split into one group for each variant, with its factors.
-func Groups(args []string) ([]compare.Group, []compare.Factor, error) {
+// campaign is split into one group for each variant, with its factors. Folders without a run that
+// can be compared are left out, if at least two groups remain.
+func Groups(args []string) (groups []compare.Group, factors []compare.Factor, left []fact.Fact, err error) {
 	if len(args) == 1 {
-		return VariantGroups(args[0])
+		groups, factors, err = VariantGroups(args[0])
+		return groups, factors, nil, err
 	}
-	var groups []compare.Group
+	var errs []error
 	for i, arg := range args {
+		if other := linked(args, i); other != "" {
+			left = append(left, fact.New("compare.left_out.link", "dir", arg, "other", other))
+			continue
+		}
+		if _, err := os.Stat(arg); err != nil {
+			return nil, nil, nil, err
+		}
 		g, err := Group(arg)
 		if err != nil {
-			return nil, nil, err
+			errs, left = append(errs, err), append(left, fact.New("compare.left_out", "error", say.Plain(err.Error())))
+			continue
 		}
 		g.Name = groupName(args, i)
 		groups = append(groups, g)
 	}
-	return groups, nil, nil
+	if len(groups) < 2 && len(errs) > 0 {
+		return nil, nil, nil, fmt.Errorf("a comparison needs two groups of runs, of %d folders %d can be compared: %w", len(args), len(groups),
+			errors.Join(errs...))
+	}
+	return groups, nil, left, nil
+}
+
+// linked returns the path of args to whose folder args[i] is a symbolic link, such as the target of
+// runs/latest; it returns "" if args[i] is no link, or a link to another folder.
+func linked(args []string, i int) string {
+	link, err := os.Lstat(args[i])
+	if err != nil || link.Mode()&fs.ModeSymlink == 0 {
+		return ""
+	}
+	target, err := os.Stat(args[i])
+	if err != nil {
+		return ""
+	}
+	for k, other := range args {
+		if info, err := os.Lstat(other); k != i && err == nil && os.SameFile(info, target) {
+			return other
+		}
+	}
+	return ""
 }
 
 // FigureGroups reads the campaign in dir for figures: one group for each variant, or one group with

@@ -101,8 +101,9 @@ const (
 
 // Options select the compared metrics.
 type Options struct {
-	Metrics []string // names; empty: the usual metrics, the first of which decides
-	Factors []Factor // of a campaign, whose groups are its variants
+	Metrics []string    // names; empty: the usual metrics, the first of which decides
+	Factors []Factor    // of a campaign, whose groups are its variants
+	LeftOut []fact.Fact // warnings of runs that are not in the groups
 }
 
 // mostRuns limits the size of a group, so that a comparison does not have millions of differences.
@@ -139,6 +140,7 @@ func Of(groups []Group, opts Options) (*Comparison, error) {
 	if len(loads) == 0 && !metrics[0].PerRun() {
 		return nil, fmt.Errorf("the runs have no step in common: %s; compare metrics of whole runs: --metric peak,optimum,knee", held(groups))
 	}
+	c.warn(opts.LeftOut...)
 	c.warn(warnings(groups, loads)...)
 	judged, left := moving(groups, &metrics[0], loads)
 	c.warn(left...)

@@ -145,11 +145,11 @@ func TestWarnings(t *testing.T) {
 	groups[0].Runs[1].Status = analysis.Invalid
 	groups[0].Runs[2].Status = analysis.Suspect
 	groups[1].Runs[0].Found.Curve = groups[1].Runs[0].Found.Curve[:2]
-	groups[1].Runs[3].properties[0].value = "http://elsewhere"
+	groups[1].Runs[3].details["target"] = "http://elsewhere"
 	groups[1].Runs[4] = groups[1].Runs[2]
 	groups[1].Lose(fact.New("compare.missing.run", "dir", "x"))
 	for _, r := range groups[1].Runs {
-		r.properties[5].value = "2"
+		r.details["weir"] = "2"
 		for i := range r.Found.Curve {
 			r.Found.Curve[i].Duration = 60
 		}
@@ -161,10 +161,10 @@ func TestWarnings(t *testing.T) {
 	got := strings.Join(c.Warnings, "\n")
 	for _, want := range []string{
 		"A: 1 of 5 runs invalid (runs/A-1): the comparison uses results that are invalid",
-		"A: 1 of 5 runs suspect (runs/A-2)", "x was not done", "the runs of B are not repetitions: their target differs (, " +
+		"A: 1 of 5 runs suspect (runs/A-2)", "x was not done", "the runs of B are not repetitions: target differs (not set, " +
 			"http://elsewhere)",
 		"run B-2 is in B twice", "runs/B-0 lacks 1 of 3 common steps", "all runs of one of A and B were done before the first of the other",
-		"the version of weir differs: 1 in A, 2 in B", "steps were measured for 30 s in A and for 60 s in B", "excluded: 77 clients",
+		"weir: 1 -> 2 (A -> B)", "steps were measured for 30 s in A and for 60 s in B", "excluded: 77 clients",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no warning %q in:\n%s", want, got)
@@ -174,7 +174,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("%s %+v", c.Status, c.Pairs[0].Overall)
 	}
 	for _, f := range c.Facts {
-		if f.Code == "compare.property" && (f.Values["property"] != "version of weir" || f.Values["a"] != "A") {
+		if f.Code == "compare.property" && (f.Values["property"] != "weir" || f.Values["a"] != "A") {
 			t.Errorf("%+v", f)
 		}
 	}

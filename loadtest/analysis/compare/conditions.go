@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"weir/loadtest/results"
 	"weir/loadtest/scenario"
 )
 
@@ -37,26 +36,58 @@ func ignored(key string) bool {
 	return false
 }
 
-// details returns the properties of a run's plan and machine, by key.
-func details(about results.About, plan *scenario.Plan) map[string]string {
+// details returns the leaves of the JSON of v, by key.
+func details(v any) map[string]string {
 	all := map[string]string{}
-	for _, part := range []any{about, plan} {
-		var v any
-		b, err := json.Marshal(part)
-		if err == nil && json.Unmarshal(b, &v) == nil {
-			flatten(all, "", v)
-		}
-	}
-	if plan != nil && plan.BuiltIn {
-		delete(all, "target") // it has another port in each run
+	var read any
+	b, err := json.Marshal(v)
+	if err == nil && json.Unmarshal(b, &read) == nil {
+		flatten(all, "", read)
 	}
 	return all
 }
 
-// flatten adds the leaves of a JSON value; lists are leaves.
+// planDetails returns the details of a plan. Its steps have the keys of the scenario.
+func planDetails(plan *scenario.Plan) map[string]string {
+	if plan == nil {
+		return nil
+	}
+	p := *plan
+	p.Steps = nil
+	all := details(&p)
+	delete(all, "steps")
+	if plan.BuiltIn {
+		delete(all, "target") // it has another port in each run
+	}
+	load := func(key string, of func(*scenario.Step) any) {
+		var values []string
+		for i := range plan.Steps {
+			values = append(values, fmt.Sprint(of(&plan.Steps[i])))
+		}
+		if different := slices.Compact(slices.Clone(values)); len(different) == 1 {
+			values = different
+		}
+		all["load."+key] = cut(strings.Join(values, ", "))
+	}
+	load("clients", func(s *scenario.Step) any { return s.Clients })
+	load("rate", func(s *scenario.Step) any { return float64(s.Rate) })
+	load("jobs", func(s *scenario.Step) any { return s.Jobs })
+	load("ramp", func(s *scenario.Step) any { return s.Ramp })
+	load("warmup", func(s *scenario.Step) any { return s.Warmup })
+	load("duration", func(s *scenario.Step) any { return s.Duration })
+	load("cooldown", func(s *scenario.Step) any { return s.Cooldown })
+	return all
+}
+
+// flatten adds the leaves of a JSON value. The elements of a list of objects have an index, as in
+// hosts[0].role; other lists are leaves.
 func flatten(into map[string]string, key string, v any) {
-	if object, ok := v.(map[string]any); ok {
-		for name, inner := range object {
+	if ignored(key) {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for name, inner := range v {
 			path := name
 			if key != "" {
 				path = key + "." + name
@@ -64,22 +95,21 @@ func flatten(into map[string]string, key string, v any) {
 			flatten(into, path, inner)
 		}
 		return
-	}
-	if ignored(key) {
+	case []any:
+		if len(v) == 0 || slices.ContainsFunc(v, func(x any) bool { _, object := x.(map[string]any); return !object }) {
+			break
+		}
+		for i := range v {
+			flatten(into, fmt.Sprintf("%s[%d]", key, i), v[i])
+		}
+		return
+	case string:
+		into[key] = cut(v)
 		return
 	}
-	text, ok := v.(string)
-	if !ok {
-		b, err := json.Marshal(v)
-		if err != nil {
-			return
-		}
-		text = string(b)
+	if b, err := json.Marshal(v); err == nil {
+		into[key] = cut(string(b))
 	}
-	if key == "steps" {
-		text = stepsText(v)
-	}
-	into[key] = cut(text)
 }
 
 func cut(text string) string {
@@ -87,24 +117,6 @@ func cut(text string) string {
 		return strings.ToValidUTF8(text[:mostValue], "") + " ..."
 	}
 	return text
-}
-
-// stepsText formats the steps of a plan without the parts that all steps share.
-func stepsText(v any) string {
-	list, _ := v.([]any)
-	var all []string
-	for _, one := range list {
-		step, _ := one.(map[string]any)
-		if step == nil {
-			continue
-		}
-		load := step["clients"]
-		if rate, open := step["rate"]; open {
-			load = rate
-		}
-		all = append(all, fmt.Sprintf("%v for %v", load, step["duration"]))
-	}
-	return strings.Join(all, ", ")
 }
 
 // conditions lists the keys that differ between groups, the intended differences first.

@@ -13,6 +13,7 @@ import (
 	"weir/loadtest/results"
 	"weir/loadtest/scenario"
 	"weir/loadtest/workload"
+	"weir/monitor"
 )
 
 // TestConditions checks that differences are reported, the intended differences first, except for
@@ -36,12 +37,49 @@ func TestConditions(t *testing.T) {
 	want := []Condition{
 		{"workload.session", []string{"kept", "fresh"}, true},
 		{"environment.kernel", []string{"6.1; 6.2", "6.1"}, false},
-		{"steps", []string{"4 for 1s", "4 for 1m"}, false},
+		{"load.duration", []string{"1s", "1m"}, false},
 	}
 	if !slices.EqualFunc(c.Conditions, want, func(a, b Condition) bool {
 		return a.Name == b.Name && a.Meant == b.Meant && slices.Equal(a.Values, b.Values)
 	}) {
 		t.Errorf("%+v", c.Conditions)
+	}
+}
+
+// TestOnlyChangedKeysAreReported checks that a warning names the key that differs, also inside of
+// lists, and not the whole workload.
+func TestOnlyChangedKeysAreReported(t *testing.T) {
+	run := func(name string, change func(*scenario.Plan)) Group {
+		plan := &scenario.Plan{Target: "http://a.example.org", Populations: []scenario.Population{{Name: "readers"}, {Name: "writers"}},
+			Hosts: []monitor.Host{{Name: "a", Role: "server"}, {Name: "b", Role: "server"}},
+			Steps: []scenario.Step{{Clients: 4, Duration: unit.Duration(time.Second)}}}
+		plan.Work.Session, plan.Files.Include = "kept", []string{"*.root"}
+		change(plan)
+		f := &analysis.Findings{Run: name, Measure: analysis.Throughput, Work: plan.WorkText(),
+			Curve: []analysis.Step{{Step: 1, Clients: 4, Duration: 9, Throughput: 1, Moved: 1, Done: 1}}}
+		return Group{Name: name, Runs: []*Run{NewRun(name, results.About{Weir: "1"}, plan, f)}}
+	}
+	for want, change := range map[string]func(*scenario.Plan){
+		"": func(p *scenario.Plan) { p.Seed, p.Name = 7, "other" },
+		"workload.session: kept -> fresh (a -> b)":                                                 func(p *scenario.Plan) { p.Work.Session = "fresh" },
+		"workload.part.count: not set -> 8 (a -> b); workload.part.size: not set -> 1MiB (a -> b)": func(p *scenario.Plan) { p.Work.Part = &workload.Part{Count: 8, Size: 1 << 20} },
+		"target: http://a.example.org -> http://b.example.org (a -> b)":                            func(p *scenario.Plan) { p.Target = "http://b.example.org" },
+		"hosts[1].role: server -> client (a -> b)":                                                 func(p *scenario.Plan) { p.Hosts[1].Role = "client" },
+		"populations[1].workload.session: not set -> fresh (a -> b)":                               func(p *scenario.Plan) { p.Populations[1].Work.Session = "fresh" },
+		`files.include: ["*.root"] -> ["*.dat"] (a -> b)`:                                          func(p *scenario.Plan) { p.Files.Include = []string{"*.dat"} },
+		"load.warmup: 0s -> 1s (a -> b)":                                                           func(p *scenario.Plan) { p.Steps[0].Warmup = unit.Duration(time.Second) },
+	} {
+		c, err := Of([]Group{run("a", func(*scenario.Plan) {}), run("b", change)}, Options{})
+		require.NoError(t, err)
+		var got []string
+		for _, f := range c.Facts {
+			if f.Code == "compare.property" {
+				got = append(got, f.Text)
+			}
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

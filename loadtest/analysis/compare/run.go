@@ -5,9 +5,6 @@
 package compare
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
 
 	"weir/loadtest/analysis"
@@ -27,25 +24,16 @@ type Run struct {
 	Levels map[string]string  `json:"levels,omitempty"`
 	Found  *analysis.Findings `json:"-"`
 
-	campaign   string
-	properties []property        // that must not differ within a group
-	details    map[string]string // all known values of the plan and the machine
-}
-
-// A property is a value on which results depend. Planned properties follow from the plan.
-type property struct {
-	name, value string
-	planned     bool
+	campaign string
+	details  map[string]string // all known values of the plan and the machine, by key
+	planned  map[string]bool   // keys of the plan
 }
 
 // NewRun returns the run of dir with its findings.
 func NewRun(dir string, about results.About, plan *scenario.Plan, f *analysis.Findings) *Run {
-	host := hostText(about.Environment)
-	r := &Run{Dir: dir, Name: f.Run, Start: f.Start, Status: f.Validity.Status, Found: f, details: details(about, plan)}
-	r.properties = []property{
-		{"target", f.Target, true}, {"workload", f.Work, true}, {"load model", string(f.Model), true},
-		{"files", filesText(plan.Files), true}, {"ramp and warm-up", settleText(plan.Steps), true},
-		{"version of weir", about.Weir, false}, {"host that generates the load", host, false},
+	r := &Run{Dir: dir, Name: f.Run, Start: f.Start, Status: f.Validity.Status, Found: f, details: details(about), planned: map[string]bool{}}
+	for key, value := range planDetails(plan) {
+		r.details[key], r.planned[key] = value, true
 	}
 	return r
 }
@@ -55,57 +43,6 @@ func NewRun(dir string, about results.About, plan *scenario.Plan, f *analysis.Fi
 func (r *Run) Of(dir string, block int, levels map[string]string) *Run {
 	r.campaign, r.Block, r.Levels = dir, block, levels
 	return r
-}
-
-// hostText returns the machine of an environment, as far as it is recorded.
-func hostText(environment json.RawMessage) string {
-	var e struct {
-		Host   string `json:"hostname"`
-		Kernel string `json:"kernel"`
-		CPU    string `json:"cpu_model"`
-		Cores  int    `json:"cores_used"`
-	}
-	if json.Unmarshal(environment, &e) != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(fmt.Sprintf("%s, kernel %s, %d cores %s", e.Host, e.Kernel, e.Cores, e.CPU))
-}
-
-func filesText(f scenario.Files) string {
-	switch {
-	case f.Make != nil:
-		size, err := json.Marshal(f.Make.Size)
-		if err != nil {
-			return "made"
-		}
-		return fmt.Sprintf("%d made, size %s", f.Make.Count, size)
-	case f.Listing:
-		return "found on the target" + selectionText(f)
-	case f.List != "":
-		return "list " + f.List + selectionText(f)
-	}
-	return "none"
-}
-
-// selectionText returns a text that distinguishes selections of files.
-func selectionText(f scenario.Files) string {
-	if len(f.Include)+len(f.Exclude)+f.Sample == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", include %q, exclude %q, sample %d", f.Include, f.Exclude, f.Sample)
-}
-
-// settleText returns the beginning of the steps as a text, if all steps begin alike.
-func settleText(steps []scenario.Step) string {
-	text := ""
-	for _, s := range steps {
-		one := s.Ramp.String() + " and " + s.Warmup.String()
-		if text != "" && text != one {
-			return "not the same in all steps"
-		}
-		text = one
-	}
-	return text
 }
 
 // A Group is a set of runs of the same plan: repetitions.

@@ -58,12 +58,12 @@ func (g *Group) with(status string) (dirs []string) {
 
 // inconsistencies warns of differences among the runs of a group, which should be repetitions.
 func (g *Group) inconsistencies() (all []fact.Fact) {
-	for i, p := range g.Runs[0].properties {
-		values := g.property(i)
-		if len(values) > 1 && (!p.planned || !g.variant()) {
-			all = append(all, fact.New("compare.no_repetitions", "group", g.Name, "property", p.name, "values", some(values)))
+	for _, key := range decisive(g.Runs) {
+		if values := g.property(key); len(values) > 1 && !(g.Runs[0].planned[key] && g.variant()) {
+			all = append(all, fact.New("compare.no_repetitions", "group", g.Name, "property", key, "values", some(values)))
 		}
 	}
+	all = shortened(all, g.Name)
 	seen := map[string]bool{}
 	for _, r := range g.Runs {
 		if seen[r.Name] {
@@ -82,15 +82,38 @@ func (g *Group) variant() bool {
 		!slices.ContainsFunc(g.Runs, func(r *Run) bool { return !maps.Equal(r.Levels, first.Levels) })
 }
 
-// property returns the distinct values of the i-th property in their order.
-func (g *Group) property(i int) []string {
+// property returns the distinct values of a key in their order, "not set" for a run without the key.
+func (g *Group) property(key string) []string {
 	var values []string
 	for _, r := range g.Runs {
-		if i < len(r.properties) {
-			values = append(values, r.properties[i].value)
-		}
+		values = append(values, cmp.Or(r.details[key], "not set"))
 	}
 	return distinct(values)
+}
+
+// decisive returns the keys on which the results of runs depend: those of the plan, except keys that
+// other warnings and the tables show, and a few keys of the program and the machine.
+func decisive(runs []*Run) []string {
+	keys := map[string]bool{"weir": true, "environment.hostname": true, "environment.kernel": true, "environment.cpu_model": true,
+		"environment.cores_used": true}
+	for _, r := range runs {
+		maps.Copy(keys, r.planned)
+	}
+	for _, key := range []string{"load.clients", "load.rate", "load.duration"} {
+		delete(keys, key)
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// mostProperties is the largest number of different keys that warnings about a group list.
+const mostProperties = 12
+
+// shortened returns warnings about keys of a group, and the number of further keys if there are many.
+func shortened(all []fact.Fact, group string) []fact.Fact {
+	if len(all) <= mostProperties {
+		return all
+	}
+	return append(all[:mostProperties:mostProperties], fact.New("compare.more_properties", "count", len(all)-mostProperties, "group", group))
 }
 
 // absent warns of runs that lack a common load.
@@ -146,21 +169,21 @@ func twice(a, b *Group) []fact.Fact {
 	return nil
 }
 
-// differences warns of properties that differ between the two groups. Variants of one campaign
-// differ on purpose.
+// differences warns of keys whose values differ between the two groups. The plans of variants of one
+// campaign differ on purpose.
 func differences(a, b *Group) (all []fact.Fact) {
 	campaign := a.Runs[0].campaign
-	for i, p := range a.Runs[0].properties {
-		if campaign != "" && campaign == b.Runs[0].campaign && p.planned {
+	same := campaign != "" && campaign == b.Runs[0].campaign
+	for _, key := range decisive(slices.Concat(a.Runs, b.Runs)) {
+		if same && (a.Runs[0].planned[key] || b.Runs[0].planned[key]) {
 			continue
 		}
-		x, y := a.property(i), b.property(i)
+		x, y := a.property(key), b.property(key)
 		if len(x) == 1 && len(y) == 1 && x[0] != y[0] {
-			all = append(all, fact.New("compare.property", "property", p.name, "value_a", orNone(x[0]), "a", a.Name, "value_b", orNone(y[0]),
-				"b", b.Name))
+			all = append(all, fact.New("compare.property", "property", key, "value_a", x[0], "a", a.Name, "value_b", y[0], "b", b.Name))
 		}
 	}
-	return all
+	return shortened(all, b.Name)
 }
 
 // holds warns if the same load was held longer in one group.
