@@ -7,10 +7,9 @@
 package calibration
 
 import (
-	"cmp"
-	"math"
 	"slices"
 
+	"weir/internal/stats"
 	"weir/loadtest/analysis/fact"
 	"weir/loadtest/results"
 	"weir/loadtest/run/calibration/relay"
@@ -68,9 +67,8 @@ const (
 	WireByByte   = "interface_bytes_per_byte"
 )
 
-// A Figure is one quantity on both sides, nil if it is not known: the values of the round whose
-// ratio is the median, so that they belong together; if one side is not known, the median of the
-// other. Both transfer times are taken from the round of Median, so that Slowest is never below it.
+// A Figure is one quantity on both sides, nil if it is not known: the medians of the rounds in which
+// it is known on both sides, or of all rounds of a side if there is no such round.
 type Figure struct {
 	Name  string   `json:"name"`
 	Weir  *float64 `json:"weir"`
@@ -78,15 +76,13 @@ type Figure struct {
 	Ratio *Ratio   `json:"ratio"` // nil unless both values are known and above 0
 
 	// Weir's clients again, with pauses that make them as slow as the program, beside the program
-	// in that figure's median round.
+	// in the same rounds.
 	Paced      *float64 `json:"weir_paced,omitempty"`
 	PacedReal  *float64 `json:"paced_program,omitempty"`
 	PacedRatio *Ratio   `json:"paced_ratio,omitempty"`
 }
 
-// A Ratio is weir's figure over the program's: the median of the rounds'
-// ratios (of an even number the lower of the two in the middle; of Slowest the
-// ratio in the round of Median) between the least and the greatest of them.
+// A Ratio is weir's figure over the program's, between the least and the greatest ratio of a round.
 type Ratio struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
@@ -189,15 +185,14 @@ func (r *Result) compare() {
 type quantity struct {
 	name string
 	of   func(*Step) *float64
-	by   func(*Step) *float64 // the quantity whose median round it is taken of; nil: its own
 }
 
 func quantities() []quantity {
 	return []quantity{
 		{name: Throughput, of: func(s *Step) *float64 { return over(float64(s.span().Moved), s.span().Seconds) }},
 		{name: Rate, of: func(s *Step) *float64 { return over(float64(s.span().Done), s.span().Seconds) }},
-		{name: Median, of: middle},
-		{name: Slowest, of: func(s *Step) *float64 { return s.quantile(.99) }, by: middle}, // or it might be below the median of another round
+		{name: Median, of: func(s *Step) *float64 { return s.quantile(.5) }},
+		{name: Slowest, of: func(s *Step) *float64 { return s.quantile(.99) }},
 		{name: ClientByFile, of: func(s *Step) *float64 { return share(s.ClientCPU, float64(s.Done)) }},
 		{name: ClientByGB, of: func(s *Step) *float64 { return share(s.ClientCPU, float64(s.Moved)/1e9) }},
 		{name: ServerByFile, of: func(s *Step) *float64 { return share(s.ServerCPU, float64(s.Done)) }},
@@ -206,17 +201,11 @@ func quantities() []quantity {
 	}
 }
 
-func middle(s *Step) *float64 { return s.quantile(.5) }
-
 func figure(q quantity, pairs []pair) Figure {
 	values := inRounds(pairs, q.of)
-	by := values
-	if q.by != nil {
-		by = inRounds(pairs, q.by)
-	}
 	f := Figure{Name: q.name}
-	f.Weir, f.Real, f.Ratio = beside(values[0], values[1], by[0], by[1])
-	f.Paced, f.PacedReal, f.PacedRatio = beside(values[2], values[1], by[2], by[1])
+	f.Weir, f.Real, f.Ratio = beside(values[0], values[1])
+	f.Paced, f.PacedReal, f.PacedRatio = beside(values[2], values[1])
 	if f.PacedRatio == nil {
 		f.Paced, f.PacedReal = nil, nil
 	}
@@ -237,33 +226,36 @@ func inRounds(pairs []pair, of func(*Step) *float64) (values [3][]*float64) {
 	return values
 }
 
-// beside compares the rounds of two sides. The figures are taken from the round in which the ratio
-// of byA to byB is the median.
-func beside(a, b, byA, byB []*float64) (x, y *float64, r *Ratio) {
-	type round struct{ x, y, by float64 }
-	var rounds []round
+// beside returns the medians of two sides over the rounds in which both are known, and their ratio.
+func beside(a, b []*float64) (x, y *float64, r *Ratio) {
 	var left, right []float64
 	for i := range a {
-		if a[i] != nil {
-			left = append(left, *a[i])
+		if !known(a[i]) || !known(b[i]) {
+			continue
 		}
-		if b[i] != nil {
-			right = append(right, *b[i])
+		left, right = append(left, *a[i]), append(right, *b[i])
+		of := *a[i] / *b[i]
+		if r == nil {
+			r = &Ratio{Low: of, High: of}
 		}
-		if known(a[i]) && known(b[i]) && known(byA[i]) && known(byB[i]) {
-			rounds = append(rounds, round{*a[i], *b[i], *byA[i] / *byB[i]})
+		r.Low, r.High = min(r.Low, of), max(r.High, of)
+	}
+	if r == nil {
+		return median(values(a)), median(values(b)), nil
+	}
+	x, y = median(left), median(right)
+	r.Value = *x / *y
+	return x, y, r
+}
+
+// values returns the known values of the rounds.
+func values(rounds []*float64) (known []float64) {
+	for _, x := range rounds {
+		if x != nil {
+			known = append(known, *x)
 		}
 	}
-	if len(rounds) == 0 {
-		return median(left), median(right), nil
-	}
-	slices.SortFunc(rounds, func(p, q round) int { return cmp.Compare(p.by, q.by) })
-	m := rounds[(len(rounds)-1)/2]
-	r = &Ratio{Value: m.x / m.y, Low: math.Inf(1)}
-	for _, q := range rounds {
-		r.Low, r.High = min(r.Low, q.x/q.y), max(r.High, q.x/q.y)
-	}
-	return &m.x, &m.y, r
+	return known
 }
 
 // known reports whether a value can be part of a ratio.
@@ -282,9 +274,7 @@ func median(x []float64) *float64 {
 	if len(x) == 0 {
 		return nil
 	}
-	x = slices.Sorted(slices.Values(x))
-	m := (x[(len(x)-1)/2] + x[len(x)/2]) / 2
-	return &m
+	return new(stats.Quantile(x, 0.5))
 }
 
 // over divides x by by; nil if by is not positive.

@@ -91,6 +91,44 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestTwoRounds checks that the figures of a row are the means of two rounds, and their ratio that of
+// the row, also where the faster round of weir is the slower round of the program.
+func TestTwoRounds(t *testing.T) {
+	r := &Result{Kind: "read", Program: "curl", given: Given{Program: "curl"}}
+	r.sides[0] = []Step{made(1, 4, 1000, 1e-4, 4e-4), made(2, 4, 2000, 3e-4, 4e-4)}
+	r.sides[1] = []Step{made(1, 4, 500, 1e-3, 8e-4), made(2, 4, 250, 2e-3, 8e-4)}
+	r.compare()
+	for name, want := range map[string][5]float64{
+		Throughput:   {1500 << 20, 375 << 20, 4, 2, 8},
+		Rate:         {1500, 375, 4, 2, 8},
+		ClientByFile: {2e-4, 1.5e-3, 2e-4 / 1.5e-3, 0.1, 0.15},
+		ServerByFile: {4e-4, 8e-4, 0.5, 0.5, 0.5},
+	} {
+		f := r.Points[0].Figure(name)
+		for i, got := range []float64{*f.Weir, *f.Real, f.Ratio.Value, f.Ratio.Low, f.Ratio.High} {
+			if !near(got, want[i]) {
+				t.Errorf("%s: number %d is %v, want %v", name, i, got, want[i])
+			}
+		}
+	}
+}
+
+// TestProgressIsTheRateOfTheTable checks that the rate of a step under way is the rate of the table:
+// that of the hold, or of the whole step if too few files ended in the hold.
+func TestProgressIsTheRateOfTheTable(t *testing.T) {
+	for _, held := range []int64{1000, 1} {
+		s := &side{now: Step{Number: 1, Clients: 4}}
+		for i, phase := range []string{measure.Ramp, measure.Measured, measure.GracefulStop} {
+			s.now.add(&measure.Interval{Start: time.Unix(int64(i), 0), Seconds: 1, Step: 1, Phase: phase, Clients: 4,
+				Sum: measure.Sum{Done: held + int64(i)}}, false)
+		}
+		p := Point{Figures: []Figure{figure(quantities()[1], []pair{{&s.now, &s.now}})}}
+		if f := p.Figure(Rate); !near(s.rate(), *f.Weir) {
+			t.Errorf("%v files/s shown, %v in the table", s.rate(), *f.Weir)
+		}
+	}
+}
+
 func near(x, y float64) bool { return x > 0.999*y && x < 1.001*y }
 
 func TestVerdict(t *testing.T) {

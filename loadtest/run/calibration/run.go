@@ -14,7 +14,6 @@ import (
 	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/fact"
 	"weir/loadtest/engine"
-	"weir/loadtest/measure"
 	"weir/loadtest/results"
 	"weir/loadtest/run"
 	"weir/loadtest/scenario"
@@ -192,7 +191,7 @@ func (c *calibrator) step(ctx context.Context, s *side, step scenario.Step, paus
 		return err
 	}
 	watch.SetStep(step.Number)
-	s.now = measure.Window{}
+	s.now = Step{Number: step.Number, Clients: step.Clients}
 	config.Sink = s
 	if err := s.idle(s.step); err != nil {
 		return errors.Join(err, watch.Stop())

@@ -30,7 +30,7 @@ type side struct {
 	about     results.About
 	out       *results.Writer
 	step      int             // number of the last step
-	now       measure.Window  // of the step under way
+	now       Step            // the step under way
 	last      time.Time       // end of the newest interval
 	pause     time.Duration   // after each file, of this step
 	rates     map[int]float64 // files/s of the last step with so many clients
@@ -86,7 +86,7 @@ func (s *side) close() error {
 
 // Interval implements measure.Sink.
 func (s *side) Interval(v *measure.Interval) error {
-	s.now.Add(v)
+	s.now.add(v, false)
 	s.last = v.Start.Add(time.Duration(v.Seconds * float64(time.Second)))
 	return s.out.Interval(v)
 }
@@ -126,8 +126,8 @@ func (s *side) Event(e measure.Event) error {
 // Sample implements monitor.Sink.
 func (s *side) Sample(v *monitor.Sample) error { return s.out.Sample(v) }
 
-// rate returns the number of files per second in the last step.
-func (s *side) rate() float64 { return s.now.Rate() }
+// rate returns the number of files per second in the last step, as in the table.
+func (s *side) rate() float64 { return s.now.span().Rate() }
 
 // text summarizes the last step.
 func (s *side) text() string {
