@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -42,8 +43,11 @@ func calibrate(in run.Interrupts, o calibration.Options, asJSON bool, s streams)
 		err = errors.Join(err, ignoreUnread(r.WriteJSON(s.out)))
 	} else {
 		err = errors.Join(err, ignoreUnread(r.WriteText(s.out, screen.Width(s.out))))
-		report := func(side int) string { return filepath.Join(sides[side], results.ReportFile) }
-		_, unread := fmt.Fprintf(s.out, "\ndirectory  %s\nreports    %s, %s\n", dir, report(0), report(1))
+		text := fmt.Sprintf("\ndirectory  %s\n", dir)
+		if err == nil {
+			text += fmt.Sprintf("reports    %s, %s\n", filepath.Join(sides[0], results.ReportFile), filepath.Join(sides[1], results.ReportFile))
+		}
+		_, unread := io.WriteString(s.out, text)
 		err = errors.Join(err, ignoreUnread(unread))
 	}
 	if err == nil && !r.Valid {

@@ -28,6 +28,7 @@ import (
 )
 
 func main() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ) // a file that would exceed ulimit -f is an error, not the end
 	signals := func() <-chan os.Signal {
 		c := make(chan os.Signal, 4)
 		signal.Notify(c, os.Interrupt, syscall.SIGTERM)

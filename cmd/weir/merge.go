@@ -26,10 +26,10 @@ func mergeCommand(s streams) *cobra.Command {
 			return err
 		}
 		r, err := run.Analyze(dir, s.console())
-		if err != nil {
+		if r.Findings == nil {
 			return err
 		}
-		return errors.Join(show(r, asJSON, s), on.verdict(r.Findings))
+		return errors.Join(err, show(r, asJSON, s), on.verdict(r.Findings))
 	})
 	c.PreRunE = existing("a run directory")
 	flagVars{"out/o": &out, "json": &asJSON, "fail-on": &on, "quiet/q": &s.quiet, "verbose": &s.verbose}.add(c)

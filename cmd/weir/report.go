@@ -57,11 +57,11 @@ func reportCampaign(dir string, asJSON bool, on failOn, figures *figureFlags, s 
 // shows the result.
 func reportRun(dir string, asJSON bool, on failOn, figures *figureFlags, s streams) error {
 	r, err := run.Analyze(dir, s.console())
-	if err != nil {
+	if r.Findings == nil {
 		return err
 	}
 	if figures.dir != "" {
-		err = figures.write(gallery.OfRun(r.Findings, r.Series, version()), s)
+		err = errors.Join(err, figures.write(gallery.OfRun(r.Findings, r.Series, version()), s))
 	}
 	return errors.Join(err, show(r, asJSON, s), on.verdict(r.Findings))
 }

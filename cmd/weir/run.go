@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +14,6 @@ import (
 	"weir/loadtest/analysis/campaign"
 	"weir/loadtest/export"
 	"weir/loadtest/report"
-	"weir/loadtest/results"
 	"weir/loadtest/run"
 	"weir/loadtest/run/live"
 	"weir/loadtest/scenario"
@@ -138,6 +137,7 @@ func (f *runFlags) campaign(in run.Interrupts, dir string, runs int, s streams, 
 func (f *runFlags) config(in run.Interrupts, dir string, s streams) run.Config {
 	return run.Config{
 		Dir: dir, Processes: f.processes, Version: version(), Console: s.console(), Interrupts: in, View: s.view(in),
+		Watched: f.page != nil,
 		Export: func(ctx context.Context) (run.Exporter, error) {
 			return f.export.open(ctx, export.Written, s.progress(), s.err)
 		},
@@ -159,7 +159,11 @@ func show(r run.Result, asJSON bool, s streams) error {
 	if r.Search != "" {
 		screen.Paragraph(s.out, "search         ", "%s", r.Search)
 	}
-	_, err := fmt.Fprintf(s.out, "run directory  %s\nreport         %s\n", r.Dir, filepath.Join(r.Dir, results.ReportFile))
+	text := fmt.Sprintf("run directory  %s\n", r.Dir)
+	if r.Page != "" {
+		text += fmt.Sprintf("report         %s\n", r.Page)
+	}
+	_, err := io.WriteString(s.out, text)
 	return ignoreUnread(err)
 }
 

@@ -38,33 +38,55 @@ func Write(run *results.Run) (f *Findings, s *Series, written func() error, err 
 // intervals.csv, hosts.csv and, if several servers shared the load, backends.csv into the folder
 // dir, each file completely or not at all. The run is read only once. The files are written while
 // the caller uses f and s, without changing them: written, which the caller must call if err is
-// nil, waits until the files are on disk and returns the error of writing them.
+// nil, waits until the files are on disk and returns the error of writing them. f and s are also
+// returned if no file can be written, as on a full disk.
 func WriteTo(dir string, run *results.Run) (f *Findings, s *Series, written func() error, err error) {
 	loaded, wrote := make(chan *data, 1), make(chan error, 2)
 	var unread error // it names a file of the run, not a file to be written
 	go func() {
 		defer close(loaded)
-		wrote <- results.WriteFile(dir, results.IntervalsCSVFile, func(intervals io.Writer) error {
+		load := func(intervals, hosts io.Writer) error {
+			var d *data
+			if d, unread = loadTo(run, intervals, hosts); unread == nil {
+				loaded <- d
+			}
+			return unread
+		}
+		begun := false
+		err := results.WriteFile(dir, results.IntervalsCSVFile, func(intervals io.Writer) error {
 			return results.WriteFile(dir, results.HostsCSVFile, func(hosts io.Writer) error {
-				var d *data
-				if d, unread = loadTo(run, intervals, hosts); unread == nil {
-					loaded <- d
-				}
-				return unread
+				begun = true
+				a, b := &failedLater{to: intervals}, &failedLater{to: hosts}
+				return errors.Join(load(a, b), a.err, b.err)
 			})
 		})
+		if !begun {
+			_ = load(io.Discard, io.Discard) // unread has its error
+		}
+		wrote <- err
 	}()
 	d := <-loaded
 	if d == nil {
-		if err := <-wrote; unread == nil {
-			return nil, nil, nil, err
-		}
+		<-wrote
 		return nil, nil, nil, unread
 	}
 	f = d.findings()
 	s = d.series(f)
 	go func() { wrote <- writeConclusions(dir, f, s) }()
 	return f, s, func() error { return errors.Join(<-wrote, <-wrote) }, nil
+}
+
+// A failedLater passes everything on until its writer fails, and then accepts and drops the rest.
+type failedLater struct {
+	to  io.Writer
+	err error // of to
+}
+
+func (w *failedLater) Write(b []byte) (int, error) {
+	if w.err == nil {
+		_, w.err = w.to.Write(b)
+	}
+	return len(b), nil
 }
 
 // writeConclusions writes the files that depend on the whole run.

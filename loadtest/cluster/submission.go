@@ -31,6 +31,27 @@ func submissionDirs(run string) []string {
 	return append(all, dir)
 }
 
+// DiscardSubmissions removes the submissions from a run directory whose workers have been removed and
+// have written nothing.
+func DiscardSubmissions(run string) error {
+	written := false
+	err := filepath.WalkDir(submissionsDir(run), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name() == batch.SubmissionFile {
+			return err
+		}
+		info, err := e.Info()
+		written = written || err == nil && info.Size() > 0
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || written {
+		return err
+	}
+	return os.RemoveAll(submissionsDir(run))
+}
+
 // A submission is a job of the batch system that is followed. With one job per client there is a
 // submission for each step, otherwise one submission for the run.
 type submission struct {

@@ -252,7 +252,7 @@ func wasNotMade(err error) bool {
 		return true
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return untrusted || errors.Is(err, storage.ErrLogin)
+	return untrusted || errors.Is(err, storage.ErrLogin) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EROFS)
 }
 
 // each runs do for 0 <= i < n, a few at a time, and stops at the first error.

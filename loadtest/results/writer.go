@@ -41,6 +41,7 @@ var _ measure.Sink = (*Writer)(nil)
 // disk when it returns, without the secrets in URLs, which texts of events do not contain either.
 // It returns an error if the folder already contains a run, or files that do not belong to a run.
 func Create(dir string, plan *scenario.Plan, about About) (*Writer, error) {
+	made := Missing(filepath.Clean(dir))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -50,6 +51,9 @@ func Create(dir string, plan *scenario.Plan, about About) (*Writer, error) {
 	w := &Writer{dir: dir, about: about.complete(plan.Seed), secrets: new(redact.Values)}
 	w.secrets.Learn(plan.Secrets()...)
 	if err := w.begin(plan.Public()); err != nil {
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, ErrBusy) { // it has no other run's files
+			err = errors.Join(err, Discard(filepath.Clean(dir), made))
+		}
 		return nil, err
 	}
 	return w, nil

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -83,6 +84,7 @@ func Campaign(c CampaignConfig, p *campaign.Campaign, plans Plans) error {
 	if err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty (it has %q): name an empty or new folder: %w", r.Dir, entries[0].Name(), fs.ErrExist)
 	}
+	made := results.Missing(filepath.Clean(r.Dir))
 	if err := os.MkdirAll(filepath.Join(r.Dir, plansDir), 0o755); err != nil {
 		return err
 	}
@@ -95,8 +97,32 @@ func Campaign(c CampaignConfig, p *campaign.Campaign, plans Plans) error {
 		if err := campaign.Write(r.Dir, r.Campaign); err != nil {
 			return err
 		}
-		return r.run()
+		err := r.run()
+		if err != nil && !r.anyRun() {
+			err = errors.Join(err, r.discard(made))
+		}
+		return err
 	})
+}
+
+// anyRun reports whether a run has left a folder.
+func (r *campaigner) anyRun() bool {
+	return slices.ContainsFunc(r.Runs, func(run campaign.Run) bool {
+		_, err := os.Lstat(filepath.Join(r.Dir, run.Dir))
+		return err == nil
+	})
+}
+
+// discard removes the folder of a campaign without runs, and its parents up to top, which the
+// campaign made, if they are empty.
+func (r *campaigner) discard(top string) error {
+	err := os.Remove(filepath.Join(r.Dir, campaign.File))
+	for variant := range r.plans {
+		err = errors.Join(err, os.Remove(filepath.Join(r.Dir, plansDir, variant+".json")))
+	}
+	err = errors.Join(err, os.Remove(filepath.Join(r.Dir, plansDir)))
+	results.RemoveEmpty(filepath.Clean(r.Dir), top)
+	return err
 }
 
 // ResumeCampaign does the runs of the campaign in c.Dir that are missing, failed or incomplete.

@@ -42,6 +42,7 @@ type Config struct {
 	Series    Series // the runs of the same campaign
 	Console   Console
 	Interrupts
+	Watched bool // the directory is also kept if the run fails before its load: a live page reads it
 	// View returns the view of the load of plan, the part of the plan that is still to be done.
 	View func(dir string, plan *scenario.Plan, of Series) View
 	// Export returns the exporter of the numbers. If it is nil, nothing is sent.
@@ -98,6 +99,7 @@ type Exporter interface {
 // A Result is the result of a run.
 type Result struct {
 	Dir      string
+	Page     string // path of its report; "" if it could not be written
 	Findings *analysis.Findings
 	Series   *analysis.Series
 	Search   string // the reason for the end of a search; "" if the run was no search
@@ -126,7 +128,7 @@ func Run(c Config) error { return newSession(c).run() }
 // run carries out the plan, from the links to the report.
 func (r *session) run() (err error) {
 	ctx := r.Stop
-	defer func() { err = r.explain(ctx, err) }()
+	defer func() { err = r.explain(ctx, errors.Join(err, r.discard(err))) }()
 	system, err := r.check()
 	if err != nil {
 		return err
@@ -161,7 +163,7 @@ func (r *session) run() (err error) {
 	if r.loaded { // the measurements until then are useful
 		err = errors.Join(err, r.report())
 	}
-	return err
+	return r.noSpace(err)
 }
 
 // check refuses plans that cannot be carried out here. It returns the batch system that starts the
@@ -223,16 +225,17 @@ func (r *session) report() error {
 		return nil
 	}
 	result, err := Analyze(r.Dir, r.Console)
-	if err != nil {
+	if result.Findings == nil {
 		return err
 	}
 	if r.find != nil {
 		result.Search = r.find.ending()
 	}
-	return r.Report(result)
+	return errors.Join(err, r.Report(result))
 }
 
-// Analyze analyzes the run in dir and writes its findings, tables and report.
+// Analyze analyzes the run in dir and writes its findings, tables and report. If they cannot be
+// written, the result is complete nevertheless, and err is not nil.
 func Analyze(dir string, c Console) (Result, error) {
 	_, done := c.Working("analyzing " + dir)
 	defer done()
@@ -246,11 +249,11 @@ func Analyze(dir string, c Console) (Result, error) {
 		return result, err
 	}
 	page := results.WriteFile(dir, results.ReportFile, func(w io.Writer) error { return report.HTML(w, f, series) })
-	if err := written(); err != nil {
-		return result, errors.Join(err, page)
-	}
 	result.Findings, result.Series = f, series
-	return result, page
+	if page == nil {
+		result.Page = filepath.Join(dir, results.ReportFile)
+	}
+	return result, NoSpace(dir, errors.Join(written(), page), "free space there, then repeat weir report "+dir)
 }
 
 // NewDir returns the directory to measure into: out, or a new one below runs.

@@ -39,6 +39,8 @@ type session struct {
 	find    *finder                // nil: this is no search
 	resumed *resumed               // nil: this run is new
 	loaded  bool                   // the load has begun
+	left    bool                   // workers may be left on other machines
+	made    string                 // topmost folder that was made for the run directory, "" if it existed before
 }
 
 // measure does everything that leads to a complete run directory. Measurements are kept, whichever
@@ -80,7 +82,10 @@ func (r *session) measure(ctx context.Context, system batch.System, processes in
 		if err := r.startWorkers(ctx, system); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, r.workers.Close()) }()
+		defer func() {
+			left := r.workers.Close()
+			r.left, err = left != nil, errors.Join(err, left)
+		}()
 	}
 	if err = r.ready(manifest); err == nil {
 		err = r.drive(ctx, processes)
@@ -104,6 +109,7 @@ func (r *session) openDir() error {
 			return err
 		}
 		a.Scratch, a.Links = r.copies.About(), r.links.about()
+		r.made = results.Missing(filepath.Clean(r.Dir))
 		if r.out, err = results.Create(r.Dir, r.Plan, a); err != nil {
 			return err
 		}
@@ -299,6 +305,14 @@ func (r *session) controlWorkers(ctx context.Context) error {
 		options.Manifest = r.engine.Manifest
 	}
 	return r.workers.Control(ctx, r.engine, options)
+}
+
+// discard removes the run directory if err, the error of the run, ended a new run before its load.
+func (r *session) discard(err error) error {
+	if err == nil || r.loaded || r.Watched || r.out == nil || r.resumed != nil || r.left {
+		return nil
+	}
+	return errors.Join(cluster.DiscardSubmissions(r.Dir), results.Discard(filepath.Clean(r.Dir), r.made))
 }
 
 // noteUnloaded writes the reason for which the load never began into the run directory.

@@ -83,7 +83,7 @@ func TestReadSubmission(t *testing.T) {
 	}
 	for _, text := range []string{"", "{", `{"system": "here", "tag": "*", "count": 1}`,
 		`{"system": "here", "tag": "weir-../../home/x", "count": 1}`, `{"system": "here", "tag": "` + s.Tag + `", "count": -1}`} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, submissionFile), []byte(text), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, SubmissionFile), []byte(text), 0o600))
 		if _, err := ReadSubmission(dir, "here"); err == nil {
 			t.Errorf("%s was believed", text)
 		}

@@ -34,7 +34,8 @@ type Submission struct {
 	dir string
 }
 
-const submissionFile = "submission.json"
+// SubmissionFile is the name of a Submission in the folder of its Work.
+const SubmissionFile = "submission.json"
 
 // Begin checks w, makes its folder, writes a new submission to it, and makes the paths in w absolute.
 func Begin(system string, w *Work) (*Submission, error) {
@@ -69,7 +70,7 @@ func (s *Submission) Write() error {
 	if err != nil {
 		return err
 	}
-	return durable.Write(filepath.Join(s.dir, submissionFile), append(text, '\n'), 0o644)
+	return durable.Write(filepath.Join(s.dir, SubmissionFile), append(text, '\n'), 0o644)
 }
 
 // ReadSubmission reads the submission of an earlier run in dir. The error is fs.ErrNotExist if it
@@ -79,7 +80,7 @@ func ReadSubmission(dir, system string) (*Submission, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, submissionFile)
+	path := filepath.Join(dir, SubmissionFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -61,13 +61,24 @@ func Run(conf Config) (r *Result, dir string, sides []string, err error) {
 	c.given.Program, c.given.Release = c.Client, c.release(c.Stop)
 	err = c.measure(own, program)
 	if !c.loaded {
-		return nil, "", nil, err
+		return nil, "", nil, errors.Join(err, c.discard())
 	}
 	if errors.Is(err, run.ErrInterrupted) || errors.Is(context.Cause(c.Stop), run.ErrStopped) {
 		err = nil // as requested; a note reports it
 	}
 	r, concluded := c.conclude()
-	return r, c.Dir, []string{c.sides[0].dir, c.sides[1].dir}, errors.Join(err, concluded)
+	err = run.NoSpace(c.Dir, errors.Join(err, concluded), "free space there, or measure into a folder on another file system with --out")
+	return r, c.Dir, []string{c.sides[0].dir, c.sides[1].dir}, err
+}
+
+// discard removes the directories of sides that measured nothing.
+func (c *calibrator) discard() (err error) {
+	for _, s := range slices.Backward(c.sides[:]) {
+		if s != nil {
+			err = errors.Join(err, results.Discard(filepath.Clean(s.dir), s.made))
+		}
+	}
+	return err
 }
 
 // line returns the text of err in one line that a terminal can show.
@@ -213,14 +224,16 @@ func (c *calibrator) step(ctx context.Context, s *side, step scenario.Step, paus
 // conclude makes the reports of all sides and compares them.
 func (c *calibrator) conclude() (*Result, error) {
 	var runs [3]*results.Run
+	var unwritten error
 	for i, s := range c.sides {
 		if s.last.IsZero() {
 			continue // never used
 		}
 		result, err := run.Analyze(s.dir, c.Console)
-		if err != nil {
+		if result.Findings == nil {
 			return nil, fmt.Errorf("report of %s: %w", s.dir, err)
 		}
+		unwritten = errors.Join(unwritten, err)
 		for _, check := range result.Findings.Validity.Checks {
 			if check.Status == analysis.Fail {
 				c.given.Doubts = append(c.given.Doubts,
@@ -235,7 +248,7 @@ func (c *calibrator) conclude() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, errors.Join(results.WriteFile(c.Dir, "calibration.json", r.WriteJSON),
+	return r, errors.Join(unwritten, results.WriteFile(c.Dir, "calibration.json", r.WriteJSON),
 		results.WriteFile(c.Dir, "calibration.txt", func(w io.Writer) error { return r.WriteText(w, 0) }))
 }
 

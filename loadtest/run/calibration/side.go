@@ -24,6 +24,7 @@ import (
 // A side is one of the sides that are compared. As a sink it fills its run directory.
 type side struct {
 	dir, name string
+	made      string // topmost folder that was made for dir, "" if it existed before
 	plan      *scenario.Plan
 	config    engine.Config
 	manifest  *results.Manifest
@@ -41,7 +42,7 @@ func newSide(ctx context.Context, dir, name, version string, p *scenario.Plan) (
 	if _, err := os.Stat(filepath.Join(dir, results.PlanFile)); err == nil {
 		return nil, fmt.Errorf("%s holds a run already: name another folder with --out, or remove this one", dir)
 	}
-	s := &side{dir: dir, name: name, plan: p, rates: map[int]float64{}}
+	s := &side{dir: dir, name: name, plan: p, rates: map[int]float64{}, made: results.Missing(filepath.Clean(dir))}
 	var err error
 	if s.manifest, err = results.OpenManifest(dir); err != nil {
 		return nil, err
