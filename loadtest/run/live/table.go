@@ -50,7 +50,7 @@ func columnsOf(jobs bool) []column {
 			throughput,
 			quantile("p99", 6, .99),
 			{"done", 7, 1, func(_ *View, w *measure.Window) string { return fmt.Sprint(w.Ended) }},
-			{"lost", 6, 0, func(v *View, _ *measure.Window) string { return narrow(v.failures.Lost()) }},
+			{"lost", 6, 0, func(v *View, w *measure.Window) string { _, lost := v.failed(w); return narrow(lost) }},
 			server, client,
 		}
 	}
@@ -61,9 +61,18 @@ func columnsOf(jobs bool) []column {
 		{"moved", 9, 7, func(_ *View, w *measure.Window) string { return unit.Bytes(float64(w.Moved)) }},
 		{"rate", 9, 2, func(_ *View, w *measure.Window) string { return perSecond(w.Rate()) }},
 		quantile("p50", 3, .5), quantile("p95", 6, .95), quantile("p99", 1, .99),
-		{"errors", 7, 1, func(v *View, _ *measure.Window) string { return narrow(v.failures.Count()) }},
+		{"errors", 7, 1, func(v *View, w *measure.Window) string { operations, _ := v.failed(w); return narrow(operations) }},
 		server, client,
 	}
+}
+
+// failed returns the operations and the jobs that failed: of a step that has ended those of its
+// measurement time, as in the report, and of the step under way those so far.
+func (v *View) failed(w *measure.Window) (operations, jobs int64) {
+	if w == &v.step {
+		return w.Bad(), w.Lost()
+	}
+	return v.failures.Count(), v.failures.Lost()
 }
 
 // columns returns the columns that fit into a terminal of the given width.
@@ -103,9 +112,10 @@ func headerOf(columns []column) string {
 // row returns one line of the table.
 func (v *View) row(columns []column, w *measure.Window) string {
 	var b strings.Builder
+	operations, jobs := v.failed(w)
 	for _, c := range columns {
 		text := fmt.Sprintf("%*s", c.width, c.cell(v, w))
-		if c.head == "errors" && v.failures.Count() > 0 || c.head == "lost" && v.failures.Lost() > 0 {
+		if c.head == "errors" && operations > 0 || c.head == "lost" && jobs > 0 {
 			text = v.look.Paint(screen.Red, text)
 		}
 		b.WriteString(text)
@@ -134,7 +144,7 @@ func (v *View) rows(columns int) (rows []string) {
 	if v.task.What != "" || !v.loading {
 		return append(rows, v.preparation(now).Row(wide, v.look))
 	}
-	if v.second.Seconds > 0 {
+	if v.second.Seconds > 0 && !idle(&v.second) {
 		shown := v.columns(columns)
 		if header := headerOf(shown); v.header != header {
 			rows = append(rows, v.look.Paint(screen.Faint, header))
@@ -151,6 +161,11 @@ func (v *View) rows(columns int) (rows []string) {
 		rows = append(rows, " "+v.best)
 	}
 	return append(rows, v.position.progress(now).Row(wide, v.look))
+}
+
+// idle reports whether no client was active in w, as while a search waits for the servers.
+func idle(w *measure.Window) bool {
+	return w.Clients <= 0.5 && w.Done == 0 && w.Bad() == 0 && w.JobSeconds <= 0
 }
 
 // spark draws the throughput of the last seconds.

@@ -221,6 +221,9 @@ func (v *View) remember(i *measure.Interval) {
 // endStep writes the line of the step that has ended.
 func (v *View) endStep() {
 	v.tableLine(func(columns []column) string { return v.row(columns, &v.step) })
+	if more := v.failures.Count() - v.step.Bad(); more > 0 {
+		screen.Paragraph(v.lines, "  ", "%s of step %d failed outside of its measurement time", say.Plural(int(more), "more operation"), v.step.Step)
+	}
 	v.Stream.Write(Line{Event: "step", Run: v.Dir, Step: stepOf(&v.step, &v.failures, &v.cpu)})
 	v.step = measure.Window{}
 	v.cpu.reset()
@@ -232,6 +235,10 @@ func (v *View) plainLine() {
 		return
 	}
 	left, share := v.position.left(v.written)
+	if idle(&v.second) {
+		v.print(" %s, %3.0f%%, %s\n", v.position.progress(v.written).Where, 100*share, screen.Left(left, v.position.open()))
+		return
+	}
 	v.tableLine(func(columns []column) string {
 		text := fmt.Sprintf("%s  %3.0f%%, %s", v.row(columns, &v.second), 100*share, screen.Left(left, v.position.open()))
 		if worse := v.worse(); worse != "" {

@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -117,7 +118,8 @@ func TestPosition(t *testing.T) {
 }
 
 // Errors of a step stay visible: errors of its ramp, errors of seconds before the last second, and
-// in lines of files as in rows that move.
+// in lines of files as in rows that move. The line of a step that has ended has those of its
+// measurement time, as the report has.
 func TestErrorsOfTheStepAreShown(t *testing.T) {
 	var out bytes.Buffer
 	plan := &scenario.Plan{Name: "x", Steps: []scenario.Step{{Number: 1, Clients: 4, Duration: unit.Duration(time.Minute)},
@@ -153,7 +155,53 @@ func TestErrorsOfTheStepAreShown(t *testing.T) {
 		t.Errorf("%s errors are shown of the next step, and %q", got, l.worse())
 	}
 	l.Stop()
-	if !strings.Contains(out.String(), "46807") {
+	if got := strings.Fields(strings.Split(out.String(), "\n")[2]); !slices.Contains(got, "6807") {
 		t.Errorf("the step's line does not have its errors:\n%s", out.String())
 	}
+	if !strings.Contains(out.String(), "40000 more operations of step 1 failed") {
+		t.Errorf("the errors of the ramp are lost:\n%s", out.String())
+	}
+}
+
+// TestLineOfAStepHasTheErrorsOfTheReport checks a step without a ramp whose last operations fail.
+func TestLineOfAStepHasTheErrorsOfTheReport(t *testing.T) {
+	var out bytes.Buffer
+	l := New(Options{Finish: t.Context(), Out: &out, Plan: &scenario.Plan{Steps: []scenario.Step{{Number: 1, Clients: 4}}}})
+	for i, phase := range []string{measure.Measured, measure.Measured, measure.GracefulStop} {
+		v := &measure.Interval{Start: time.Unix(int64(i), 0), Seconds: 1, Step: 1, Phase: phase, Clients: 4,
+			Sum: measure.Sum{Done: 500, Failed: map[storage.Class]int64{storage.Busy: 11}}}
+		require.NoError(t, l.Interval(v))
+	}
+	l.End()
+	l.Stop()
+	if got := strings.Fields(strings.Split(out.String(), "\n")[2]); !slices.Contains(got, "22") {
+		t.Errorf("22 errors in the measurement time are not in\n%s", out.String())
+	}
+}
+
+// TestNoRowWithoutClients checks that neither rows that move nor lines of files show zero clients
+// while a search waits for the servers.
+func TestNoRowWithoutClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := New(Options{Finish: t.Context(), Out: &out, Plan: &scenario.Plan{Find: &scenario.Find{Max: 9, Time: unit.Duration(time.Hour)}}})
+		l.Start(1)
+		l.Load()
+		require.NoError(t, l.Event(measure.Event{Kind: measure.EventStep, Step: 1, Clients: 4, Duration: 1}))
+		for i := range 40 {
+			v := &measure.Interval{Start: time.Now(), Seconds: 1, Step: 1, Phase: measure.GracefulStop}
+			if i < 2 {
+				v.Phase, v.Clients, v.Done = measure.Measured, 4, 10
+			}
+			require.NoError(t, l.Interval(v))
+			time.Sleep(time.Second)
+			if rows := strings.Join(l.rows(80), "\n"); i > 3 && (strings.Contains(rows, "throughput") || !strings.Contains(rows, "cool-down")) {
+				t.Fatalf("second %d:\n%s", i, rows)
+			}
+		}
+		l.Stop()
+		if _, waited, _ := strings.Cut(out.String(), "measuring"); strings.Contains(waited, "clients") || !strings.Contains(waited, "cool-down") {
+			t.Errorf("a line has no clients:\n%s", out.String())
+		}
+	})
 }
