@@ -41,7 +41,7 @@ func TestLimitsOfManySteps(t *testing.T) {
 		_, text, _ := strings.Cut(b.String(), "What limits it\n")
 		for _, want := range []string{fmt.Sprintf("From %d clients on throughput is limited by the CPU of store.", 10*(full+1)), "- First.",
 			"- Second.", "- Third.",
-			fmt.Sprintf(" %d ", 10*(full+1)), " 200\n", " 97%*", "CPU, a-host-with-a"} {
+			fmt.Sprintf(" %d ", 10*(full+1)), " 200\n", " 97%*", "CPU,", "a-host-with-a"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("full from step %d: no %q in\n%s", full+1, want, text)
 			}

@@ -23,7 +23,7 @@ const (
 	mostTextRows  = 40 // of a table
 	leastBar      = 8  // columns of the bars in a summary
 	mostBar       = 20
-	shortestNames = 20 // columns to which the names of a wide table are shortened
+	shortestTexts = 20 // columns to which the texts of a wide table are broken, and names shortened
 )
 
 // Options control the appearance of a text.
@@ -76,7 +76,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	}
 	if s := answerSection(f); f.Source == analysis.FromTable {
 		p.section(&s) // no report contains it
-		p.columns(f)
+		p.meanings(f)
 	}
 	if all := concerns(f); len(all) > 0 {
 		p.findings(all, mostFindings)
@@ -88,8 +88,8 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	return p.w.Flush()
 }
 
-// columns writes the meaning of each column of an analyzed table, one line a column.
-func (p printer) columns(f *analysis.Findings) {
+// meanings writes the meaning of each column of an analyzed table, one line a column.
+func (p printer) meanings(f *analysis.Findings) {
 	p.line("Columns of the table")
 	width := 0
 	for _, c := range f.Columns {
@@ -377,26 +377,11 @@ func (t *table) empty(i int) bool {
 	return !slices.ContainsFunc(t.Rows, func(r row) bool { return r.Cells[i].Text != "" })
 }
 
-// rows returns the lines of t, the head first. Columns whose cells are empty are left out, the others
-// have the width of their longest cell. The last column is broken into lines if it contains sentences,
-// and names are shortened if the table is too wide.
+// rows returns the lines of t, the head first. Columns whose cells are empty are left
+// out, the others have the width of their longest cell. The last column is broken into lines if it
+// contains sentences, otherwise the widest columns of texts if the table is too wide.
 func (p printer) rows(t *table, upTo detail) []string {
-	var shown, widths []int
-	sum, longest, sentences := 0, -1, false
-	for i, c := range t.Head {
-		if c.detail > upTo || t.empty(i) {
-			continue
-		}
-		shown, widths = append(shown, i), append(widths, t.width(i))
-		k := len(shown) - 1
-		sum += 2 + widths[k]
-		if sentences = c.cells == "w"; !sentences && c.Class != "" && (longest < 0 || widths[k] > widths[longest]) {
-			longest = k
-		}
-	}
-	if over := sum - p.opts.width(); over > 0 && !sentences && longest >= 0 {
-		widths[longest] = max(widths[longest]-over, min(widths[longest], shortestNames))
-	}
+	shown, widths, sentences := p.columns(t, upTo)
 	write := func(cells []cell, color string) []string {
 		var b strings.Builder
 		columns := 0
@@ -428,12 +413,58 @@ func (p printer) rows(t *table, upTo detail) []string {
 		lines[0] = ""
 	}
 	for _, r := range t.Rows {
-		lines = append(lines, write(r.Cells, "")...)
+		for _, cells := range broken(r.Cells, shown, widths) {
+			lines = append(lines, write(cells, "")...)
+		}
 	}
 	return lines
 }
 
-// cut shortens a text in its middle, because the middle of host names is least significant.
+// columns returns the indexes and the widths of the columns that are shown, and whether the last of
+// them contains sentences.
+func (p printer) columns(t *table, upTo detail) (shown, widths []int, sentences bool) {
+	sum := 0
+	for i, c := range t.Head {
+		if c.detail > upTo || t.empty(i) {
+			continue
+		}
+		shown, widths = append(shown, i), append(widths, t.width(i))
+		sum, sentences = sum+2+widths[len(widths)-1], c.cells == "w"
+	}
+	for ; sum > p.opts.width() && !sentences; sum-- {
+		widest := -1
+		for k, i := range shown {
+			if t.Head[i].Class != "" && widths[k] > shortestTexts && (widest < 0 || widths[k] > widths[widest]) {
+				widest = k
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return shown, widths, sentences
+}
+
+// broken returns the cells of a row as several rows, if the texts of shown cells are wider than
+// their columns.
+func broken(cells []cell, shown, widths []int) [][]cell {
+	rows := [][]cell{slices.Clone(cells)}
+	for k, i := range shown {
+		if utf8.RuneCountInString(cells[i].Text) <= widths[k] {
+			continue
+		}
+		for n, text := range say.Wrap(cells[i].Text, widths[k]) {
+			if n == len(rows) {
+				rows = append(rows, make([]cell, len(cells)))
+			}
+			rows[n][i] = cell{Text: text, Class: cells[i].Class}
+		}
+	}
+	return rows
+}
+
+// cut shortens a name in its middle, because the middle of host names is least significant.
 func cut(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
