@@ -153,19 +153,23 @@ throughput_bytes_per_second throughput_low_bytes_per_second throughput_high_byte
 operations_per_second operations_low_per_second operations_high_per_second
 done errors wrong error_ratio per_client_bytes_per_second sessions_per_second tasks task_seconds late_p99_seconds
 server_cpu_share server_cpu_cores server_cpu_seconds_per_operation client_cpu_share client_cpu_cores external_cpu_cores
-latency_mean_seconds latency_p50_seconds latency_p90_seconds latency_p99_seconds latency_p999_seconds latency_max_seconds
-first_byte_mean_seconds first_byte_p50_seconds first_byte_p90_seconds first_byte_p99_seconds first_byte_p999_seconds first_byte_max_seconds
-connect_mean_seconds connect_p50_seconds connect_p90_seconds connect_p99_seconds connect_p999_seconds connect_max_seconds
-tls_handshake_mean_seconds tls_handshake_p50_seconds tls_handshake_p90_seconds tls_handshake_p99_seconds tls_handshake_p999_seconds
-tls_handshake_max_seconds tls_handshakes tls_resumed
-redirect_mean_seconds redirect_p50_seconds redirect_p90_seconds redirect_p99_seconds redirect_p999_seconds redirect_max_seconds
+latency_mean_seconds latency_p50_seconds latency_p90_seconds latency_p95_seconds latency_p99_seconds latency_p999_seconds
+latency_max_seconds
+first_byte_mean_seconds first_byte_p50_seconds first_byte_p90_seconds first_byte_p95_seconds first_byte_p99_seconds
+first_byte_p999_seconds first_byte_max_seconds
+connect_mean_seconds connect_p50_seconds connect_p90_seconds connect_p95_seconds connect_p99_seconds connect_p999_seconds
+connect_max_seconds
+tls_handshake_mean_seconds tls_handshake_p50_seconds tls_handshake_p90_seconds tls_handshake_p95_seconds tls_handshake_p99_seconds
+tls_handshake_p999_seconds tls_handshake_max_seconds tls_handshakes tls_resumed
+redirect_mean_seconds redirect_p50_seconds redirect_p90_seconds redirect_p95_seconds redirect_p99_seconds redirect_p999_seconds
+redirect_max_seconds
 waits waited_seconds reopened signed
 running_jobs jobs_begun jobs_done jobs_failed jobs_crashed job_failure_ratio crash_ratio
 cpu_efficiency_share cpu_efficiency_low_share cpu_efficiency_high_share
 cluster_throughput_jobs cluster_throughput_low_jobs cluster_throughput_high_jobs
 events_per_second events_low_per_second events_high_per_second moved_bytes staged_bytes used_bytes output_files output_bytes
 output_seconds writing_share job_estimate_seconds
-job_mean_seconds job_p50_seconds job_p90_seconds job_p99_seconds job_p999_seconds job_max_seconds
+job_mean_seconds job_p50_seconds job_p90_seconds job_p95_seconds job_p99_seconds job_p999_seconds job_max_seconds
 imbalance imbalance_by_chance imbalance_by_chance_p95 validity`
 
 // stepCells returns the cells of a step in the order of curveNames, without the last cell.
@@ -202,9 +206,9 @@ func stepCells(s *steps.Figures) []any {
 
 func quantileCells(q *steps.Quantiles) []any {
 	if q == nil {
-		return make([]any, 6)
+		return make([]any, 7)
 	}
-	return []any{q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max}
+	return []any{q.Mean, q.P50, q.P90, q.P95, q.P99, q.P999, q.Max}
 }
 
 // CurveCSV writes the curve, one line per step. The name of each column contains its unit.

@@ -216,7 +216,7 @@ func duringOf(h *measure.Histogram, which string, lower bool) figure {
 		})
 		return known(h.Mean() + side(lower)*doubt*math.Sqrt(squares)/n)
 	}
-	q := map[string]float64{"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}[which]
+	q := map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}[which]
 	at := q + side(lower)*doubt*math.Sqrt(q*(1-q)/n)
 	if q == 0 || at <= 0 || at >= 1 {
 		return figure{}

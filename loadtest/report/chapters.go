@@ -12,7 +12,7 @@ import (
 // without content is left out.
 func chapters(f *analysis.Findings, s *analysis.Series, plots Plots) []chapter {
 	all := kept(transferChapter(f), curveChapter(f, plots), limitChapter(f, plots.Limits), jobChapter(f, s, plots), loadChapter(f, plots),
-		chapter{ID: "time", Title: "Against time", Charts: drawings(plots.Time)}, latencyChapter(plots), phaseChapter(f, plots.Parts),
+		chapter{ID: "time", Title: "Against time", Charts: drawings(plots.Time)}, latencyChapter(f, plots), phaseChapter(f, plots.Parts),
 		backendChapter(f, plots.Backends), serverChapter(f, s, plots.Servers), linkChapter(f, s, plots.Links), hostChapter(f, s, plots),
 		workerChapter(f), errorChapter(f, s), checkChapter(f), runChapter(f, s))
 	for i := range all {
@@ -60,9 +60,9 @@ func loadChapter(f *analysis.Findings, plots Plots) chapter {
 	return c
 }
 
-// latencyChapter has the plots that are visible at once, and the other steps folded.
-func latencyChapter(plots Plots) chapter {
-	c := chapter{ID: "latencies", Title: "Latencies", Charts: drawings(plots.Distributions)}
+// latencyChapter has the quantiles, the plots that are visible at once, and the other steps folded.
+func latencyChapter(f *analysis.Findings, plots Plots) chapter {
+	c := chapter{ID: "latencies", Title: "Latencies", Charts: drawings(plots.Distributions), Parts: filled(quantileSection(f))}
 	if n := len(plots.OtherSteps); n > 0 {
 		title := say.Either(n, "The histogram of the other step", fmt.Sprintf("The %d histograms of the other steps", n))
 		c.Parts = append(c.Parts, section{Title: title, Charts: drawings(plots.OtherSteps)})

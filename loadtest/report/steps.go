@@ -112,11 +112,47 @@ func latencyFields(f *analysis.Findings) []field[*analysis.Step] {
 	latency := func(s *analysis.Step) *analysis.Quantiles { return s.Latency }
 	return []field[*analysis.Step]{
 		column("!p50", latency, p50),
+		column(".p95", latency, func(q *analysis.Quantiles) float64 { return q.P95 }),
 		column("!p99", latency, func(q *analysis.Quantiles) float64 { return q.P99 }),
 		column(".p99.9", latency, func(q *analysis.Quantiles) float64 { return q.P999 }),
 		column(".max", latency, func(q *analysis.Quantiles) float64 { return q.Max }),
 		column(".first byte", func(s *analysis.Step) *analysis.Quantiles { return s.FirstByte }, p50),
 	}
+}
+
+// quantileSection is the table of the latencies of operations, step by step. It is empty if only
+// their mean is known.
+func quantileSection(f *analysis.Findings) section {
+	s := section{ID: "quantiles", Title: "Latency of operations", Note: "Of operations that succeeded in the measurement time of a step."}
+	var slowest float64
+	for _, x := range steps(f) {
+		if x.Latency != nil {
+			slowest = max(slowest, x.Latency.P50)
+		}
+	}
+	if slowest <= 0 {
+		return s
+	}
+	by := figure.Seconds(slowest)
+	fields := []field[*analysis.Step]{{f.Load(), func(x *analysis.Step) string { return loadCell(f, x) }}}
+	for _, c := range []struct {
+		head string
+		of   func(*analysis.Quantiles) float64
+	}{
+		{"mean", func(q *analysis.Quantiles) float64 { return q.Mean }}, {"p50", func(q *analysis.Quantiles) float64 { return q.P50 }},
+		{"p90", func(q *analysis.Quantiles) float64 { return q.P90 }}, {"p95", func(q *analysis.Quantiles) float64 { return q.P95 }},
+		{"p99", func(q *analysis.Quantiles) float64 { return q.P99 }}, {"p99.9", func(q *analysis.Quantiles) float64 { return q.P999 }},
+		{"max", func(q *analysis.Quantiles) float64 { return q.Max }},
+	} {
+		fields = append(fields, field[*analysis.Step]{c.head + " " + by.Unit, func(x *analysis.Step) string {
+			if x.Latency == nil {
+				return "-"
+			}
+			return by.Text(c.of(x.Latency))
+		}})
+	}
+	tabulate(&s, steps(f), func(x *analysis.Step) bool { return isBest(f, x) }, fields)
+	return s
 }
 
 // pointSection is the table of the points of a curve that was read from a table: the yield of each

@@ -14,12 +14,12 @@ import (
 	"weir/loadtest/workload"
 )
 
-// counts decodes 10, "1,2,4", [1, 2, 4] or {from: 1, to: 256, by: x2}.
+// counts decodes 10, "1,2,4", 1..100, [1, 2, 4] or {from: 1, to: 256, by: x2}.
 func (d *decoder) counts(n *document.Node, path string) Counts {
 	return series(d, n, path, progression[int]{count, "{from: 1, to: 256, by: x2} or {from: 10, to: 100, by: +10}"})
 }
 
-// rates decodes 10/s, "10/s,20/s", [10/s, 20/s] or {from: 10/s, to: 100/s, by: x2}.
+// rates decodes 10/s, "10/s,20/s", 10/s..80/s, [10/s, 20/s] or {from: 10/s, to: 100/s, by: x2}.
 func (d *decoder) rates(n *document.Node, path string) Rates {
 	return series(d, n, path, progression[unit.Rate]{
 		parse: func(text string) (unit.Rate, error) {
@@ -78,11 +78,39 @@ func series[T int | unit.Rate](d *decoder, n *document.Node, path string, p prog
 			d.Say(item.At, "%s: %s; write one number", name, item.Describe())
 			continue
 		}
-		x, err := p.parse(item.Text)
+		values, err := p.span(item.Text)
 		d.Wrong(item, name, err)
-		out = append(out, x)
+		out = append(out, values...)
+	}
+	if len(out) > maxSteps {
+		d.Say(n.At, "%s: %d steps; write 1 to %d", path, len(out), maxSteps)
+		return nil
 	}
 	return out
+}
+
+// span reads one value, or a range such as 1..100: its values are doubled, or halved if the range
+// goes down, and its last value is the end of the range.
+func (p progression[T]) span(text string) ([]T, error) {
+	from, to, isRange := strings.Cut(text, "..")
+	x, err := p.parse(strings.TrimSpace(from))
+	if err != nil || !isRange {
+		return []T{x}, err
+	}
+	last, err := p.parse(strings.TrimSpace(to))
+	if err != nil {
+		return nil, err
+	}
+	var all []T
+	for down := last < x; x != last && (last < x) == down; {
+		all = append(all, x)
+		if down {
+			x /= 2
+		} else {
+			x *= 2
+		}
+	}
+	return append(all, last), nil
 }
 
 // ladder decodes {from, to, by}. It goes down if to is below from, and ends

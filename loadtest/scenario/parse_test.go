@@ -436,6 +436,8 @@ func TestSteps(t *testing.T) {
 		"{from: 16, to: 3, by: x2}":   {16, 8, 4},
 		"{from: 10, to: 30, by: +10}": {10, 20, 30}, "{from: 10, to: 30, by: 15}": {10, 25}, "{from: 30, to: 10, by: 10}": {30, 20, 10},
 		"{from: 5, to: 5, by: x2}": {5},
+		"1..100":                   {1, 2, 4, 8, 16, 32, 64, 100}, "3..24": {3, 6, 12, 24}, "7..7": {7}, "100..10": {100, 50, 25, 12, 10},
+		"1..4,2..1": {1, 2, 4, 2, 1}, "[1..4, 10]": {1, 2, 4, 10}, "1..1": {1},
 	} {
 		if got := parse(t, "target: http://a/\nload:\n  clients: "+text+"\n").Load.Clients; !cmp.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", text, got, want)
@@ -443,7 +445,7 @@ func TestSteps(t *testing.T) {
 	}
 	for text, want := range map[string]Rates{
 		"10/s": {10}, `"10/s, 60/min"`: {10, 1}, "{from: 10/s, to: 40/s, by: x2}": {10, 20, 40},
-		"{from: 10/s, to: 30/s, by: +10/s}": {10, 20, 30},
+		"{from: 10/s, to: 30/s, by: +10/s}": {10, 20, 30}, "10/s..50/s": {10, 20, 40, 50},
 	} {
 		if got := parse(t, "target: http://a/\nload:\n  rate: "+text+"\n").Load.Rate; !cmp.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", text, got, want)

@@ -239,7 +239,7 @@ func TestThresholds(t *testing.T) {
 		"": "with spaces", "throughput": "with spaces", "throughput>8Gbit/s": "with spaces", "throughput = 1Gbit/s": "with spaces",
 		"rate > 1/s at": "a rate as in", "rate > 1/s at 5": "at 2000 clients", "rate > 1/s at 0 clients": "at least one client",
 		"rate > 1/s at 0/s": "more than 0", "rate > 1/s at optimum": "at the optimum", "rate > 1/s at 5 clients at 6 clients": "at 2000 clients",
-		"latency > 1s": "unknown measure", "p95 < 1s": "did you mean p90", "rate > 1s": "did you mean 1/s",
+		"latency > 1s": "unknown measure", "p98 < 1s": "did you mean p9", "rate > 1s": "did you mean 1/s",
 		"optimum.clients > 2Gbit/s": "a number such as 2000",
 		"optimum.clients > -1":      "a number", "optimum.clients > NaN": "a number", "optimum.clients > 5 at 5 clients": "whole run",
 		"optimum.clients > 5 or stop": "only after the run", "server_cpu < 5% or stop": "only after the run",

@@ -36,10 +36,10 @@ func schemaTree() *jsonschema.Schema {
 func shape(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[Counts]():
-		return steps(document.Number(1), document.Pattern(`^[0-9]+( *, *[0-9]+)*$`, "1,2,4"))
+		return steps(document.Number(1), document.Pattern(`^[0-9]+(\.\.[0-9]+)?( *, *[0-9]+(\.\.[0-9]+)?)*$`, "1,2,4", "1..100"))
 	case reflect.TypeFor[Rates]():
-		one := document.Shape(reflect.TypeFor[unit.Rate]())
-		return steps(one, document.Pattern(`^[0-9]+(\.[0-9]+)? ?/(s|min|h)( *, *[0-9]+(\.[0-9]+)? ?/(s|min|h))*$`, "10/s,20/s"))
+		one, r := document.Shape(reflect.TypeFor[unit.Rate]()), `[0-9]+(\.[0-9]+)? ?/(s|min|h)`
+		return steps(one, document.Pattern(`^`+r+`(\.\.`+r+`)?( *, *`+r+`(\.\.`+r+`)?)*$`, "10/s,20/s"))
 	case reflect.TypeFor[Command]():
 		return document.AnyOf(&jsonschema.Schema{Type: "string", Enum: document.AnyWords(clientPrograms())}, format().Object(t))
 	case reflect.TypeFor[workload.Span](), reflect.TypeFor[workload.Dist]():
@@ -84,7 +84,7 @@ func drawn(t reflect.Type) *jsonschema.Schema {
 // steps is one value, several in a text or a list, or a progression.
 func steps(one, text *jsonschema.Schema) *jsonschema.Schema {
 	by := document.AnyOf(document.PlainType("string"), document.Number(1))
-	all := &jsonschema.Schema{Type: "array", Items: one, MinItems: document.Bound(1), MaxItems: document.Bound(maxSteps)}
+	all := &jsonschema.Schema{Type: "array", Items: document.AnyOf(one, text), MinItems: document.Bound(1), MaxItems: document.Bound(maxSteps)}
 	return document.AnyOf(one, text, all, document.Record([]string{"from", "to", "by"}, one, one, by))
 }
 

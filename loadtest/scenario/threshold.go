@@ -227,13 +227,13 @@ func Quantities() []Quantity {
 func durations() []string {
 	return []string{"latency", "first_byte", "connect", "tls_handshake", "login", "redirect", "job"}
 }
-func quantiles() []string { return []string{"mean", "p50", "p90", "p99", "p999", "max"} }
+func quantiles() []string { return []string{"mean", "p50", "p90", "p95", "p99", "p999", "max"} }
 
-// findQuantity returns the quantity of a name. p50, p90, p99 and p999 are short for the quantiles
+// findQuantity returns the quantity of a name. p50, p90, p95, p99 and p999 are short for the quantiles
 // of the latency. Its error contains the correct name or the list of names.
 func findQuantity(name string) (Quantity, error) {
 	full := name
-	if slices.Contains([]string{"p50", "p90", "p99", "p999"}, name) {
+	if slices.Contains([]string{"p50", "p90", "p95", "p99", "p999"}, name) {
 		full = "latency_" + name
 	}
 	all := Quantities()
@@ -260,7 +260,7 @@ func quantityNames() []string {
 	for _, q := range Quantities() {
 		out = append(out, q.Name)
 	}
-	return append(out, "p50", "p90", "p99", "p999")
+	return append(out, "p50", "p90", "p95", "p99", "p999")
 }
 
 // Parse reads a value of the quantity, with its unit, and returns it in base

@@ -166,6 +166,7 @@ type Quantiles struct {
 	Mean  float64 `json:"mean"`
 	P50   float64 `json:"p50"`
 	P90   float64 `json:"p90"`
+	P95   float64 `json:"p95"`
 	P99   float64 `json:"p99"`
 	P999  float64 `json:"p999"`
 	Max   float64 `json:"max"`
@@ -177,7 +178,7 @@ func QuantilesOf(h *measure.Histogram) *Quantiles {
 		return nil
 	}
 	return &Quantiles{Count: h.Count(), Mean: stats.OrZero(h.Mean()), P50: h.Quantile(0.5), P90: h.Quantile(0.9),
-		P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
+		P95: h.Quantile(0.95), P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
 }
 
 // A Phase has the means of one phase of one step.
