@@ -27,7 +27,7 @@ func calibrateCommand(s streams) *cobra.Command {
 		return afterSignal(in.Finish, calibrate(in, f, asJSON, s))
 	})
 	flagVars{
-		"client": &f.Client, "kind": &f.Kind, "clients": &f.Clients, "duration": &f.Duration, "rounds": &f.Rounds, "size": &f.Size,
+		"client": &f.Client, "kind": &f.Kind, "clients/c": &f.Clients, "duration/d": &f.Duration, "rounds": &f.Rounds, "size": &f.Size,
 		"files": &f.Files, "list": &f.List, "plain": &f.Plain, "set": &f.Sets, "out/o": &f.Dir, "json": &asJSON, "quiet/q": &s.quiet,
 	}.add(c)
 	return c

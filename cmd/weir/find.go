@@ -34,7 +34,7 @@ func findCommand(s streams) *cobra.Command {
 			if len(args) == 1 && !run.IsScenario(args[0]) {
 				f.Target, args = args[0], nil // its secrets are not in that folder
 			}
-			if err := f.onlyResume(c, args, "min", "duration", "on", "workers", "include", "exclude", "sample", "set", "var", "out"); err != nil {
+			if err := f.onlyResume(c, args, "min", "duration", "on", "workers", "include", "exclude", "sample", "threshold", "set", "var", "out"); err != nil {
 				return err
 			}
 			if !changed("time") {
@@ -52,7 +52,7 @@ func findCommand(s streams) *cobra.Command {
 	}
 	flagVars{
 		"time": &parsed{"10m", into(&f.Time, unit.ParseDuration)}, "within": &parsed{"10%", into(&f.Within, unit.ParseFraction)},
-		"min": &f.Min, "max": &f.Max, "duration": duration,
+		"min": &f.Min, "max": &f.Max, "duration/d": duration,
 	}.add(c)
 	f.addShared(c)
 	f.addRun(c, &s)

@@ -145,11 +145,12 @@ type scenarioFlags struct {
 	run.Selection
 	shorts           []string // Sets from the flags that abbreviate --set
 	include, exclude []string
+	thresholds       []string
 }
 
 func (f *scenarioFlags) add(c *cobra.Command) {
 	flagVars{
-		"target": &f.Target, "clients": f.short("load.clients"), "duration": f.short("load.duration"), "repeat": f.short("repeat"),
+		"target": &f.Target, "clients/c": f.short("load.clients"), "duration/d": f.short("load.duration"), "repeat": f.short("repeat"),
 	}.add(c)
 	f.addShared(c)
 }
@@ -166,7 +167,7 @@ func (f *scenarioFlags) addShared(c *cobra.Command) {
 	}
 	flagVars{
 		"on": f.short("on.batch"), "workers": f.short("on.workers"), "set": &f.Sets, "var": each(setVar),
-		"include": &f.include, "exclude": &f.exclude, "sample": f.short("files.sample"),
+		"include": &f.include, "exclude": &f.exclude, "sample": f.short("files.sample"), "threshold": &f.thresholds,
 	}.add(c)
 }
 
@@ -184,7 +185,8 @@ func (f *scenarioFlags) short(key string) func(string) error {
 // selection returns the selection that all flags make.
 func (f *scenarioFlags) selection() run.Selection {
 	s := f.Selection
-	s.Sets = slices.Concat(f.Sets, f.shorts, listOf("files.include", f.include), listOf("files.exclude", f.exclude))
+	s.Sets = slices.Concat(f.Sets, f.shorts, listOf("files.include", f.include), listOf("files.exclude", f.exclude),
+		listOf("thresholds", f.thresholds))
 	return s
 }
 
@@ -211,6 +213,7 @@ type runFlags struct {
 	stream      bool
 	failOn      failOn
 	export      exportFlags
+	junit       string
 }
 
 // addRun adds the flags that do not change the scenario.
@@ -219,6 +222,7 @@ func (f *runFlags) addRun(c *cobra.Command, s *streams) {
 	flagVars{
 		"out/o": &f.out, "resume": &f.resume, "processes": &f.processes, "json": &f.json, "json-stream": &f.stream, "fail-on": &f.failOn,
 		"quiet/q": &s.quiet, "verbose": &s.verbose, "watch": &f.watch.address, "watch-token-file": &f.watch.tokenFile,
+		"junit": &f.junit,
 	}.add(c)
 	c.Flags().Lookup("watch").NoOptDefVal = watchHere
 	f.export.add(c)

@@ -9,39 +9,47 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/say"
+	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/campaign"
 	"weir/loadtest/report/figure/draw"
 	"weir/loadtest/report/gallery"
 	"weir/loadtest/run"
 )
 
+// reportFlags are the flags of weir report.
+type reportFlags struct {
+	json    bool
+	junit   string
+	on      failOn
+	figures figureFlags
+}
+
 func reportCommand(s streams) *cobra.Command {
-	var asJSON bool
-	on := failOnInvalid
-	var figures figureFlags
+	var f reportFlags
+	f.on = failOnInvalid
 	c := command("report RUN|CAMPAIGN", cobra.ExactArgs(1), func(c *cobra.Command, args []string) error {
-		if err := figures.check(c); err != nil {
+		if err := f.figures.check(c); err != nil {
 			return err
 		}
 		if campaign.Is(args[0]) {
-			return reportCampaign(args[0], asJSON, on, &figures, s)
+			return f.reportCampaign(args[0], s)
 		}
-		return reportRun(args[0], asJSON, on, &figures, s)
+		return f.reportRun(args[0], s)
 	})
 	c.PreRunE = existing("a run directory")
-	figures.add(c)
-	flagVars{"json": &asJSON, "fail-on": &on, "quiet/q": &s.quiet, "verbose": &s.verbose}.add(c)
+	f.figures.add(c)
+	flagVars{"json": &f.json, "junit": &f.junit, "fail-on": &f.on, "quiet/q": &s.quiet, "verbose": &s.verbose}.add(c)
 	return c
 }
 
-func reportCampaign(dir string, asJSON bool, on failOn, figures *figureFlags, s streams) error {
+func (f *reportFlags) reportCampaign(dir string, s streams) error {
 	c, err := campaign.Read(dir)
-	if err == nil && figures.dir != "" {
+	if err == nil && f.figures.dir != "" {
 		groups, gerr := campaign.FigureGroups(dir, c)
 		if gerr != nil {
 			return fmt.Errorf("--figures: %w", gerr)
 		}
-		err = figures.write(gallery.OfComparison(groups, version()), s)
+		err = f.figures.write(gallery.OfComparison(groups, version()), s)
 	}
 	if err != nil {
 		return err
@@ -50,20 +58,36 @@ func reportCampaign(dir string, asJSON bool, on failOn, figures *figureFlags, s 
 	if err != nil {
 		return err
 	}
-	return errors.Join(showSummary(sum, asJSON, s), on.status(sum.Status))
+	return errors.Join(f.junitOfCampaign(dir), showSummary(sum, f.json, s), f.on.status(sum.Status))
 }
 
-// reportRun analyzes the run in dir, draws its figures if figures names a folder, and
-// shows the result.
-func reportRun(dir string, asJSON bool, on failOn, figures *figureFlags, s streams) error {
+// junitOfCampaign writes the thresholds of all runs of the campaign in dir.
+func (f *reportFlags) junitOfCampaign(dir string) error {
+	if f.junit == "" {
+		return nil
+	}
+	g, err := campaign.Group(dir)
+	if err != nil {
+		return err
+	}
+	var found []*analysis.Findings
+	for _, r := range g.Runs {
+		found = append(found, r.Found)
+	}
+	return writeJUnit(f.junit, f.on, found...)
+}
+
+// reportRun analyzes the run in dir, draws its figures if the flags name a folder for them, and shows
+// the result.
+func (f *reportFlags) reportRun(dir string, s streams) error {
 	r, err := run.Analyze(dir, s.console())
 	if r.Findings == nil {
 		return err
 	}
-	if figures.dir != "" {
-		err = errors.Join(err, figures.write(gallery.OfRun(r.Findings, r.Series, version()), s))
+	if f.figures.dir != "" {
+		err = errors.Join(err, f.figures.write(gallery.OfRun(r.Findings, r.Series, version()), s))
 	}
-	return errors.Join(err, show(r, asJSON, s), on.verdict(r.Findings))
+	return errors.Join(err, writeJUnit(f.junit, f.on, r.Findings), show(r, f.json, s), f.on.verdict(r.Findings))
 }
 
 // figureFlags select the figures that are written, and their style.

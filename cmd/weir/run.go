@@ -64,7 +64,7 @@ func runScenario(in run.Interrupts, sc *scenario.Scenario, f runFlags, s streams
 // resumeRun continues a run or a campaign. All settings come from its folder, except the
 // target, whose secrets are not kept there.
 func (f *runFlags) resumeRun(c *cobra.Command, args []string, s streams) error {
-	if err := f.onlyResume(c, args, "clients", "duration", "repeat", "on", "workers", "include", "exclude", "sample", "set",
+	if err := f.onlyResume(c, args, "clients", "duration", "repeat", "on", "workers", "include", "exclude", "sample", "threshold", "set",
 		"var", "out"); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (f *runFlags) measure(in run.Interrupts, dir string, s streams, do func(run
 	var verdict error
 	c.Report = func(r run.Result) error {
 		verdict = f.failOn.verdict(r.Findings)
-		return show(r, f.json, s)
+		return errors.Join(writeJUnit(f.junit, f.failOn, r.Findings), show(r, f.json, s))
 	}
 	if err := do(c); err != nil {
 		return err
@@ -99,6 +99,7 @@ func (f *runFlags) measure(in run.Interrupts, dir string, s streams, do func(run
 func (f *runFlags) campaign(in run.Interrupts, dir string, runs int, s streams, do func(run.CampaignConfig) error) error {
 	f.page.show(dir)
 	worst := exitFine
+	var found []*analysis.Findings
 	c := run.CampaignConfig{Config: f.config(in, dir, s)}
 	c.Judge = func(number int, r run.Result, again bool) {
 		if !again {
@@ -106,6 +107,7 @@ func (f *runFlags) campaign(in run.Interrupts, dir string, runs int, s streams, 
 			s.say("\n")
 			s.stream.Write(live.Line{Event: "findings", Run: r.Dir, Findings: r.Findings})
 		}
+		found = append(found, r.Findings)
 		if code := (exit{}); errors.As(f.failOn.verdict(r.Findings), &code) {
 			worst = worst.worse(code.code)
 		}
@@ -117,12 +119,13 @@ func (f *runFlags) campaign(in run.Interrupts, dir string, runs int, s streams, 
 		if left == len(c.Runs) {
 			return nil // nothing to compare
 		}
+		unwritten := writeJUnit(f.junit, f.failOn, found...)
 		sum, err := run.Summarize(dir, c)
 		if err != nil {
 			s.printErr("weir: the runs cannot be compared: %s\n", line(s.secrets.Text(err.Error())))
-			return nil
+			return unwritten
 		}
-		return ignoreUnread(showSummary(sum, f.json, s))
+		return errors.Join(unwritten, ignoreUnread(showSummary(sum, f.json, s)))
 	}
 	if err := do(c); err != nil {
 		return err
@@ -142,6 +145,16 @@ func (f *runFlags) config(in run.Interrupts, dir string, s streams) run.Config {
 			return f.export.open(ctx, export.Written, s.progress(), s.err)
 		},
 	}
+}
+
+// writeJUnit writes the thresholds of runs into the file path, if it is not empty.
+func writeJUnit(path string, on failOn, runs ...*analysis.Findings) error {
+	if path == "" {
+		return nil
+	}
+	return writePage(path, func(w io.Writer) error {
+		return report.JUnit(w, runs, func(f *analysis.Findings) bool { return on.status(f.Validity.Status) != nil })
+	})
 }
 
 // show prints a result for programs or for people.

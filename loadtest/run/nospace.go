@@ -19,7 +19,9 @@ func noSpace(dir string, err error) bool {
 	if !errors.As(err, &of) {
 		return false
 	}
-	below := func(path, folder string) bool { return path == folder || strings.HasPrefix(path, folder+string(filepath.Separator)) }
+	below := func(path, folder string) bool {
+		return path == folder || strings.HasPrefix(path, folder+string(filepath.Separator))
+	}
 	dir, path := filepath.Clean(dir), filepath.Clean(of.Path)
 	return below(path, dir) || below(dir, path)
 }
