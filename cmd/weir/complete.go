@@ -56,6 +56,7 @@ func argumentsOf(c *cobra.Command) completer {
 		{"run, plan", completeFiles("yaml", "yml")},
 		{"find", completeFirst(completeFiles("yaml", "yml"))},
 		{"report, clean, watch, export", completeFirst(completeRuns)},
+		{"list", completeFirst(completeFolders)},
 		{"compare, merge", completeRuns},
 		{"analyze", completeFirst(completeFiles("csv", "tsv", "txt", "dat"))},
 		{"calibrate", completeTargets},

@@ -34,7 +34,8 @@ func findCommand(s streams) *cobra.Command {
 			if len(args) == 1 && !run.IsScenario(args[0]) {
 				f.Target, args = args[0], nil // its secrets are not in that folder
 			}
-			if err := f.onlyResume(c, args, "min", "duration", "on", "workers", "include", "exclude", "sample", "threshold", "set", "var", "out"); err != nil {
+			if err := f.onlyResume(c, args, "min", "duration", "on", "workers", "include", "exclude", "sample", "threshold", "set", "var",
+				"out"); err != nil {
 				return err
 			}
 			if !changed("time") {

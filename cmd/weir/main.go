@@ -99,7 +99,7 @@ func newRoot(s streams) *cobra.Command {
 	}{
 		{"Measure:", []*cobra.Command{runCommand(s), findCommand(s), planCommand(s), calibrateCommand(s), cleanCommand(s)}},
 		{"Analyze:", []*cobra.Command{
-			watchCommand(s), reportCommand(s), compareCommand(s), mergeCommand(s), analyzeCommand(s), exportCommand(s),
+			listRunsCommand(s), watchCommand(s), reportCommand(s), compareCommand(s), mergeCommand(s), analyzeCommand(s), exportCommand(s),
 		}},
 		{"Transfer data:", []*cobra.Command{
 			transferCommand(s), datasetCommand(s), siteCommand(s), agentCommand(s), coordinatorCommand(s),

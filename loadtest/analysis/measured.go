@@ -90,6 +90,7 @@ func quantileOf(s *steps.Figures, name string) figure {
 	if q == nil || q.Count == 0 {
 		return figure{}
 	}
-	value, ok := map[string]float64{"mean": q.Mean, "p50": q.P50, "p90": q.P90, "p95": q.P95, "p99": q.P99, "p999": q.P999, "max": q.Max}[name[i+1:]]
+	value, ok := map[string]float64{"mean": q.Mean, "p50": q.P50, "p90": q.P90, "p95": q.P95, "p99": q.P99, "p999": q.P999,
+		"max": q.Max}[name[i+1:]]
 	return figure{value: value, known: ok}
 }

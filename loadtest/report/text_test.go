@@ -22,7 +22,7 @@ func TestNoTextIsCut(t *testing.T) {
 			t.Errorf("%d columns: %s", len([]rune(line)), line)
 		}
 	}
-	for word := range strings.FieldsSeq("8 clients (8 to 64 clients the same) 12.5 Gbit/s (12.1 to 12.9 Gbit/s) beyond noise 12345.6 files/s") {
+	for word := range strings.FieldsSeq("8 clients (8 to 64 clients the same) (12.1 to 12.9 Gbit/s) beyond noise 12345.6 files/s") {
 		if !strings.Contains(all, word) {
 			t.Errorf("%q is missing in\n%s", word, all)
 		}
@@ -30,7 +30,8 @@ func TestNoTextIsCut(t *testing.T) {
 	if strings.Count(all, "..") != 1 {
 		t.Errorf("only the name is to be shortened:\n%s", all)
 	}
-	f := &analysis.Findings{Model: "closed", Curve: []analysis.Step{{Step: 1, Clients: 8}, {Step: 2, Clients: 1024}}, Source: analysis.FromTable,
+	f := &analysis.Findings{Model: "closed", Source: analysis.FromTable,
+		Curve:   []analysis.Step{{Step: 1, Clients: 8}, {Step: 2, Clients: 1024}},
 		Optimum: &analysis.Optimum{Step: 1, Clients: 8, ClientsLow: 8, ClientsHigh: 1024, Equals: []int{1, 2}, Throughput: 1.2345e9},
 		Knee:    &analysis.Knee{Step: 1, Clients: 8, ClientsLow: new(1.0), ClientsHigh: new(1000.0), Throughput: 1e9}}
 	f.Boundaries = []analysis.Boundary{{Condition: "latency_mean < 10 x single and a long condition of a scenario"}}

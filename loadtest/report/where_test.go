@@ -98,8 +98,8 @@ func TestNoRedirectsNoTable(t *testing.T) {
 		t.Errorf("a table without redirects: %s", ids)
 	}
 	f, series = analyzed(t, cluster())
-	if got := partIDs(runPage(f, series)); got != "curve: steps answers; limits: evidence used; load: where kinds; time:; latencies: quantiles; "+
-		"phases:; servers: whole shares; hosts:; failures: classes bystep; checks:; run: command environment;" {
+	if got := partIDs(runPage(f, series)); got != "curve: steps answers; limits: evidence used; load: where kinds; time:; "+
+		"latencies: quantiles; phases:; servers: whole shares; hosts:; failures: classes bystep; checks:; run: command environment;" {
 		t.Errorf("the page holds %s", got)
 	}
 }

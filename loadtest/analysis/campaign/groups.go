@@ -213,18 +213,24 @@ func unreadable(err error) fact.Fact {
 	return fact.New("compare.missing.error", "error", say.Plain(err.Error()))
 }
 
-// readRun reads a run and its findings. It analyzes the run only if the findings are missing or
+// Findings returns the findings of run. It analyzes the run only if its findings.json is missing or
 // older than the measurement, and writes nothing.
+func Findings(run *results.Run) (*analysis.Findings, error) {
+	if found := oldFindings(run.Dir); found != nil {
+		return found, nil
+	}
+	return analysis.Analyze(run)
+}
+
+// readRun reads a run and its findings.
 func readRun(dir string) (*compare.Run, error) {
 	run, err := results.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	found := oldFindings(dir)
-	if found == nil {
-		if found, err = analysis.Analyze(run); err != nil {
-			return nil, err
-		}
+	found, err := Findings(run)
+	if err != nil {
+		return nil, err
 	}
 	if len(found.Curve) == 0 {
 		return nil, fmt.Errorf("%s: no step was held", dir)

@@ -222,7 +222,8 @@ func (v *View) remember(i *measure.Interval) {
 func (v *View) endStep() {
 	v.tableLine(func(columns []column) string { return v.row(columns, &v.step) })
 	if more := v.failures.Count() - v.step.Bad(); more > 0 {
-		screen.Paragraph(v.lines, "  ", "%s of step %d failed outside of its measurement time", say.Plural(int(more), "more operation"), v.step.Step)
+		screen.Paragraph(v.lines, "  ", "%s of step %d failed outside of its measurement time", say.Plural(int(more), "more operation"),
+			v.step.Step)
 	}
 	v.Stream.Write(Line{Event: "step", Run: v.Dir, Step: stepOf(&v.step, &v.failures, &v.cpu)})
 	v.step = measure.Window{}
