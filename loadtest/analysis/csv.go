@@ -67,7 +67,9 @@ func WriteTo(dir string, run *results.Run) (f *Findings, s *Series, written func
 	}()
 	d := <-loaded
 	if d == nil {
-		<-wrote
+		if err := <-wrote; unread == nil {
+			return nil, nil, nil, err
+		}
 		return nil, nil, nil, unread
 	}
 	f = d.findings()

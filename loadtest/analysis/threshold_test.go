@@ -18,7 +18,7 @@ func ref[T any](x T) *T { return &x }
 // TestEveryMeasureIsFound assigns a different value to each measure of a step.
 func TestEveryMeasureIsFound(t *testing.T) {
 	of := func(x float64) *Quantiles {
-		return &Quantiles{Count: 1, Mean: x, P50: x + 1, P90: x + 2, P99: x + 3, P999: x + 4, Max: x + 5}
+		return &Quantiles{Count: 1, Mean: x, P50: x + 1, P90: x + 2, P95: x + 3, P99: x + 4, P999: x + 5, Max: x + 6}
 	}
 	f := concluding(&Findings{Measure: Throughput, Curve: []Step{{
 		Clients: 4, ActiveClients: 4, Throughput: 4000, PerClient: 1000, Operations: 40, PerClientRate: 10, Done: 80, Errors: 20,
@@ -41,7 +41,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		"maximum_power.clients": 1, "maximum_power.throughput": 1000, "maximum_power.rate": 10,
 	}
 	for i, of := range []string{"latency", "first_byte", "connect", "login", "redirect", "job", "tls_handshake"} {
-		for k, p := range []string{"mean", "p50", "p90", "p99", "p999", "max"} {
+		for k, p := range []string{"mean", "p50", "p90", "p95", "p99", "p999", "max"} {
 			want[of+"_"+p] = float64(10*(i+1) + k)
 		}
 	}

@@ -47,7 +47,7 @@ func NoSpace(dir string, err error, hint string) error {
 
 // parts returns the errors that were joined to err.
 func parts(err error) (all []error) {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the error itself, not one that it wraps
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}

@@ -131,7 +131,8 @@ func TestRunsOfAVariantAreRepetitions(t *testing.T) {
 	for i, target := range []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} {
 		f := &analysis.Findings{Run: target, Target: target, Measure: analysis.Throughput,
 			Curve: []analysis.Step{{Clients: 1, Throughput: 1e6, Moved: 1}}}
-		g.Runs = append(g.Runs, NewRun(target, results.About{}, &scenario.Plan{}, f).Of("c", i+1, map[string]string{"session": "kept"}))
+		g.Runs = append(g.Runs, NewRun(target, results.About{}, &scenario.Plan{Target: target}, f).Of("c", i+1,
+			map[string]string{"session": "kept"}))
 	}
 	if w := g.inconsistencies(); len(w) > 0 {
 		t.Error(w)

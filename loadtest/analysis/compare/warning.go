@@ -59,7 +59,7 @@ func (g *Group) with(status string) (dirs []string) {
 // inconsistencies warns of differences among the runs of a group, which should be repetitions.
 func (g *Group) inconsistencies() (all []fact.Fact) {
 	for _, key := range decisive(g.Runs) {
-		if values := g.property(key); len(values) > 1 && !(g.Runs[0].planned[key] && g.variant()) {
+		if values := g.property(key); len(values) > 1 && (!g.Runs[0].planned[key] || !g.variant()) {
 			all = append(all, fact.New("compare.no_repetitions", "group", g.Name, "property", key, "values", some(values)))
 		}
 	}
