@@ -29,7 +29,10 @@ func mergeCommand(s streams) *cobra.Command {
 		if r.Findings == nil {
 			return err
 		}
-		return errors.Join(err, show(r, asJSON, s), on.verdict(r.Findings))
+		if err := errors.Join(err, show(r, asJSON, s)); err != nil {
+			return err
+		}
+		return on.verdict(r.Findings)
 	})
 	c.PreRunE = existing("a run directory")
 	flagVars{"out/o": &out, "json": &asJSON, "fail-on": &on, "quiet/q": &s.quiet, "verbose": &s.verbose}.add(c)

@@ -58,7 +58,10 @@ func (f *reportFlags) reportCampaign(dir string, s streams) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.junitOfCampaign(dir), showSummary(sum, f.json, s), f.on.status(sum.Status))
+	if err := errors.Join(f.junitOfCampaign(dir), showSummary(sum, f.json, s)); err != nil {
+		return err
+	}
+	return f.on.status(sum.Status)
 }
 
 // junitOfCampaign writes the thresholds of all runs of the campaign in dir.
@@ -87,7 +90,10 @@ func (f *reportFlags) reportRun(dir string, s streams) error {
 	if f.figures.dir != "" {
 		err = errors.Join(err, f.figures.write(gallery.OfRun(r.Findings, r.Series, version()), s))
 	}
-	return errors.Join(err, writeJUnit(f.junit, f.on, r.Findings), show(r, f.json, s), f.on.verdict(r.Findings))
+	if err := errors.Join(err, writeJUnit(f.junit, f.on, r.Findings), show(r, f.json, s)); err != nil {
+		return err
+	}
+	return f.on.verdict(r.Findings)
 }
 
 // figureFlags select the figures that are written, and their style.

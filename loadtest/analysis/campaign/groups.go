@@ -19,7 +19,7 @@ import (
 
 // Groups reads the groups of runs to compare: each of args is one group, except that a single
 // campaign is split into one group for each variant, with its factors. Folders without a run that
-// can be compared are left out, if at least two groups remain.
+// can be compared, and links to other folders of args, are left out, if at least two groups remain.
 func Groups(args []string) (groups []compare.Group, factors []compare.Factor, left []fact.Fact, err error) {
 	if len(args) == 1 {
 		groups, factors, err = VariantGroups(args[0])
@@ -35,6 +35,9 @@ func Groups(args []string) (groups []compare.Group, factors []compare.Factor, le
 			return nil, nil, nil, err
 		}
 		g, err := Group(arg)
+		if err == nil && !counts(&g) {
+			err = fmt.Errorf("%s: no step counts: %s", arg, g.Runs[0].Found.Headline)
+		}
 		if err != nil {
 			errs, left = append(errs, err), append(left, fact.New("compare.left_out", "error", say.Plain(err.Error())))
 			continue
@@ -47,6 +50,13 @@ func Groups(args []string) (groups []compare.Group, factors []compare.Factor, le
 			errors.Join(errs...))
 	}
 	return groups, nil, left, nil
+}
+
+// counts reports whether a run of g has a step that counts.
+func counts(g *compare.Group) bool {
+	return slices.ContainsFunc(g.Runs, func(r *compare.Run) bool {
+		return slices.ContainsFunc(r.Found.Curve, func(s analysis.Step) bool { return s.Excluded == "" })
+	})
 }
 
 // linked returns the path of args to whose folder args[i] is a symbolic link, such as the target of
