@@ -174,7 +174,7 @@ func TestData(t *testing.T) {
 		p.Wait(`!document.querySelector('` + place + ` .chart-table')`)
 	}
 	p.Eval(`document.querySelectorAll(".chart-data button:first-of-type").forEach((b) => b.click())`, nil)
-	p.Headings() // of all charts' tables
+	p.Headings()                       // of all charts' tables
 	n, _ := number(t, f, s, "latency") // it has several lines
 	first := fmt.Sprintf(`figure[data-figure="%d"] .legend-entry`, n)
 	p.Press(first)
