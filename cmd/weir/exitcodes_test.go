@@ -173,7 +173,7 @@ func TestRulesThatEndARun(t *testing.T) {
 	}
 }
 
-// A run that fails before it measured does not change runs/latest, and records the reason.
+// A run that fails before it measured does not change runs/latest, and leaves no folder.
 func TestLatestIsTheLastThatMeasured(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -195,14 +195,8 @@ func TestLatestIsTheLastThatMeasured(t *testing.T) {
 		}
 	}
 	broken()
-	runs, err := filepath.Glob(filepath.Join(dir, "runs", "127*"))
-	if err != nil || len(runs) != 1 {
-		t.Fatal(runs, err)
-	}
-	run, err := results.Open(runs[0])
-	require.NoError(t, err)
-	if end, err := run.Ending(); err != nil || end == nil || end.Outcome != measure.BrokenOff || !strings.Contains(end.Text, "refused") {
-		t.Errorf("it notes %+v, %v", end, err)
+	if entries, err := os.ReadDir(filepath.Join(dir, "runs")); err == nil && len(entries) > 0 {
+		t.Errorf("it left %v", entries)
 	}
 	start(t, dir, "weir", short...).ended()
 	if now := latest(); !strings.HasPrefix(now, "x-") {

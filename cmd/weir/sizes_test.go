@@ -28,7 +28,8 @@ func TestPartsOfFilesWithoutSizes(t *testing.T) {
 	f := measureFor(t, "--target", s.URL, "--clients", "2", "--duration", "1s", "--set", "load.ramp=0s", "--set", "load.warmup=100ms",
 		"--set", "files.list="+list, "--set", "workload.part={size: 4KiB, count: 8}")
 	c := f.Curve[0]
-	if each := float64(c.Moved) / float64(max(c.Done, 1)); c.Errors > 0 || c.Done == 0 || each < 0.8*8*4096 || each > 1.2*8*4096 {
-		t.Errorf("%d bytes in %d reads, %.0f each, want 8 parts of 4096: %d errors", c.Moved, c.Done, each, c.Errors)
+	const read = 8 * 4096 // a read of each client may have begun before the measurement, another one ended after it
+	if c.Errors > 0 || c.Done == 0 || c.Moved < (c.Done-2)*read || c.Moved > (c.Done+2)*read {
+		t.Errorf("%d bytes in %d reads, want 8 parts of 4096 each: %d errors", c.Moved, c.Done, c.Errors)
 	}
 }

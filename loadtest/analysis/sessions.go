@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 
 	"weir/internal/say"
 	"weir/internal/unit"
@@ -20,9 +21,10 @@ const (
 // sessions computes the number of sessions that clients opened for each operation, and reports it
 // if clients were to keep their sessions: a service may close each connection.
 func sessions(d *steps.Run, f *Findings, c *steps.Curve) {
-	made, ended, done := 0.0, 0.0, int64(0)
+	made, ended, done, clients := 0.0, 0.0, int64(0), 0
 	for _, s := range c.Steps {
 		made += s.SessionRate * s.Duration
+		clients += s.Clients
 		ended += float64(s.Done + s.Errors)
 		done += s.Done
 	}
@@ -38,10 +40,10 @@ func sessions(d *steps.Run, f *Findings, c *steps.Curve) {
 	case done == 0:
 		f.Work = d.Plan.WorkTextWith("session to be kept")
 		return
+	case each < sessionsInPart, done > 2*int64(clients) && math.Round(made) <= float64(clients):
+		return // few operations: each client opens a session once
 	case each >= sessionsNone:
 		how = "not kept"
-	case each < sessionsInPart:
-		return
 	}
 	f.Work = d.Plan.WorkTextWith(fmt.Sprintf("session %s (%s made per operation)", how, unit.Significant(each)))
 }

@@ -88,21 +88,38 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 	return p.w.Flush()
 }
 
-// meanings writes the meaning of each column of an analyzed table, one line a column.
+// meanings writes the meaning of each column of an analyzed table, one line a column: the used
+// columns, then at most mostUnused others.
 func (p printer) meanings(f *analysis.Findings) {
 	p.line("Columns of the table")
-	width := 0
+	width, unused := 0, 0
 	for _, c := range f.Columns {
 		width = max(width, min(len([]rune(c.Name)), longestName))
 	}
-	for _, c := range f.Columns {
-		name := "  " + c.Name + strings.Repeat(" ", max(0, width-len([]rune(c.Name)))+2)
-		for _, line := range p.hung(name, width+4, say.Plain(c.Fact.Text)) {
-			p.line(line)
+	for _, used := range []bool{true, false} {
+		for _, c := range f.Columns {
+			if c.Used != used {
+				continue
+			}
+			if !used {
+				unused++
+			}
+			if unused > mostUnused {
+				continue
+			}
+			name := "  " + c.Name + strings.Repeat(" ", max(0, width-len([]rune(c.Name)))+2)
+			for _, line := range p.hung(name, width+4, say.Plain(c.Fact.Text)) {
+				p.line(line)
+			}
 		}
+	}
+	if unused > mostUnused {
+		p.line(fmt.Sprintf("  and %d more that are not used: see --verbose", unused-mostUnused))
 	}
 	p.line("")
 }
+
+const mostUnused = 12
 
 // longestName is the width of names of columns to which meanings are aligned.
 const longestName = 30
