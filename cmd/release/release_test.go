@@ -342,7 +342,8 @@ func checkBill(t *testing.T, text []byte) {
 }
 
 // The manifests for Kubernetes fit its schemas, and the configuration in them is valid for a
-// coordinator, except that its certificate is not on this machine. There is no schema of the ServiceMonitor, which is a resource of Prometheus.
+// coordinator, except that its certificate is not on this machine. There is no schema of the
+// ServiceMonitor, which is a resource of Prometheus.
 func TestKubernetes(t *testing.T) {
 	validate := filepath.Join(labtest.Python(t), "kubernetes-validate")
 	if _, err := os.Stat(validate); err != nil {
