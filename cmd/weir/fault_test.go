@@ -164,7 +164,7 @@ func TestListOfManyFiles(t *testing.T) {
 		t.Errorf("the plan does not name the list and how long it is:\n%s", said)
 	}
 	f := measureFor(t, "--target", target, "--clients", "9", "--duration", "1s", "--set", "files.list="+path)
-	if f.Curve[0].Done < 100 {
+	if f.Curve[0].Done < 9 { // one of each client
 		t.Errorf("%d operations, errors %v", f.Curve[0].Done, f.Curve[0].ErrorsBy)
 	}
 	few := filepath.Join(t.TempDir(), "few.txt")

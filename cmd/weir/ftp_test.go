@@ -24,11 +24,11 @@ func TestGridFTP(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"mix": {
 			"workload={kind: mix, mix: {read: 5, write: 3, stat: 2, list: 1, mkdir: 1, remove: 2, move: 1, checksum: 1, ping: 1}, size: 64KiB, " +
-				"verify: 10%, think: 5ms}",
+				"verify: 100%, think: 5ms}",
 			"files.make={count: 20, size: 64KiB}",
 		},
 		"streams": {
-			"workload={kind: read, in_flight: 3, verify: 10%, think: 5ms}", "files.make={count: 10, size: 1MiB}",
+			"workload={kind: read, in_flight: 3, verify: 100%, think: 5ms}", "files.make={count: 10, size: 1MiB}",
 		},
 		"fresh": {"workload={kind: read, session: fresh, think: 20ms}", "files.make={count: 10, size: 64KiB}"},
 	} {

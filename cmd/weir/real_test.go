@@ -44,12 +44,12 @@ func TestWriteMixAndMetadataNginx(t *testing.T) {
 	t.Parallel()
 	s := labtest.Start(t, lab.NginxConfig{})
 	for name, sets := range map[string][]string{
-		"write": {"workload={kind: write, size: 256KiB, verify: 10%, think: 5ms}"},
-		"mix": {"workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: 64KiB, verify: 10%, think: 5ms}",
+		"write": {"workload={kind: write, size: 256KiB, verify: 100%, think: 5ms}"},
+		"mix": {"workload={kind: mix, mix: {read: 6, write: 2, stat: 1, remove: 1}, size: 64KiB, verify: 100%, think: 5ms}",
 			"files.make={count: 20, size: 64KiB}"},
 		"metadata": {"workload={kind: metadata, mix: {stat: 4, list: 2, mkdir: 2, remove: 1}, think: 5ms}", "files.make={count: 20, size: 1KiB}"},
 		"login":    {"workload={kind: login, think: 5ms}"},
-		"part":     {"workload={kind: read, part: {size: 10KiB, count: 4}, verify: 10%, think: 5ms}", "files.make={count: 5, size: 1MiB}"},
+		"part":     {"workload={kind: read, part: {size: 10KiB, count: 4}, verify: 100%, think: 5ms}", "files.make={count: 5, size: 1MiB}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"--target", s.URL, "--clients", "4", "--duration", "2s", "--set", "load.ramp=100ms", "--set", "load.warmup=500ms"}
