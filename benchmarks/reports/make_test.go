@@ -48,13 +48,14 @@ func TestMakeOnce(t *testing.T) {
 	tier.Full(t, "the runs of the pages about the five reports, once and shortened")
 	folder, weir := t.TempDir(), build(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, "docs/reports"), 0o755))
-	path := filepath.Join(folder, "docs/reports/009-small.md")
+	path := filepath.Join(folder, "docs/reports/009-runs.md")
 	text := "# Small\n\n```sh\nweir run --clients 1,2 --duration 1s --out runs/009-one\n```\n\n```text\n```\n\n" +
 		"![Throughput](figures/009-one-throughput-vs-clients.svg)\n\n" +
 		"```sh\nweir run --clients 1,2,3 --duration 2s --out runs/009-two\n```\n\n```text\nold\n```\n" +
 		"\n```sh\nweir compare runs/009-one runs/009-two --figures runs/009-both --format svg\n```\n\n```text\n```\n\n" +
 		"![Both](figures/009-both-throughput-vs-clients.svg)\n"
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "009-small.md"), []byte("# Small\n"), 0o644))
 	m := newMaker(t.Context(), t, folder, weir)
 	m.all(t, "009-one")
 	marker := filepath.Join(folder, "runs/009-one.txt")

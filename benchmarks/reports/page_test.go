@@ -10,11 +10,13 @@ import (
 	"strings"
 )
 
-// A page is a file of docs/reports, cut at its lines.
+// A page is a file NNN-runs.md of docs/reports, cut at its lines: the commands and results behind
+// the report's page NNN-name.md.
 type page struct {
-	path  string
-	lines []string
-	runs  []*run
+	path   string
+	report string // path of the report's page
+	lines  []string
+	runs   []*run
 }
 
 // A run is a command of a page, or a comparison of runs.
@@ -31,9 +33,10 @@ var (
 	picture = regexp.MustCompile(`!\[[^\]]*\]\(figures/([0-9]{3}-[a-z0-9-]+)\.svg\)`)
 )
 
-// readPages reads the pages of docs/reports below a folder. It is an error if a command has no block for its output.
+// readPages reads the runs of all reports below a folder, with the figures that their pages show. It
+// is an error if a command has no block for its output.
 func readPages(root string) (pages []*page, err error) {
-	paths, err := filepath.Glob(filepath.Join(root, "docs/reports/[0-9]*.md"))
+	paths, err := filepath.Glob(filepath.Join(root, "docs/reports/[0-9][0-9][0-9]-runs.md"))
 	if err != nil || len(paths) == 0 {
 		return nil, errors.Join(errors.New("no pages"), err)
 	}
@@ -53,7 +56,31 @@ func readPage(path string) (*page, error) {
 		return nil, err
 	}
 	p := &page{path: path, lines: strings.Split(string(text), "\n")}
-	return p, p.find()
+	if err := p.find(); err != nil {
+		return nil, err
+	}
+	if err := p.pictures(path, p.lines); err != nil {
+		return nil, err
+	}
+	reports, err := filepath.Glob(strings.TrimSuffix(path, "runs.md") + "*.md")
+	if err != nil || len(reports) != 2 {
+		return nil, errors.Join(fmt.Errorf("%s: want the page of one report beside it, there are %q", path, reports), err)
+	}
+	p.report = reports[0]
+	if p.report == path {
+		p.report = reports[1]
+	}
+	lines, err := p.reportLines()
+	if err != nil {
+		return nil, err
+	}
+	return p, p.pictures(p.report, lines)
+}
+
+// reportLines returns the lines of the report's page.
+func (p *page) reportLines() ([]string, error) {
+	text, err := os.ReadFile(p.report)
+	return strings.Split(string(text), "\n"), err
 }
 
 // find finds the runs of a page.
@@ -84,16 +111,40 @@ func (p *page) find() error {
 	if last != nil {
 		return fmt.Errorf("%s:%d: no block of text follows the command", p.path, last.line)
 	}
-	for i, line := range p.lines {
+	return nil
+}
+
+// pictures adds the figures that the lines of a file show to their runs.
+func (p *page) pictures(path string, lines []string) error {
+	for i, line := range lines {
 		for _, m := range picture.FindAllStringSubmatch(line, -1) {
 			r := p.owner(m[1])
 			if r == nil {
-				return fmt.Errorf("%s:%d: no run has the figure %s", p.path, i+1, m[1])
+				return fmt.Errorf("%s:%d: no run has the figure %s", path, i+1, m[1])
 			}
-			r.figures = append(r.figures, strings.TrimPrefix(m[1], r.name+"-"))
+			if name := strings.TrimPrefix(m[1], r.name+"-"); !slices.Contains(r.figures, name) {
+				r.figures = append(r.figures, name)
+			}
 		}
 	}
 	return nil
+}
+
+// verdicts are the states of validity, the better first. The outputs of transfers have none.
+func verdicts() []string { return []string{"valid", "suspect", "invalid", "no verdict"} }
+
+var verdict = regexp.MustCompile(`(?m)^(valid|suspect|invalid):`)
+
+// verdict returns the worst verdict in the output of a run.
+func (p *page) verdict(r *run) string {
+	worst := -1
+	for _, m := range verdict.FindAllStringSubmatch(p.output(r), -1) {
+		worst = max(worst, slices.Index(verdicts(), m[1]))
+	}
+	if worst < 0 {
+		return "no verdict"
+	}
+	return verdicts()[worst]
 }
 
 // compares reports whether the command compares existing runs, which takes no time.

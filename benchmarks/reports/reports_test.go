@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,22 +14,26 @@ import (
 
 var (
 	bold = regexp.MustCompile(`\*\*([^*]+)\*\*`)
-	link = regexp.MustCompile(`\]\(#([0-9]{3}-[a-z0-9-]+)\)`)
+	link = regexp.MustCompile(`\]\((?:docs/reports/)?[0-9]{3}-runs\.md#([0-9]{3}-[a-z0-9-]+)\)`)
 )
 
-// TestPages compares the tables of the pages with the measurements: each figure in bold, in a row
-// that links to runs, is in the output of one of these runs. Each figure that is drawn is shown.
+// mostLines is the length of a report's page. Runs have a file of their own.
+const mostLines = 250
+
+// TestPages compares the tables of the reports with the measurements: each figure in bold, in a row
+// that links to runs, is in the output of one of these runs, and the row has the worst verdict of
+// its runs. Each figure that is drawn is shown.
 func TestPages(t *testing.T) {
 	pages, err := readPages(root)
 	require.NoError(t, err)
 	shown := map[string]bool{}
+	outputs, states := map[string]string{}, map[string]string{}
 	for _, p := range pages {
-		outputs := map[string]string{}
 		for _, r := range p.runs {
 			if outputs[r.name] != "" {
 				t.Errorf("%s:%d: %s stands twice", p.path, r.line, r.name)
 			}
-			outputs[r.name] = p.output(r)
+			outputs[r.name], states[r.name] = p.output(r), p.verdict(r)
 			if !strings.Contains(outputs[r.name], "\nmeasured  ") {
 				t.Errorf("%s:%d: %s was not measured: make reports", p.path, r.line, r.name)
 			}
@@ -36,24 +41,19 @@ func TestPages(t *testing.T) {
 				shown[r.name+"-"+f+".svg"] = true
 			}
 		}
-		for i, line := range p.lines {
-			if !strings.HasPrefix(line, "|") {
-				continue
-			}
-			said := ""
-			for _, m := range link.FindAllStringSubmatch(line, -1) {
-				if outputs[m[1]] == "" {
-					t.Errorf("%s:%d: there is no run %s", p.path, i+1, m[1])
-				}
-				said += outputs[m[1]]
-			}
-			for _, m := range bold.FindAllStringSubmatch(line, -1) {
-				whole := regexp.MustCompile(`(^|[^0-9.])` + regexp.QuoteMeta(m[1]) + `($|[^0-9])`)
-				if said != "" && !whole.MatchString(said) {
-					t.Errorf("%s:%d: no run of this row printed %q", p.path, i+1, m[1])
-				}
-			}
+	}
+	tables := 0
+	for _, p := range pages {
+		lines, err := p.reportLines()
+		require.NoError(t, err)
+		if len(lines) > mostLines {
+			t.Errorf("%s has %d lines, at most %d are read", p.report, len(lines), mostLines)
 		}
+		tables += checkTables(t, p.report, lines, outputs, states)
+	}
+	readme := strings.Split(string(require.File(t, filepath.Join(root, "README.md"))), "\n")
+	if checkTables(t, "README.md", readme, outputs, states) != 1 || tables < len(pages) {
+		t.Errorf("README.md, or a page, has no table with verdicts")
 	}
 	there, err := os.ReadDir(filepath.Join(root, "docs/reports/figures"))
 	require.NoError(t, err)
@@ -62,6 +62,48 @@ func TestPages(t *testing.T) {
 			t.Errorf("no page shows figures/%s", f.Name())
 		}
 	}
+}
+
+// checkTables checks the rows of the tables of a file that have a column verdict, and returns their
+// number. A row that links to a run belongs to such a table.
+func checkTables(t *testing.T, path string, lines []string, outputs, states map[string]string) (tables int) {
+	t.Helper()
+	column := -1
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "|") {
+			column = -1
+			continue
+		}
+		cells := strings.Split(line, "|")
+		for k := range cells {
+			if cells[k] = strings.TrimSpace(cells[k]); cells[k] == "verdict" {
+				column = k
+				tables++
+			}
+		}
+		said, worst := "", -1
+		for _, m := range link.FindAllStringSubmatch(line, -1) {
+			if outputs[m[1]] == "" {
+				t.Errorf("%s:%d: there is no run %s", path, i+1, m[1])
+			}
+			said += outputs[m[1]]
+			worst = max(worst, slices.Index(verdicts(), states[m[1]]))
+		}
+		switch {
+		case worst < 0:
+		case column < 0 || column >= len(cells):
+			t.Errorf("%s:%d: the row of a run has no verdict", path, i+1)
+		case cells[column] != verdicts()[worst]:
+			t.Errorf("%s:%d: the verdict is %q, the runs have %q", path, i+1, cells[column], verdicts()[worst])
+		}
+		for _, m := range bold.FindAllStringSubmatch(line, -1) {
+			whole := regexp.MustCompile(`(^|[^0-9.])` + regexp.QuoteMeta(m[1]) + `($|[^0-9])`)
+			if said != "" && !whole.MatchString(said) {
+				t.Errorf("%s:%d: no run of this row printed %q", path, i+1, m[1])
+			}
+		}
+	}
+	return tables
 }
 
 // TestCommands plans each command of the pages: the scenario and its flags are still valid.
