@@ -136,9 +136,11 @@ func verdicts() []string { return []string{"valid", "suspect", "invalid", "no ve
 var verdict = regexp.MustCompile(`(?m)^(valid|suspect|invalid):`)
 
 // verdict returns the worst verdict in the output of a run.
-func (p *page) verdict(r *run) string {
+func (p *page) verdict(r *run) string { return worstVerdict(p.output(r)) }
+
+func worstVerdict(printed string) string {
 	worst := -1
-	for _, m := range verdict.FindAllStringSubmatch(p.output(r), -1) {
+	for _, m := range verdict.FindAllStringSubmatch(printed, -1) {
 		worst = max(worst, slices.Index(verdicts(), m[1]))
 	}
 	if worst < 0 {
