@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/redact"
+	"weir/internal/say"
 	"weir/loadtest/cluster"
 	"weir/loadtest/engine/scratch"
+	"weir/loadtest/run"
 	"weir/transfer/trial"
 )
 
@@ -67,17 +71,48 @@ func (f *demoFlags) run(ctx context.Context, all []*trial.Scenario, dirs trial.F
 	if err != nil {
 		return err
 	}
+	verdicts, err := demoVerdicts(rows, s)
+	if err != nil {
+		return err
+	}
 	if f.json {
-		about := map[string]any{"cases": rows}
+		about := map[string]any{"cases": rows, "verdicts": verdicts}
 		if len(left) > 0 {
 			about["left_out"] = left
 		}
 		err = writeJSON(s.out, about)
 	} else {
 		err = trial.WriteRows(s.out, rows, left)
+		for _, v := range verdicts {
+			_, unread := fmt.Fprintf(s.out, "\n%s: %s\nrun directory  %s\n", v.Status, v.Verdict, v.Run)
+			err = errors.Join(err, ignoreUnread(unread))
+		}
 	}
 	if err == nil && slices.ContainsFunc(rows, func(r trial.Row) bool { return len(r.Problems) > 0 }) {
 		err = exit{code: exitMissed}
 	}
 	return err
+}
+
+// A demoVerdict is the validity and the verdict of the record of a scenario.
+type demoVerdict struct {
+	Run     string `json:"run"`
+	Status  string `json:"status"`
+	Verdict string `json:"verdict"` // the headline
+}
+
+// demoVerdicts analyzes the run directories of the scenarios and writes their reports.
+func demoVerdicts(rows []trial.Row, s streams) ([]demoVerdict, error) {
+	all := []demoVerdict{}
+	for _, r := range rows {
+		if r.Run == "" || slices.ContainsFunc(all, func(v demoVerdict) bool { return v.Run == r.Run }) {
+			continue
+		}
+		result, err := run.Analyze(r.Run, s.console())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, demoVerdict{r.Run, result.Findings.Validity.Status, say.Plain(result.Findings.Headline)})
+	}
+	return all, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -34,6 +35,9 @@ func TestTransferScenarios(t *testing.T) {
 			code, said := started(t, "transfer", "demo", name, "--out", out).ended()
 			if code != exitFine {
 				t.Fatalf("exit code %d: %s", code, said)
+			}
+			if !regexp.MustCompile(`(?m)^(valid|suspect): [1-9]`).MatchString(said) {
+				t.Errorf("no verdict: %s", said)
 			}
 			run, err := results.Open(filepath.Join(out, name))
 			require.NoError(t, err)

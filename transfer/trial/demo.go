@@ -162,7 +162,7 @@ func (p *Play) in(ctx context.Context, dirs Folders) (results []Result, err erro
 func WriteRows(w io.Writer, rows []Row, left []string) error {
 	t := say.NewTable(w, "SCENARIO", "CASE", "FILES", "EXPECTED", "OUTCOME", "TOOK", "SPEED", "PEAK", "SPREAD", "")
 	good := 0
-	var below, runs []string
+	var below []string
 	for _, r := range rows {
 		mark := "as expected"
 		if len(r.Problems) > 0 {
@@ -175,9 +175,6 @@ func WriteRows(w io.Writer, rows []Row, left []string) error {
 		for _, problem := range r.Problems {
 			below = append(below, fmt.Sprintf("%s, %s: %s\n", r.Scenario, r.Case, problem))
 		}
-		if r.Run != "" {
-			runs = append(runs, fmt.Sprintf("run directory  %s\n", r.Run))
-		}
 	}
 	if err := errors.Join(t.Flush(), writeUsage(w, rows), writeAdded(w, rows)); err != nil {
 		return err
@@ -188,7 +185,7 @@ func WriteRows(w io.Writer, rows []Row, left []string) error {
 	for _, why := range left {
 		below = append(below, fmt.Sprintf("left out: %s\n", why))
 	}
-	_, err := io.WriteString(w, strings.Join(append(below, slices.Compact(runs)...), ""))
+	_, err := io.WriteString(w, strings.Join(below, ""))
 	return err
 }
 
