@@ -27,6 +27,7 @@ type site struct {
 	samples []transfer.Sample // by time
 	source  bool
 	dest    bool
+	shares  *shares // of the copies whose bytes the site's agent moved; nil: it moved none
 }
 
 // hosts requests the samples of all sites.
@@ -66,6 +67,7 @@ func hosts(ctx context.Context, c *client.Client, all []*taken) (map[string]*sit
 		s.samples = slices.DeleteFunc(s.samples, func(x transfer.Sample) bool {
 			return x.Seconds <= 0 || x.Time.Add(-seconds(x.Seconds)).After(end)
 		})
+		s.divide(all)
 	}
 	return sites, nil
 }
@@ -195,8 +197,8 @@ func overlap(a *results.Transfer, from, to time.Time) time.Duration {
 	return max(0, to.Sub(from))
 }
 
-// part returns the number of bytes of an attempt that moved between two moments: from the mover's
-// samples, if they cover the attempt, else evenly. The parts of adjoining spans add up to the
+// part returns the number of bytes of an attempt that moved between two moments: its share of the
+// mover's samples, if they cover the attempt, else evenly. The parts of adjoining spans add up to the
 // whole.
 func part(a *results.Transfer, from, to time.Time, sites map[string]*site) int64 {
 	if a.Moved == 0 || a.Begin.IsZero() {
@@ -209,12 +211,9 @@ func part(a *results.Transfer, from, to time.Time, sites map[string]*site) int64
 		if !at.After(a.Begin) {
 			return 0
 		}
-		mover := sites[a.Dest]
-		if a.Mode == string(transfer.Push) {
-			mover = sites[a.Source]
-		}
-		if whole := mover.moved(a.Begin, a.End); whole > 0 {
-			return int64(float64(a.Moved) * min(1, mover.moved(a.Begin, at)/whole))
+		mover := sites[moverName(a)].shares
+		if whole := mover.between(a.Begin, a.End); whole > 0 {
+			return int64(float64(a.Moved) * min(1, (mover.value(mover.bytes, at)-mover.value(mover.bytes, a.Begin))/whole))
 		}
 		return int64(float64(a.Moved) * at.Sub(a.Begin).Seconds() / a.End.Sub(a.Begin).Seconds())
 	}
