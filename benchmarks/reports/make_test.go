@@ -54,7 +54,10 @@ func TestMakeOnce(t *testing.T) {
 		"![Throughput](figures/009-one-throughput-vs-clients.svg)\n\n" +
 		"```sh\nweir run --clients 1,2,3 --duration 2s --out runs/009-two\n```\n\n```text\nold\n```\n" +
 		"\n```sh\nweir compare runs/009-one runs/009-two --figures runs/009-both --format svg\n```\n\n```text\n```\n\n" +
-		"![Both](figures/009-both-throughput-vs-clients.svg)\n"
+		"![Both](figures/009-both-throughput-vs-clients.svg)\n\n" +
+		"```sh\nweir analyze then.csv --figures runs/009-then --format svg\n```\n\n```text\n```\n\n" +
+		"![Then](figures/009-then-throughput-vs-clients.svg)\n"
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "then.csv"), []byte("Clients,Gbit/s\n1,1\n4,3\n7,2\n"), 0o644))
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "009-small.md"), []byte("# Small\n"), 0o644))
 	m := newMaker(t.Context(), t, folder, weir)
@@ -77,13 +80,13 @@ func TestMakeOnce(t *testing.T) {
 	if all, err := records(folder); err != nil || len(all) != 2 || all[0].run != "009-one" || all[1].run != "009-two" {
 		t.Errorf("recorded are %+v, %v", all, err)
 	}
-	for i, steps := range []string{"\n        2 ", "\n        3 ", "009-two against 009-one"} {
+	for i, steps := range []string{"\n        2 ", "\n        3 ", "009-two against 009-one", "\n        7 "} {
 		if out := p.output(p.runs[i]); !strings.Contains(out, steps) || strings.Contains(out, folder) ||
 			!strings.Contains(out, "\nmeasured  ") || strings.Contains(out, "old") {
 			t.Errorf("%s: %s", p.runs[i].name, out)
 		}
 	}
-	for _, name := range []string{"009-one", "009-both"} {
+	for _, name := range []string{"009-one", "009-both", "009-then"} {
 		svg := require.File(t, filepath.Join(folder, "docs/reports/figures", name+"-throughput-vs-clients.svg"))
 		if !strings.Contains(string(svg), "<svg") {
 			t.Errorf("no figure of %s: %s", name, svg)
@@ -149,7 +152,7 @@ func (m *maker) announce(t *testing.T, pages []*page, wanted *regexp.Regexp) {
 	missing, unknown := 0, 0
 	for _, p := range pages {
 		for _, r := range p.runs {
-			if _, err := os.Stat(filepath.Join(m.root, "runs", r.name+".txt")); err == nil || r.compares() || !wanted.MatchString(r.name) {
+			if _, err := os.Stat(filepath.Join(m.root, "runs", r.name+".txt")); err == nil || r.analyzes() || !wanted.MatchString(r.name) {
 				continue
 			}
 			missing++
@@ -186,7 +189,7 @@ func (m *maker) make(path string, r *run) error {
 	if errors.Is(err, fs.ErrNotExist) && *drawFlag {
 		return nil
 	}
-	if errors.Is(err, fs.ErrNotExist) || r.compares() {
+	if errors.Is(err, fs.ErrNotExist) || r.analyzes() {
 		printed, err = m.run(r, dir)
 		for tries := 1; err == nil && tries < mostTries && disturbed(dir, string(printed)); tries++ {
 			m.log("%s was disturbed by other programs and is made again when the machine is quiet", r.name)
@@ -239,7 +242,7 @@ func (m *maker) quiet() {
 // a lab cannot be resumed: its servers differ the next time.
 func (m *maker) run(r *run, dir string) ([]byte, error) {
 	command := r.command
-	if _, err := os.Stat(dir); err == nil && !r.compares() {
+	if _, err := os.Stat(dir); err == nil && !r.analyzes() {
 		if strings.HasPrefix(command, "weir run ") {
 			command = "weir run --resume runs/" + r.name
 		} else if err := os.Rename(dir, fmt.Sprintf("%s.unfinished-%d", dir, time.Now().Unix())); err != nil {
@@ -268,7 +271,7 @@ func (m *maker) run(r *run, dir string) ([]byte, error) {
 
 // record adds a run to the record of all runs.
 func (m *maker) record(r *run, dir string, printed []byte, begin time.Time) error {
-	if r.compares() {
+	if r.analyzes() {
 		return nil
 	}
 	commit, err := m.command("git", "describe", "--always", "--dirty").Output()
@@ -289,7 +292,7 @@ func (m *maker) draw(r *run, dir string) error {
 	drawn := filepath.Join(m.path, r.name)
 	sources := map[string]string{"": dir} // prefixes of figures
 	switch {
-	case r.compares():
+	case r.analyzes():
 		drawn, sources = dir, nil
 	case !isRun(dir):
 		delete(sources, "")

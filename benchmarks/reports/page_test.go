@@ -19,7 +19,7 @@ type page struct {
 	runs   []*run
 }
 
-// A run is a command of a page, or a comparison of runs.
+// A run is a command of a page, a comparison of runs or the analysis of a published table.
 type run struct {
 	name    string
 	command string
@@ -149,8 +149,11 @@ func worstVerdict(printed string) string {
 	return verdicts()[worst]
 }
 
-// compares reports whether the command compares existing runs, which takes no time.
-func (r *run) compares() bool { return strings.HasPrefix(r.command, "weir compare ") }
+// analyzes reports whether the command compares runs or analyzes a published table. This takes no
+// time: it is done anew each time, and its figures are in the folder of --figures.
+func (r *run) analyzes() bool {
+	return strings.HasPrefix(r.command, "weir compare ") || strings.HasPrefix(r.command, "weir analyze ")
+}
 
 // owner returns the run of a figure, or nil if there is no such run.
 func (p *page) owner(figure string) (owner *run) {

@@ -119,7 +119,7 @@ func TestRecord(t *testing.T) {
 	require.NoError(t, err)
 	for _, p := range pages {
 		for _, r := range p.runs {
-			if r.compares() {
+			if r.analyzes() {
 				continue
 			}
 			m := measuredIn.FindStringSubmatch(p.output(r))
