@@ -52,6 +52,7 @@ func (f *Findings) warn(d *steps.Run, curve *steps.Curve) {
 	if retried > 0 {
 		f.addFact("warning.retried", "operations", retried)
 	}
+	f.addWarnings(commandFacts(d)...)
 	for _, e := range d.Events {
 		text := strings.TrimSpace(e.Text)
 		if e.Kind != measure.EventWarning || len(f.Warnings) >= mostWarnings || slices.Contains(f.Warnings, text) {
@@ -59,6 +60,22 @@ func (f *Findings) warn(d *steps.Run, curve *steps.Curve) {
 		}
 		f.addFact("warning.of_run", "text", text)
 	}
+}
+
+// commandFacts returns the commands of the scenario that ran, or did not run.
+func commandFacts(d *steps.Run) (all []fact.Fact) {
+	for _, e := range d.Events {
+		switch c := e.Command; {
+		case c == nil || c.State == measure.CommandBegan:
+		case c.State == measure.CommandEnded:
+			all = append(all, fact.New("warning.command", "command", c.Run, "after", c.After, "exit_code", c.Exit))
+		case c.State == measure.CommandKilled:
+			all = append(all, fact.New("warning.command_killed", "command", c.Run, "after", c.After))
+		default:
+			all = append(all, fact.New("warning.command_not_run", "command", c.Run, "after", c.After))
+		}
+	}
+	return all
 }
 
 // warnOfErrors adds the text of the first error of each class.

@@ -56,6 +56,7 @@ const (
 	EventThreshold EventKind = "threshold" // a threshold was not met, and ends the run
 	EventSearch    EventKind = "search"    // why the search takes its next step
 	EventLink      EventKind = "link"      // an emulated link
+	EventCommand   EventKind = "command"   // a command of the scenario began or ended
 	EventSite      EventKind = "site"      // of transfers: a site was switched off or on
 	EventWorker    EventKind = "worker"    // a worker came, was lost, or left
 	EventResume    EventKind = "resume"    // an interrupted run is continued
@@ -65,7 +66,8 @@ const (
 // EventKinds returns all kinds of events, as they are written.
 func EventKinds() []string {
 	return []string{string(EventRun), string(EventStep), string(EventPhase), string(EventError), string(EventWarning), string(EventThreshold),
-		string(EventSearch), string(EventLink), string(EventSite), string(EventWorker), string(EventResume), string(EventEnd)}
+		string(EventSearch), string(EventLink),
+		string(EventCommand), string(EventSite), string(EventWorker), string(EventResume), string(EventEnd)}
 }
 
 // An Event is something that happened once: a step that began, the first error of its kind, a
@@ -94,7 +96,25 @@ type Event struct {
 	Worker  *Worker      `json:"worker,omitempty"`          // of kind worker
 	Missing int          `json:"missing_workers,omitempty"` // of warnings: workers of the step that did not begin
 	Stopped *StoppedStep `json:"stopped,omitempty"`         // of kind threshold
+
+	Command *Command `json:"command,omitempty"` // of kind command
 }
+
+// A Command is the state of a command of the scenario.
+type Command struct {
+	Run   string  `json:"run"`
+	After float64 `json:"after_seconds"` // of the beginning of the load, as planned
+	State string  `json:"state"`         // CommandBegan, ...
+	Exit  int     `json:"exit_code"`     // of CommandEnded; -1: ended by a signal
+}
+
+// States of a command.
+const (
+	CommandBegan  = "began"
+	CommandEnded  = "ended"
+	CommandKilled = "killed"  // it still ran at the end of the load
+	CommandNotRun = "not run" // the load ended before its time, or its shell could not be started
+)
 
 // Values of Event.Exhausted.
 const (

@@ -29,7 +29,7 @@ func TestDocumentedKeys(t *testing.T) {
 		"hosts.jsonl": {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{},
 			monitor.Service{}, monitor.Link{}, monitor.Balancer{}, monitor.Balanced{}, monitor.Transfers{}, monitor.TransfersSpan{}, monitor.Quota{},
 			link.Traffic{}, link.Quantiles{}},
-		"events.jsonl":    {measure.Event{}, measure.Worker{}, measure.Scratch{}, measure.StoppedStep{}},
+		"events.jsonl":    {measure.Event{}, measure.Worker{}, measure.Scratch{}, measure.StoppedStep{}, measure.Command{}},
 		"manifest.jsonl":  {manifestLine{}},
 		"transfers.jsonl": {Transfer{}},
 	} {

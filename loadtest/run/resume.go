@@ -73,6 +73,8 @@ func resume(c Config, target string, next func(*session) error) (err error) {
 
 var errKept = errors.New("a run that leaves what it writes (workload.keep) cannot be resumed: it would write the same names again")
 
+var errEvents = errors.New("a run with events cannot be resumed: their times are those of one load; run the scenario again")
+
 // refuse returns an error if the run cannot continue. It subtracts the earlier part of the run from
 // the plan's stop rules.
 func (run *resumed) refuse() error {
@@ -84,6 +86,8 @@ func (run *resumed) refuse() error {
 		return run.over()
 	case p.Keeps():
 		return errKept
+	case len(p.Events) > 0:
+		return errEvents
 	}
 	spent := run.progress
 	if t := p.Stop.Time; t > 0 {

@@ -27,20 +27,21 @@ import (
 // A session is one run, from its plan to its report.
 type session struct {
 	Config
-	drivers []storage.Driver
-	list    []workload.File // the plan's list of files
-	links   *links          // nil: the network as it is
-	exports Exporter        // nil: no export
-	copies  *scratch.Place  // of staged jobs on this machine
-	out     *results.Writer
-	view    View
-	engine  engine.Config
-	workers *cluster.RemoteWorkers // nil: the clients are on this machine
-	find    *finder                // nil: this is no search
-	resumed *resumed               // nil: this run is new
-	loaded  bool                   // the load has begun
-	left    bool                   // workers may be left on other machines
-	made    string                 // topmost folder that was made for the run directory, "" if it existed before
+	drivers  []storage.Driver
+	list     []workload.File // the plan's list of files
+	links    *links          // nil: the network as it is
+	commands *commands       // the plan's events
+	exports  Exporter        // nil: no export
+	copies   *scratch.Place  // of staged jobs on this machine
+	out      *results.Writer
+	view     View
+	engine   engine.Config
+	workers  *cluster.RemoteWorkers // nil: the clients are on this machine
+	find     *finder                // nil: this is no search
+	resumed  *resumed               // nil: this run is new
+	loaded   bool                   // the load has begun
+	left     bool                   // workers may be left on other machines
+	made     string                 // topmost folder that was made for the run directory, "" if it existed before
 }
 
 // measure does everything that leads to a complete run directory. Measurements are kept, whichever
@@ -211,13 +212,15 @@ func (r *session) prepare() (err error) {
 }
 
 // drive monitors the hosts and runs the load.
-func (r *session) drive(ctx context.Context, processes int) error {
+func (r *session) drive(ctx context.Context, processes int) (err error) {
 	watch, closeServers, err := r.startMonitor(ctx)
 	if err != nil {
 		return err
 	}
 	defer closeServers()
 	defer r.links.watched(nil)
+	r.commands = newCommands(ctx, r.Plan.Events, r.write)
+	defer func() { err = errors.Join(err, r.commands.end()) }()
 	defer r.setSink(watch)()
 	if err := r.setSteps(); err != nil {
 		return errors.Join(err, watch.Stop())
@@ -242,7 +245,10 @@ func (r *session) setSink(watch *monitor.Watch) (release func()) {
 	if r.Series.Dir != "" {
 		latest = r.Series.Dir
 	}
-	r.engine.Sink = &tee{out: r.out, view: r.view, watch: watch, links: r.links, begins: sync.OnceFunc(func() { linkLatest(latest) })}
+	r.engine.Sink = &tee{out: r.out, view: r.view, watch: watch, links: r.links, begins: sync.OnceFunc(func() {
+		linkLatest(latest)
+		r.commands.begin()
+	})}
 	g := analysis.NewGate(r.ahead())
 	if g == nil {
 		return func() {}

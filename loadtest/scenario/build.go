@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,7 +42,7 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 		Links: slices.Clone(s.Links), On: s.On,
 		Model: ClosedModel, GracefulStop: s.Load.GracefulStop, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts),
 		Thresholds: slices.Clone(s.Thresholds),
-		Boundaries: slices.Clone(s.Boundaries),
+		Boundaries: slices.Clone(s.Boundaries), Events: slices.SortedStableFunc(slices.Values(s.Events), byTime),
 	}
 	l := s.Load
 	if l.RetryAfter == IgnoreRetryAfter {
@@ -201,3 +202,5 @@ func (s *Scenario) inputs() []string {
 	}
 	return command
 }
+
+func byTime(a, b Event) int { return cmp.Compare(a.At, b.At) }

@@ -52,6 +52,10 @@ func (s *Scenario) check(known document.Mistakes) document.Mistakes {
 			c.say(fmt.Sprintf("boundaries.%d", i), "%v", err)
 		}
 	}
+	for i, e := range s.Events {
+		c.refuse(e.At < 0, fmt.Sprintf("events.%d.at", i), "%v: use a time from the beginning of the load", e.At)
+		c.refuse(strings.TrimSpace(e.Run) == "", fmt.Sprintf("events.%d.run", i), "no command: use one of the shell, such as 'kill -STOP 4711'")
+	}
 	c.refuse(!scenarioName.MatchString(s.Name), "name", "%s is not a name; use up to 64 letters, digits, dots, _ and -",
 		document.Quote(s.Name))
 	return c.found

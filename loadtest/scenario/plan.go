@@ -40,6 +40,7 @@ type Plan struct {
 	Hosts        []monitor.Host         `json:"hosts,omitempty"`
 	Thresholds   []string               `json:"thresholds,omitempty"` // conditions on the result
 	Boundaries   []string               `json:"boundaries,omitempty"` // conditions whose loads are sought; empty: DefaultBoundaries
+	Events       []Event                `json:"events,omitempty"`     // by time
 	First        int                    `json:"first_client"`         // number of this share's first client
 	BuiltIn      bool                   `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
 }
@@ -109,6 +110,12 @@ type Stop struct {
 	Count      int64         `json:"count,omitempty" doc:"Number of operations."`
 	Bytes      unit.Size     `json:"bytes,omitempty" doc:"Payload."`
 	ErrorRatio unit.Fraction `json:"error_ratio,omitempty" doc:"Share of failed or wrong operations in the last ten seconds."`
+}
+
+// An Event is a command of the shell that is run on the machine of the run during the load.
+type Event struct {
+	At  unit.Duration `json:"at" required:"true" doc:"Time from the beginning of the load, its first ramp included."`
+	Run string        `json:"run" required:"true" doc:"Command of the shell; it is ended with the load."`
 }
 
 // A Find describes the search for the load with the highest throughput. A plan contains it in place

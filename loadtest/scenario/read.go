@@ -134,7 +134,7 @@ func (p *Plan) scenario() *Scenario {
 		Files: p.Files, Work: p.Work, Populations: p.Populations, Links: p.Links, On: p.On,
 		Load: Load{Clients: clients, MaxClients: 1, Duration: 1, GracefulStop: p.GracefulStop, ErrorPause: p.ErrorPause,
 			RetryAfter: cmp.Or(p.RetryAfter, obeyRetryAfter)},
-		Stop: p.Stop, Hosts: p.Hosts, Thresholds: p.Thresholds, Boundaries: p.Boundaries, Seed: p.Seed, Repeat: 1,
+		Stop: p.Stop, Hosts: p.Hosts, Thresholds: p.Thresholds, Boundaries: p.Boundaries, Events: p.Events, Seed: p.Seed, Repeat: 1,
 	}
 }
 

@@ -42,6 +42,7 @@ type Scenario struct {
 	Hosts       []monitor.Host         `yaml:"hosts" doc:"Machines to monitor."`
 	Thresholds  []string               `yaml:"thresholds" doc:"Requirements, as in throughput > 8 Gbit/s at 2000 clients."`
 	Boundaries  []string               `yaml:"boundaries" doc:"Conditions whose range of loads is sought, as in latency_mean < 10 x single."`
+	Events      []Event                `yaml:"events" doc:"Commands that are run on this machine during the load, such as a fault."`
 	Seed        uint64                 `yaml:"seed" default:"1" doc:"Start of all random choices. Equal seeds make equal runs."`
 	Repeat      int                    `yaml:"repeat" default:"1" doc:"Number of blocks: repetitions of every combination."`
 	Matrix      Matrix                 `yaml:"matrix" doc:"Keys and their values, as in {workload.session: [kept, fresh]}."` // the other fields contain the first combination

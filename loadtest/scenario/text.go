@@ -116,6 +116,9 @@ func (p *Plan) WriteText(w io.Writer) error {
 	for _, b := range p.Boundaries {
 		row("boundary", "%s", b)
 	}
+	for _, e := range p.Events {
+		row("event", "after %v: %s", e.At, e.Run)
+	}
 	row("seed", "%d", p.Seed)
 	if err := aligned(w, b.String(), 0); err != nil {
 		return err
