@@ -12,5 +12,5 @@
 // in the folder of the project, in the order of the pages, and writes blocks and figures anew. The
 // contents of runs are kept: a command that ended is not run again, an interrupted command is
 // resumed, and a run that other programs disturbed is made again on a quiet machine. Each run is
-// recorded in runs.csv, whether a page shows it or not. `make reports` makes all of them.
+// recorded in runs.csv, whether a page shows it or not; data has the findings and the curve of each. `make reports` makes all of them.
 package reports

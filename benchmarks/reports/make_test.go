@@ -78,6 +78,9 @@ func TestMakeOnce(t *testing.T) {
 	}
 	p, err := readPage(path)
 	require.NoError(t, err)
+	if _, err := os.Stat(filepath.Join(folder, dataDir, "009-one-findings.json")); err != nil {
+		t.Errorf("no data of the first run: %v", err)
+	}
 	if all, err := records(folder); err != nil || len(all) != 2 || all[0].run != "009-one" || all[1].run != "009-two" {
 		t.Errorf("recorded are %+v, %v", all, err)
 	}
@@ -212,7 +215,7 @@ func (m *maker) make(path string, r *run) error {
 			return err
 		}
 	}
-	if err := m.draw(r, dir); err != nil {
+	if err := errors.Join(m.draw(r, dir), m.publish(r, dir)); err != nil {
 		return err
 	}
 	return write(path, r.name, shorten(string(printed))+where)
@@ -285,6 +288,33 @@ func (m *maker) record(r *run, dir string, printed []byte, begin time.Time) erro
 		r.name, begin.Format(time.DateOnly), time.Since(begin).Round(time.Second).String(), strings.TrimSpace(string(commit)),
 		worstVerdict(string(printed)), reasons(dir, string(printed)),
 	})
+}
+
+// publish copies the findings and the curve of a run, and of each run in its folder, to the data of
+// the pages.
+func (m *maker) publish(r *run, dir string) error {
+	found, err := filepath.Glob(filepath.Join(dir, "*", "findings.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range append(found, filepath.Join(dir, "findings.json")) {
+		from := filepath.Dir(file)
+		name := r.name
+		if from != dir {
+			name += "-" + filepath.Base(from)
+		}
+		for _, kind := range []string{"findings.json", "curve.csv"} {
+			text, err := os.ReadFile(filepath.Join(from, kind))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			to := filepath.Join(m.root, dataDir)
+			if err := errors.Join(err, os.MkdirAll(to, 0o755), os.WriteFile(filepath.Join(to, name+"-"+kind), text, 0o644)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // draw writes the figures of a run that its page shows.

@@ -21,6 +21,9 @@ import (
 // that on the page.
 const recordFile = "docs/reports/runs.csv"
 
+// dataDir has NAME-findings.json and NAME-curve.csv of the runs of the pages.
+const dataDir = "docs/reports/data"
+
 // A recorded is a row of recordFile.
 type recorded struct {
 	run, date, took, commit, verdict, reasons string
@@ -93,6 +96,26 @@ func reasons(dir, printed string) string {
 		names = append(names, m[1])
 	}
 	return strings.Join(names, "; ")
+}
+
+// TestData compares the published findings with the pages: a run has the verdict of its page.
+func TestData(t *testing.T) {
+	pages, err := readPages(root)
+	require.NoError(t, err)
+	for _, p := range pages {
+		for _, r := range p.runs {
+			text, err := os.ReadFile(filepath.Join(root, dataDir, r.name+"-findings.json"))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it was made before data was published, or is a campaign
+			}
+			require.NoError(t, err)
+			var f struct{ Validity struct{ Status string } }
+			require.NoError(t, json.Unmarshal(text, &f))
+			if f.Validity.Status != p.verdict(r) {
+				t.Errorf("%s: its findings are %s, its page has %s", r.name, f.Validity.Status, p.verdict(r))
+			}
+		}
+	}
 }
 
 // TestRecord compares the record of all runs with the pages: the last row of each run has the date
