@@ -18,8 +18,10 @@ one "dpkg -i /old.deb" >&2
 [ "$(one "weir version | cut -d, -f1")" = "weir 1.2.3" ]
 one "ls /usr/share/man/man1/weir-coordinator.1.gz /usr/share/weir/grafana/weir-transfers.json /usr/share/weir/prometheus/weir.yml" >&2
 [ "$(one "stat -c %U:%a /var/lib/weir")" = weir:700 ]
+! one "weir config check agent /etc/weir/agent.yaml" || fail "the agent's token does not exist yet"
 for unit in coordinator agent serve; do
-	one "weir config check $unit /etc/weir/$unit.yaml && systemd-analyze verify --man=no weir-$unit.service" >&2
+	[ $unit = agent ] || one "weir config check $unit /etc/weir/$unit.yaml" >&2
+	one "systemd-analyze verify --man=no weir-$unit.service" >&2
 	exposed=$(one "systemd-analyze security --no-pager weir-$unit" | sed -n 's/.*exposure level.*: \([0-9]\)\.\([0-9]\).*/\1\2/p')
 	[ "$exposed" -lt 30 ] || fail "weir-$unit: an exposure of $exposed tenths"
 	! one "systemctl is-active --quiet weir-$unit || systemctl is-enabled --quiet weir-$unit" || fail "weir-$unit was started or enabled"
@@ -37,6 +39,7 @@ done
 one "sed -i 's,^coordinator:.*,coordinator: $address,; s,/etc/weir/agent.token,A.token,' /etc/weir/agent.yaml
 	sed 's,^site: A,site: B,; s,^root:.*,root: /srv/b,; s,A.token,B.token,; s,:9444,:9445,' /etc/weir/agent.yaml >/etc/weir/b.yaml
 	sed 's,/etc/weir/agent.yaml,/etc/weir/b.yaml,' /usr/lib/systemd/system/weir-agent.service >/etc/systemd/system/weir-b.service
+	weir config check agent /etc/weir/agent.yaml
 	systemctl daemon-reload
 	install -d -o weir-agent /var/lib/weir-agent/store/run1 /srv/b
 	for n in 1 2 3; do head -c 1000000 /dev/urandom >/var/lib/weir-agent/store/run1/f\$n; done
