@@ -19,7 +19,7 @@ type Column struct {
 	Unit      string    `json:"unit,omitempty"`      // as written
 	Scope     string    `json:"scope,omitempty"`     // client or item; "": a total
 	Used      bool      `json:"used"`
-	Fact      fact.Fact `json:"fact"` // what the column is used for, or why it is not
+	Fact      fact.Fact `json:"fact"` // use of the column, or the reason against it
 
 	reading header.Reading
 	kind    Kind // valid if the reading is usable, or the column was chosen
@@ -72,7 +72,6 @@ func (t *Table) recognize(head line, rows []line, places map[Kind]int, o Options
 			candidates[kind] = append(candidates[kind], i)
 		}
 	}
-	measured := func() bool { return has(places, Throughput) || has(places, Rate) || has(places, Latency) }
 	var undecided error
 	for k := range kinds {
 		if len(candidates[k]) == 0 {
@@ -89,10 +88,10 @@ func (t *Table) recognize(head line, rows []line, places map[Kind]int, o Options
 		}
 	}
 	t.dropWeakRate(places)
-	if undecided != nil && !measured() {
-		return undecided
+	if has(places, Throughput) || has(places, Rate) || has(places, Latency) {
+		return nil
 	}
-	return nil
+	return undecided
 }
 
 func has(places map[Kind]int, k Kind) bool {
@@ -100,18 +99,21 @@ func has(places map[Kind]int, k Kind) bool {
 	return ok
 }
 
-// best returns the best column of a kind, -1 if none has the unit that it needs. Two columns that are
-// equally good are an error, and are not used.
+// best returns the best column of a kind, -1 if all lack a unit. Two columns of the same rank are an
+// error, and are not used.
 func (t *Table) best(k Kind, all []int, head line, rows []line, o Options) (int, error) {
-	rank := func(i int) int { return t.rank(k, i, rows, o) }
-	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(rank(b), rank(a)) })
+	rank := map[int]int{}
+	for _, i := range all {
+		rank[i] = t.rank(k, i, rows, o)
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
 	first := all[0]
 	var undecided error
 	for _, i := range all {
 		switch {
-		case rank(i) < 0:
+		case rank[i] < 0:
 			t.Columns[i].refuse(fact.New("column.not_used.no_unit", "unit", exampleUnit(k)))
-		case i != first && rank(i) == rank(first):
+		case i != first && rank[i] == rank[first]:
 			c := head.cells[i]
 			if undecided == nil {
 				undecided = t.wrong(position{head.number, c.column}, "%s and %s may both be the column for %s: choose one with --%s, "+
@@ -123,7 +125,7 @@ func (t *Table) best(k Kind, all []int, head line, rows []line, o Options) (int,
 			t.Columns[i].refuse(fact.New("column.not_used.second", "other", t.Columns[first].Name))
 		}
 	}
-	if rank(first) < 0 {
+	if rank[first] < 0 {
 		return -1, nil
 	}
 	return first, undecided
@@ -205,7 +207,7 @@ func why(r header.Reading, reason string) fact.Fact {
 	return fact.New("column.not_used.unknown", "word", r.Unknown)
 }
 
-// accept states what a column is used for.
+// accept records the use of a column.
 func (c *Column) accept(k Kind, unit string) {
 	q := quantityName(header.Quantity(k.String()))
 	switch {

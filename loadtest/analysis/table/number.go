@@ -154,7 +154,7 @@ func (t *Table) times(k Kind, rows []line, place int, comma bool, convert conver
 	for i, l := range rows {
 		c := l.cells[place]
 		at := position{l.number, c.column}
-		x, notation, ok := moment(c.text, &layout)
+		x, notation, ok := moment(c.text, &layout, comma)
 		if !ok {
 			number, factor, own := splitUnit(k, c.text)
 			y, err := parse(number, comma)
@@ -203,8 +203,11 @@ func layouts() (dates, zones []string) {
 }
 
 // moment returns a time in seconds since 1970, or since midnight. last is the layout of the cell
-// before, which is tried first.
-func moment(text string, last *string) (x float64, notation clock, ok bool) {
+// before, which is tried first. A plain number is no moment.
+func moment(text string, last *string, comma bool) (x float64, notation clock, ok bool) {
+	if _, err := parse(text, comma); err == nil {
+		return 0, 0, false
+	}
 	m, err := time.Parse(*last, text)
 	if *last == "" || err != nil {
 		if *last, m = layoutOf(text); *last == "" {

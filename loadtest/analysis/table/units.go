@@ -94,6 +94,9 @@ var withUnit = regexp.MustCompile(`^([-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?)\s*(
 // base unit of k. ok is false if the cell has no unit, or another one. In a column of throughput an
 // amount of data is taken as per second. factor is 0 if the unit may mean bits or bytes.
 func splitUnit(k Kind, text string) (number string, factor float64, ok bool) {
+	if text == "" || isDigit(text[len(text)-1]) { // most cells: no unit ends with a digit
+		return text, 0, false
+	}
 	m := withUnit.FindStringSubmatch(text)
 	if m == nil {
 		return text, 0, false
@@ -119,6 +122,8 @@ func splitUnit(k Kind, text string) (number string, factor float64, ok bool) {
 	}
 	return number, factor, true
 }
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // unitsInCells reports whether all cells with a value have a unit.
 func unitsInCells(k Kind, rows []line, place int) bool {

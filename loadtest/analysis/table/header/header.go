@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Quantity is what a column measures. "" means that the name is not understood.
+// A Quantity is the measured quantity of a column, "" if the name is not understood.
 type Quantity string
 
 // Quantities, and the base units of their values.
