@@ -7,7 +7,7 @@ import (
 )
 
 // Each distribution gets the command of its own package manager. Without a source tree, the hint
-// says where make has its Makefile.
+// names the source tree as the folder for make.
 func TestInstall(t *testing.T) {
 	const debian, ubuntu = "ID=debian\n", "NAME=Ubuntu\nID=ubuntu\nID_LIKE=debian\n"
 	const rocky, fedora = "NAME=\"Rocky Linux\"\nID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"\n", "ID=fedora\n"

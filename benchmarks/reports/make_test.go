@@ -221,7 +221,7 @@ func (m *maker) make(path string, r *run) error {
 	return write(path, r.name, shorten(string(printed))+where)
 }
 
-// mostTries is how often a run is made that other programs disturb.
+// mostTries is the maximum number of attempts at a run that other programs disturb.
 const mostTries = 3
 
 // disturbed reports whether a run is not valid since other programs used the machine.

@@ -213,7 +213,7 @@ func packaged() []string {
 	}
 }
 
-// checkDeb checks the contents of the Debian package and what it says about itself. The changelog is
+// checkDeb checks the contents and the metadata of the Debian package. The changelog is
 // compressed and has the version of the package.
 func checkDeb(t *testing.T, file string) {
 	root := t.TempDir()
