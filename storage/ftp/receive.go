@@ -41,6 +41,7 @@ func (t *transfer) takeBlocks(limit int64) (int64, error) {
 func (b *streams) receive(t *transfer, limit int64) (int64, error) {
 	b.transfer, b.limit, b.moved, b.ends, b.of, b.err = t, limit, 0, 0, 0, nil
 	b.listener.Rest()
+	t.serve(b.from) // before any stream reports bytes
 	for _, s := range b.all {
 		if err := s.conn.Begin(t.call.Ctx, t.call.Deadline); err != nil {
 			b.fail(err)
@@ -48,7 +49,6 @@ func (b *streams) receive(t *transfer, limit int64) (int64, error) {
 		b.done.Add(1)
 		go s.work()
 	}
-	t.serve(b.from)
 	for len(b.all) < b.want && !b.over() {
 		b.accept()
 	}

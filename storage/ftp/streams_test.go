@@ -2,6 +2,7 @@ package ftp
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,40 @@ func TestStreams(t *testing.T) {
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A slow Progress needs a moment for the name of a server, and notices calls that do not wait for it.
+type slow struct {
+	quiet
+	naming, clash atomic.Bool
+}
+
+func (s *slow) ServedBy(string) {
+	s.naming.Store(true)
+	time.Sleep(50 * time.Millisecond)
+	s.naming.Store(false)
+}
+
+func (s *slow) Moved(int) {
+	if s.naming.Load() {
+		s.clash.Store(true)
+	}
+}
+
+// TestKeptStreamsReportInTurn checks that streams of an earlier transfer report no bytes while the
+// data server is reported.
+func TestKeptStreamsReportInTurn(t *testing.T) {
+	g := labtest.Start(t, lab.GridFTPConfig{})
+	place(t, g, "f", 3, 2_000_000)
+	c := serviceAt(t, g.URL, storage.Credentials{}).Client()
+	defer c.Close()
+	for range 2 {
+		p := &slow{}
+		op := storage.Op{Kind: storage.Read, Path: "f", Size: 2_000_000, Ahead: 3, Timeout: time.Minute}
+		if _, err := c.Do(t.Context(), &op, p); err != nil || p.clash.Load() {
+			t.Errorf("two calls of Progress at once: %v; %v", p.clash.Load(), err)
+		}
 	}
 }
 
