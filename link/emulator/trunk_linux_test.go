@@ -135,9 +135,4 @@ func TestTrunkOutage(t *testing.T) {
 func TestTrunkAllocatesNothing(t *testing.T) {
 	c, service, site := pairsOver(t, link.Spec{Rate: 1e9}.Complete(), &link.Spec{Rate: 2e9, Loss: 0.02})
 	carriesWithoutMemory(t, c, service, site)
-	for _, l := range c.all() {
-		if l.ways[toClients].tally.Packets < 100 || l.ways[fromClients].tally.Packets < 10 {
-			t.Errorf("%s: only %d and %d packets passed", l.name, l.ways[toClients].tally.Packets, l.ways[fromClients].tally.Packets)
-		}
-	}
 }
