@@ -21,7 +21,7 @@ import (
 type Op struct {
 	Kind   Kind
 	Path   string  // below the target's URL, unescaped, without a leading slash
-	Source string  // Copy: URL the bytes come from. Move: the path that the file or folder has now
+	Source string  // Copy: path of the file below the URL of the target's Origin. Move: the path that the file or folder has now
 	Size   int64   // Write: bytes to create. Read: bytes the whole file is expected to have; negative means unknown
 	Seed   uint64  // Write: which content to create, as package content makes it
 	Ranges []Range // Read: parts wanted, in order; nil means the whole file
@@ -161,9 +161,20 @@ type Target struct {
 	Command []string // driver command: the program and its arguments, with placeholders
 	Shared  bool     // all clients of the service use the same connection to a server, if the protocol supports that
 	Reach   Reach    // nil: servers are reached at their own addresses
+	Origin  *Origin  // of operations of kind Copy; nil: there are no such operations
 	// TLS sessions that the connections of clients resume, if the protocol has TLS and the driver
 	// its own connections
 	Resume Resumption
+}
+
+// An Origin is the service from which the operations of kind Copy fetch their files. The bytes do
+// not pass the client.
+type Origin struct {
+	URL     *url.URL
+	Cred    Credentials
+	Push    bool // the origin sends the file to the target; otherwise the target fetches it
+	Streams int  // connections of a copy; 0: chosen by the service
+	SciTag  int  // label of the flows of a copy (scitags.org); 0: no label
 }
 
 // A Resumption selects the TLS sessions that the connections of clients resume.
@@ -249,7 +260,7 @@ const (
 	Mkdir                // create a folder
 	Remove               // remove a file or an empty folder
 	Checksum             // request a file's checksum from the service
-	Copy                 // have the service fetch a file from Op.Source
+	Copy                 // have two services copy Op.Source of the target's Origin to Op.Path (third-party copy)
 	Login                // connect and authenticate, nothing else
 	Move                 // give a file or folder another name
 	Locate               // find the servers that have a file

@@ -32,6 +32,7 @@ func TestDocumentedKeys(t *testing.T) {
 		"events.jsonl":    {measure.Event{}, measure.Worker{}, measure.Scratch{}, measure.StoppedStep{}, measure.Command{}},
 		"manifest.jsonl":  {manifestLine{}},
 		"transfers.jsonl": {Transfer{}},
+		"links.jsonl":     {LinkInterval{}},
 	} {
 		t.Run(section, func(t *testing.T) { keys.Compare(t, "../../docs/results.md", section, types...) })
 	}

@@ -27,6 +27,7 @@ const (
 	EventsFile    = "events.jsonl"    // single events
 	ManifestFile  = "manifest.jsonl"  // files created on the target
 	TransfersFile = "transfers.jsonl" // copies between sites, one line per attempt
+	LinksFile     = "links.jsonl"     // of data challenges: links between sites, per interval
 
 	FindingsFile     = "findings.json" // computed from the files above, like all that follow
 	CurveFile        = "curve.csv"
@@ -77,7 +78,7 @@ func Open(dir string) (*Run, error) {
 	if err := scenario.CheckVersion("plan.json", r.Plan.Version, scenario.PlanVersion); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	for _, name := range []string{IntervalsFile, HostsFile, EventsFile, TransfersFile} {
+	for _, name := range []string{IntervalsFile, HostsFile, EventsFile, TransfersFile, LinksFile} {
 		note, err := torn(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
@@ -91,7 +92,7 @@ func Open(dir string) (*Run, error) {
 
 // onlyFiles returns an error for files that cannot be read to an end, such as a pipe.
 func onlyFiles(dir string) error {
-	for _, name := range []string{AboutFile, PlanFile, IntervalsFile, HostsFile, EventsFile, ManifestFile, TransfersFile} {
+	for _, name := range []string{AboutFile, PlanFile, IntervalsFile, HostsFile, EventsFile, ManifestFile, TransfersFile, LinksFile} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err == nil && !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is not a regular file: %s", filepath.Join(dir, name), info.Mode())

@@ -28,7 +28,7 @@ func Resume(dir string) (*Writer, *Run, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &Writer{dir: dir, about: run.About, secrets: new(redact.Values)}
+	w := &Writer{dir: dir, about: run.About, secrets: new(redact.Values), resumed: true}
 	if err := w.reopen(); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", dir, err)
 	}

@@ -21,10 +21,14 @@ type Transfer struct {
 	End      time.Time     `json:"end"`
 	Moved    int64         `json:"moved_bytes"` // over the network
 	Resumed  int64         `json:"resumed_bytes,omitempty"`
-	Done     bool          `json:"done"`               // the file is at its destination
-	Verified bool          `json:"verified,omitempty"` // size and checksum were read back from there
-	Last     bool          `json:"last,omitempty"`     // no further attempt for the file
-	Class    storage.Class `json:"class,omitzero"`     // of failure
-	Reason   string        `json:"reason,omitempty"`   // of failure, as a sentence
+	Done     bool          `json:"done"`                // the file is at its destination
+	Verified bool          `json:"verified,omitempty"`  // size and checksum were read back from there
+	Last     bool          `json:"last,omitempty"`      // no further attempt for the file
+	Class    storage.Class `json:"class,omitzero"`      // of failure
+	Reason   string        `json:"reason,omitempty"`    // of failure, as a sentence
+	Site     string        `json:"failed_at,omitempty"` // site to which the failure belongs; "": unknown
+	Expired  bool          `json:"expired,omitempty"`   // credentials had ended
+	Asked    time.Time     `json:"requested,omitzero"`  // of data challenges: the copy was requested; Begin is the first byte, as far as it is known
+	Label    bool          `json:"labeled,omitempty"`   // its flows had a label (SciTags)
 	CPU      float64       `json:"mover_cpu_seconds,omitempty"`
 }

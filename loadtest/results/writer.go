@@ -24,7 +24,7 @@ import (
 // A Writer writes a run directory during a run. Every line reaches the kernel before its call
 // returns, so a killed process loses no line, unless the disk accepts nothing for 0.2 s: then lines
 // wait in memory. It is a measure.Sink and accepts the hosts' samples; its methods are safe for
-// concurrent use, except Transfer.
+// concurrent use, except Transfer and LinkInterval.
 type Writer struct {
 	dir       string
 	about     About
@@ -33,6 +33,8 @@ type Writer struct {
 	hosts     *lineFile
 	events    *lineFile
 	transfers *lineFile // nil: no transfer was written yet
+	links     *lineFile // nil: no interval of a link was written yet
+	resumed   bool      // the run had files before
 }
 
 var _ measure.Sink = (*Writer)(nil)
@@ -160,7 +162,7 @@ func (w *Writer) Event(e measure.Event) error {
 // called concurrently.
 func (w *Writer) Transfer(t *Transfer) (err error) {
 	if w.transfers == nil {
-		if w.transfers, err = newLineFile(filepath.Join(w.dir, TransfersFile)); err != nil {
+		if w.transfers, err = w.later(TransfersFile); err != nil {
 			return err
 		}
 	}
@@ -180,8 +182,10 @@ func appendJSON(l *lineFile, v any) error {
 // Close syncs everything to the disk. The Writer must not be used after it.
 func (w *Writer) Close() error {
 	err := errors.Join(w.intervals.close(), w.hosts.close(), w.events.close())
-	if w.transfers != nil {
-		err = errors.Join(err, w.transfers.close())
+	for _, l := range []*lineFile{w.transfers, w.links} {
+		if l != nil {
+			err = errors.Join(err, l.close())
+		}
 	}
 	if d, openErr := os.Open(w.dir); openErr == nil {
 		_ = d.Sync() // not every file system supports it; the files themselves are safe

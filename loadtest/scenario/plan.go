@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/internal/unit"
+	"weir/loadtest/challenge"
 	"weir/loadtest/workload"
 	"weir/monitor"
 	"weir/storage"
@@ -42,6 +43,7 @@ type Plan struct {
 	Boundaries   []string               `json:"boundaries,omitempty"` // conditions whose loads are sought; empty: DefaultBoundaries
 	Events       []Event                `json:"events,omitempty"`     // by time
 	First        int                    `json:"first_client"`         // number of this share's first client
+	Challenge    *challenge.Challenge   `json:"challenge,omitempty"`  // data challenge; its copies are the only work
 	BuiltIn      bool                   `json:"built_in,omitempty"`   // the target is weir's own server, started for the run
 }
 

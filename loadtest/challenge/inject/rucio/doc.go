@@ -1,0 +1,2 @@
+// Package rucio injects copies as rules of Rucio, by its REST API.
+package rucio
