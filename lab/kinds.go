@@ -94,7 +94,8 @@ func Kinds() []Kind {
 		Name: "xrootd", What: "XRootD server, or a redirector with data servers", Auths: XRootDAuths(), Several: "behind a redirector",
 		TLS: true, Version: true, Disk: true,
 		config: func(c Config, o Options) starter {
-			return XRootDConfig{Config: c, Servers: o.Servers, Lookup: int(o.Lookup / time.Second), Auth: o.Auth, Version: o.Version, Set: o.Set}
+			return XRootDConfig{Config: c, Servers: o.Servers, Lookup: int(o.Lookup / time.Second), Auth: o.Auth, Version: o.Version, Set: o.Set,
+				Copies: o.Copies, Extra: o.thirdParty()}
 		},
 	}}
 }
@@ -151,6 +152,7 @@ func (k Kind) Check(o Options, d Disk, given func(flag string) bool) error {
 		{"memory-limit", func(k Kind) bool { return k.Disk }},
 		{"version", func(k Kind) bool { return k.Version }},
 		{"set", func(k Kind) bool { return k.Name == "xrootd" }},
+		{"copies", func(k Kind) bool { return k.Name == "xrootd" }},
 	} {
 		if !given(flag.name) || flag.has(k) {
 			continue
@@ -194,6 +196,15 @@ func (o Options) checkSet() error {
 	return err
 }
 
+// thirdParty returns the configuration with which servers of xrootd copy from each other by root://.
+// Keys live longer than by default (7 s), in which a busy machine may not start the xrdcp of a copy.
+func (o Options) thirdParty() string {
+	if !o.Copies {
+		return ""
+	}
+	return "ofs.tpc ttl 60 120 pgm /usr/bin/xrdcp --server\n"
+}
+
 // Options configure how a Kind is started.
 type Options struct {
 	Servers int           // data servers or machines; 0: one alone
@@ -201,6 +212,7 @@ type Options struct {
 	Lookup  time.Duration // for which a redirector lets clients wait for each new file; whole seconds
 	Auth    string        // one of the kind's Auths
 	Version string        // of the server; "": this system's
+	Copies  bool          // servers of xrootd copy from each other, by HTTP and by root://
 	Set     []string      // settings of each server, as XRootDConfig.Set has them
 }
 

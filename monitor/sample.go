@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"strings"
 	"time"
 
 	"weir/link"
@@ -186,6 +187,9 @@ type Link struct {
 	FromClients link.Traffic `json:"from_clients"`
 	Cost        float64      `json:"emulation_cpu_seconds"` // CPU time that the emulation took; 0 if the kernel runs the service
 }
+
+// LinkHost returns the host of the samples of an emulated link.
+func LinkHost(name string) string { return strings.TrimSpace("link " + name) }
 
 // Interfaces of a link's sample.
 const (

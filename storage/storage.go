@@ -145,6 +145,18 @@ type Progress interface {
 	ServedBy(host string) // host:port of the data server, once redirects are followed; "" means the target itself
 }
 
+// NoProgress ignores the progress of an operation.
+type NoProgress struct{}
+
+// Reached implements Progress.
+func (NoProgress) Reached(Phase) {}
+
+// Moved implements Progress.
+func (NoProgress) Moved(int) {}
+
+// ServedBy implements Progress.
+func (NoProgress) ServedBy(string) {}
+
 // A Service is a target that its driver has opened, with the shared state of all its clients:
 // resolved names, TLS settings, credentials. It is safe for concurrent use.
 type Service interface {

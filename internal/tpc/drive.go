@@ -81,7 +81,7 @@ func (c *Client) copy(ctx context.Context, o Order, tell func(int64)) error {
 	if res.StatusCode == http.StatusNoContent { // a whole answer of RFC 4918: done
 		return nil
 	}
-	if err := follow(res.Body, tell); err != nil {
+	if err := Follow(res.Body, tell); err != nil {
 		return err
 	}
 	_, _ = io.CopyN(io.Discard, res.Body, 1<<10) // the end of the body, so that the connection can be used again
@@ -92,6 +92,12 @@ func (c *Client) copy(ctx context.Context, o Order, tell func(int64)) error {
 // in their cache yet (400, since version 6 with 403): by then they have queried their data servers,
 // so that the next try succeeds.
 const unknown = "Failed to open local resource"
+
+// NotFoundYet reports whether the refusal of a COPY means that the same request succeeds once the
+// redirector has found the file, within about half a second. text is the body of the response.
+func NotFoundYet(status int, text string) bool {
+	return strings.Contains(text, unknown) && (status == http.StatusBadRequest || status == http.StatusForbidden)
+}
 
 // begin sends the COPY. It returns an answer of 2xx, whose body the caller closes.
 func (c *Client) begin(ctx context.Context, o Order) (*http.Response, error) {
@@ -105,28 +111,51 @@ func (c *Client) begin(ctx context.Context, o Order) (*http.Response, error) {
 		}
 		e, text := answered("COPY", res)
 		end(res)
-		done, verdict := judge(text)
-		switch {
-		case strings.Contains(text, unknown) && (e.Status == http.StatusBadRequest || e.Status == http.StatusForbidden):
+		if NotFoundYet(e.Status, text) {
 			if try == 3 || !pause.For(ctx, firstAsk) {
 				return nil, e
 			}
 			continue
-		case done && verdict != nil: // XRootD from 5.8 on, before anything was begun
-			if reported, ok := errors.AsType[*Error](verdict); ok {
-				reported.Status, reported.Begun = e.Status, false
-				if reported.Kind == Failed {
-					reported.Kind = e.Kind
-				}
-			}
-			return nil, verdict
-		case e.Status == http.StatusNotFound && !o.Push, e.Status == http.StatusBadGateway && o.Push:
-			e.Kind = Unsupported // RFC 4918 of a server that does not support Source (Apache), or does not copy to others
-		case e.Status == http.StatusBadRequest:
-			e.Kind = Unsupported // the response of XRootD without its plugin, which is the same for every attempt
 		}
-		return nil, e
+		return nil, refusal(e, text, o.Push)
 	}
+}
+
+// Refused returns the error of a response to COPY with a status other than 2xx. text is the body of
+// the response, and push the direction of the copy.
+func Refused(status int, text string, push bool) error {
+	text = FirstLine(text)
+	e := &Error{Kind: kindOfStatus(status), Status: status, Text: fmt.Sprintf("COPY: status %d %s", status, http.StatusText(status))}
+	if text != "" {
+		e.Text += ": " + text
+	}
+	return refusal(e, text, push)
+}
+
+// refusal adjusts the error of a refused COPY to the meaning that the servers give to the status.
+func refusal(e *Error, text string, push bool) error {
+	done, verdict := judge(text)
+	switch {
+	case done && verdict != nil: // XRootD from 5.8 on, before anything was begun
+		if reported, ok := errors.AsType[*Error](verdict); ok {
+			reported.Status, reported.Begun = e.Status, false
+			if reported.Kind == Failed {
+				reported.Kind = e.Kind
+			}
+		}
+		return verdict
+	case strings.Contains(text, "Remote side failed"): // XRootD before 5.8, of several streams
+		reported := failure(text)
+		reported.Status, reported.Begun = e.Status, false
+		return reported
+	case e.Status == http.StatusBadRequest && push && strings.Contains(text, "no such file"): // XRootD before 5.8
+		e.Kind = Missing
+	case e.Status == http.StatusNotFound && !push, e.Status == http.StatusBadGateway && push:
+		e.Kind = Unsupported // RFC 4918 of a server that does not support Source (Apache), or does not copy to others
+	case e.Status == http.StatusBadRequest:
+		e.Kind = Unsupported // the response of XRootD without its plugin, which is the same for every attempt
+	}
+	return e
 }
 
 // headers returns the headers of a COPY. They keep their spelling: XRootD before 5.7 accepts no

@@ -79,9 +79,9 @@ const (
 	maxStripes = 1024
 )
 
-// follow reads the body of a response to COPY until its result, and calls tell with the bytes moved
+// Follow reads the body of a response to COPY until its result, and calls tell with the bytes moved
 // so far whenever a marker is complete. It returns nil on success, else an *Error.
-func follow(body io.Reader, tell func(moved int64)) error {
+func Follow(body io.Reader, tell func(moved int64)) error {
 	lines := bufio.NewReaderSize(body, maxLine)
 	stripes := map[int]int64{}
 	index, moved := 0, int64(-1)
@@ -184,6 +184,8 @@ func failure(text string) *Error {
 		e.Kind = Mismatch
 	case says("file exists"):
 		e.Kind = Exists
+	case says("unable to open") && says("no such file"): // XRootD; a missing folder of a new file is "unable to create"
+		e.Kind = Missing
 	case says("permission denied"):
 		e.Kind = Denied
 	case says("no space", "disk quota", "quota exceeded"):

@@ -55,7 +55,7 @@ func TestFollow(t *testing.T) {
 	} {
 		for _, r := range []io.Reader{strings.NewReader(tt.body), iotest.OneByteReader(strings.NewReader(tt.body))} {
 			var moved []int64
-			err := follow(r, func(n int64) { moved = append(moved, n) })
+			err := Follow(r, func(n int64) { moved = append(moved, n) })
 			if KindOf(err) != tt.kind || (err == nil) != (tt.kind == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("%s: error %v", name, err)
 			}
@@ -83,8 +83,23 @@ func TestFailuresHaveTheStatusOfTheOtherSide(t *testing.T) {
 		"it is 404.":                                 404,
 	} {
 		var e *Error
-		if err := follow(strings.NewReader("failure: "+text+"\n"), func(int64) {}); !errors.As(err, &e) || e.Remote != want || !e.Begun {
+		if err := Follow(strings.NewReader("failure: "+text+"\n"), func(int64) {}); !errors.As(err, &e) || e.Remote != want || !e.Begun {
 			t.Errorf("%q: %+v", text, e)
+		}
+	}
+}
+
+// Texts without a status have the kind of their words. A missing folder of the new file is not a
+// missing source.
+func TestFailuresHaveTheKindOfTheirWords(t *testing.T) {
+	for text, want := range map[string]Kind{
+		"Unable to open /data/none; no such file or directory, local=/data/none, remote=http://a/b": Missing,
+		"Unable to create /data/d/f; no such file or directory":                                     Failed,
+		"Unable to create /data/f; file exists, local=/data/f":                                      Exists,
+		"Transferred a partial file":                                                                Failed,
+	} {
+		if err := Follow(strings.NewReader("failure: "+text+"\n"), func(int64) {}); KindOf(err) != want {
+			t.Errorf("%q: %v", text, KindOf(err))
 		}
 	}
 }
@@ -95,12 +110,12 @@ func TestWrittenAndRead(t *testing.T) {
 	m := Marker{At: time.Unix(1537788010, 0), Moved: 7, Remote: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}}
 	require.NoError(t, errors.Join(m.Write(&b), Failure(&b, "two\nlines\r\nsuccess: no")))
 	var moved int64
-	err := follow(&b, func(n int64) { moved = n })
+	err := Follow(&b, func(n int64) { moved = n })
 	if KindOf(err) != Failed || moved != 7 || !strings.Contains(err.Error(), "two lines success: no") {
 		t.Errorf("%d, %v", moved, err)
 	}
 	_ = Success(&b)
-	if err := follow(&b, nil); err != nil {
+	if err := Follow(&b, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -109,7 +124,7 @@ func FuzzFollow(f *testing.F) {
 	f.Add([]byte(marker + "success: Created\n"))
 	f.Add([]byte("Perf Marker\nStripe Index: 3\nStripe Bytes Transferred: 12\nEnd\nfailure: 404"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		err := follow(bytes.NewReader(body), func(n int64) {
+		err := Follow(bytes.NewReader(body), func(n int64) {
 			if n < 0 {
 				t.Errorf("%d bytes", n)
 			}

@@ -2,6 +2,7 @@ package gridcert
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -214,7 +215,7 @@ func requestedKey(der []byte) (*rsa.PublicKey, error) {
 }
 
 // signProxy signs a proxy by RFC 3820 for a key.
-func signProxy(by *x509.Certificate, signer *rsa.PrivateKey, key *rsa.PublicKey, p policy, now time.Time) ([]byte, error) {
+func signProxy(by *x509.Certificate, signer crypto.Signer, key *rsa.PublicKey, p policy, now time.Time) ([]byte, error) {
 	var raw [4]byte
 	_, _ = rand.Read(raw[:]) // never fails
 	serial := int64(binary.BigEndian.Uint32(raw[:]) >> 1)
@@ -240,9 +241,12 @@ func signProxy(by *x509.Certificate, signer *rsa.PrivateKey, key *rsa.PublicKey,
 
 // A policy is the extension that makes a certificate a proxy (RFC 3820, 3.8).
 type policy struct {
-	proxies  int // number of proxies that may be derived from it, one from the other
+	proxies  int // number of proxies that may be derived from it, one from the other; anyNumber: unlimited
 	language asn1.ObjectIdentifier
 }
+
+// anyNumber is the number of proxies of a policy without a limit.
+const anyNumber = -1
 
 func inheritAll() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 21, 1} }
 
@@ -254,7 +258,7 @@ func limited() asn1.ObjectIdentifier {
 func (p policy) encode() ([]byte, error) {
 	type language struct{ Language asn1.ObjectIdentifier }
 	return asn1.Marshal(struct {
-		PathLength int
+		PathLength int `asn1:"optional,default:-1"`
 		Policy     language
 	}{p.proxies, language{p.language}})
 }

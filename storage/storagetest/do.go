@@ -80,7 +80,7 @@ func (s *suite) audit(t *testing.T, op *storage.Op, out outcome) {
 		t.Errorf("%s %q: %d bytes discarded of %d moved", op.Kind, op.Path, out.Discarded, moved)
 	case out.Discarded > 0 && op.Sum != "":
 		t.Errorf("%s %q: %d bytes discarded, but their checksum was wanted", op.Kind, op.Path, out.Discarded)
-	case out.Wire < 0 || out.Wire > 0 && out.Wire < moved && out.err == nil:
+	case out.Wire < 0 || out.Wire > 0 && out.Wire < moved && out.err == nil && op.Kind != storage.Copy:
 		t.Errorf("%s %q: %d bytes on the wire for %d of payload", op.Kind, op.Path, out.Wire, moved)
 	case moved > 0 && op.Kind != storage.Read && op.Kind != storage.Write && op.Kind != storage.Copy:
 		t.Errorf("%s %q: %d payload bytes, but it has none", op.Kind, op.Path, moved)
@@ -101,7 +101,11 @@ func (s *suite) auditError(t *testing.T, op *storage.Op, err error) {
 	case e.URL == "" || e.Err == nil:
 		t.Errorf("%s %q: its error does not say where or why: %#v", op.Kind, op.Path, e)
 	}
-	for _, secret := range []string{s.target.Cred.Password, s.target.Cred.Token} {
+	secrets := []string{s.target.Cred.Password, s.target.Cred.Token}
+	if o := s.target.Origin; o != nil {
+		secrets = append(secrets, o.Cred.Password, o.Cred.Token)
+	}
+	for _, secret := range secrets {
 		if secret != "" && strings.Contains(err.Error(), secret) {
 			t.Errorf("%s %q: its error tells a secret", op.Kind, op.Path)
 		}
@@ -279,7 +283,7 @@ func (l *listener) faults(k storage.Kind) []string {
 			bad = append(bad, fmt.Sprintf("phases out of order: %v", l.phases))
 		}
 	}
-	if k == storage.Read && (l.moved > 0) != l.reached(storage.FirstByte) {
+	if (k == storage.Read || k == storage.Copy) && (l.moved > 0) != l.reached(storage.FirstByte) {
 		bad = append(bad, fmt.Sprintf("%d bytes moved, but phases are %v", l.moved, l.phases))
 	}
 	return bad

@@ -34,6 +34,8 @@ const (
 	ServerSums     Lack = "checksums by the service"
 	SafeRemove     Lack = "refusing to remove a folder that is not empty"
 	SafeMove       Lack = "refusing to move a file onto another"
+	SafeCopy       Lack = "refusing to copy over a file"
+	EmptyCopies    Lack = "copying empty files"
 	FolderMove     Lack = "moving a folder with what is in it"
 	Replacing      Lack = "writing a file again, or a clear refusal"
 	ClearErrors    Lack = "telling a missing file from other failures"
@@ -60,9 +62,33 @@ type Options struct {
 	Summed func(t *testing.T, path string)
 }
 
-// Run tests d's clients on target completely, in subtests.
+// Run tests d's clients on target completely, in subtests. Third-party copies are tested if target
+// has an Origin, with the folder Dir as the target has it.
 func Run(t *testing.T, d storage.Driver, target storage.Target, o Options) {
 	t.Helper()
+	s := newSuite(d, target, o)
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"driver", s.testDriver}, {"unsupported", s.testUnsupported},
+		{"read", s.testRead}, {"ranges", s.testRanges}, {"write", s.testWrite}, {"replace", s.testReplace},
+		{"folders", s.testFolders}, {"missing", s.testMissing}, {"escape", s.testEscape}, {"login", s.testLogin}, {"checksum", s.testChecksum},
+		{"session", s.testSession}, {"cancel", s.testCancel}, {"timeout", s.testTimeout}, {"network", s.testNetwork},
+		{"move", s.testMove}, {"locate", s.testLocate}, {"ping", s.testPing}, {"keep", s.testKeep}, {"plain", s.testPlain},
+		{"copy", s.testCopy}, {"dest", s.testDest}, {"together", s.testTogether}, {"joint", s.testJoint}, {"leaks", s.testLeaks},
+	} {
+		t.Run(part.name, part.run)
+	}
+}
+
+// Copies tests only the third-party copies of d's clients from target's Origin.
+func Copies(t *testing.T, d storage.Driver, target storage.Target, o Options) {
+	t.Helper()
+	newSuite(d, target, o).testCopy(t)
+}
+
+func newSuite(d storage.Driver, target storage.Target, o Options) *suite {
 	s := &suite{driver: d, target: target, o: o}
 	if o.Sum == "" {
 		s.o.Sum = "adler32"
@@ -76,19 +102,7 @@ func Run(t *testing.T, d storage.Driver, target storage.Target, o Options) {
 	if o.Bound == 0 {
 		s.o.Bound = 30 * time.Second
 	}
-	for _, part := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
-		{"driver", s.testDriver}, {"unsupported", s.testUnsupported},
-		{"read", s.testRead}, {"ranges", s.testRanges}, {"write", s.testWrite}, {"replace", s.testReplace},
-		{"folders", s.testFolders}, {"missing", s.testMissing}, {"escape", s.testEscape}, {"login", s.testLogin}, {"checksum", s.testChecksum},
-		{"session", s.testSession}, {"cancel", s.testCancel}, {"timeout", s.testTimeout}, {"network", s.testNetwork},
-		{"move", s.testMove}, {"locate", s.testLocate}, {"ping", s.testPing}, {"keep", s.testKeep}, {"plain", s.testPlain},
-		{"dest", s.testDest}, {"together", s.testTogether}, {"joint", s.testJoint}, {"leaks", s.testLeaks},
-	} {
-		t.Run(part.name, part.run)
-	}
+	return s
 }
 
 type suite struct {

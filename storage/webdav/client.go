@@ -21,6 +21,7 @@ type client struct {
 	data    []*link          // the last used first
 	tickets *tlsconn.Tickets // nil: no TLS session is resumed
 	found   whereabouts
+	pusher  storage.Client // of the origin, once it has made a copy; nil before
 }
 
 // The whereabouts of a file are the destination of its last redirect, so that a client need not
@@ -34,6 +35,12 @@ type whereabouts struct {
 
 // Do runs op.
 func (c *client) Do(ctx context.Context, op *storage.Op, p storage.Progress) (storage.Result, error) {
+	if op.Kind == storage.Copy && c.s.pusher != nil {
+		if c.pusher == nil {
+			c.pusher = c.s.pusher.Client()
+		}
+		return c.pusher.Do(ctx, op, p)
+	}
 	x := c.s.calls.Get().(*call)
 	x.Begin(ctx, op, p)
 	x.wire.begin(c)
@@ -61,6 +68,9 @@ func (c *client) Close() error {
 		errs = append(errs, l.close())
 	}
 	c.data = nil
+	if c.pusher != nil {
+		errs = append(errs, c.pusher.Close())
+	}
 	return errors.Join(errs...)
 }
 
@@ -90,7 +100,7 @@ func methods() wireclient.Methods[*call] {
 	return wireclient.Methods[*call]{
 		storage.Read: (*call).read, storage.Write: (*call).writeFile, storage.Stat: (*call).stat, storage.List: (*call).list,
 		storage.Mkdir: (*call).mkdir, storage.Remove: (*call).remove, storage.Checksum: (*call).checksum,
-		storage.Move: (*call).move, storage.Login: (*call).login,
+		storage.Move: (*call).move, storage.Login: (*call).login, storage.Copy: (*call).copyFile,
 	}
 }
 
@@ -130,6 +140,9 @@ func newCall(s *service) *call {
 }
 
 func (x *call) url() string {
+	if e := x.s.passive; e != nil && e.push && x.Op.Kind == storage.Copy {
+		return e.url(x.Op.Path)
+	}
 	if x.Op.Path == "" {
 		return x.s.shown
 	}

@@ -3,6 +3,7 @@ package webdav
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -40,6 +41,7 @@ type request struct {
 	target string // S3: path and query, escaped; "": those derived from path
 	sums   bool   // S3: checksums are requested
 	upload bool   // the body is generated content of Op.Size bytes
+	lends  bool   // COPY: extra has credentials of another server
 }
 
 // An exchange sends the requests of an operation and reads the responses. It opens the client's
@@ -251,6 +253,9 @@ func (x *exchange) redirect(r *request, l *link) (*origin, error) {
 	}
 	if err != nil {
 		return nil, wireclient.ProtocolError("Location %q: %v", clip(x.head.location, 200), err)
+	}
+	if r.lends && !o.trusted {
+		return nil, fmt.Errorf("it redirects to %s, which is not sent the credentials of the other end of the copy: %w", o.name, fs.ErrPermission)
 	}
 	path := to.EscapedPath()
 	path = cmp.Or(path, "/")

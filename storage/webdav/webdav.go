@@ -18,6 +18,16 @@
 // Want-Digest. Login connects and requests the head of the target itself; it fails only if the
 // answer is a refusal or a server error.
 //
+// # Third-party copies
+//
+// A Copy is a COPY with the header Source to the target, or, if the origin pushes, with Destination
+// to the origin (package internal/tpc). The bytes are counted as the performance markers report
+// them, and the rest with the success. Existing files are not replaced. The passive end's token or
+// password is sent to the active end as TransferHeaderAuthorization, instead of a client
+// certificate a macaroon that the passive end makes for it. A COPY with such credentials does not
+// follow redirects to other servers. The end of the operation closes the connection, with which
+// the server gives the copy up.
+//
 // # Sessions
 //
 // A client keeps one connection to the target and up to four to data servers that it was redirected
@@ -83,6 +93,7 @@ func Driver() storage.Driver {
 
 // A service is the state that all clients of one target share.
 type service struct {
+	url     *url.URL
 	shown   string // the target's URL without credentials and query, for errors
 	home    *origin
 	root    string // escaped path of the target, without a slash at its end
@@ -102,6 +113,8 @@ type service struct {
 	tickets tlsconn.Tickets // of all clients
 	methods wireclient.Methods[*call]
 	origins wireclient.Shared[string, *origin] // data servers by scheme and name
+	passive *passiveEnd                        // of the copies that the server makes; nil: it makes no copies
+	pusher  *service                           // its clients make the copies of the clients; nil: they do that themselves
 
 	puts       atomic.Int32 // putsUnknown, putsKept, putsRedirected
 	expect     atomic.Int32 // expectShortly, expectPatiently, expectNever
@@ -109,6 +122,17 @@ type service struct {
 }
 
 func open(t storage.Target) (storage.Service, error) {
+	s, err := newService(t)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.withCopies(t); err != nil {
+		return nil, fmt.Errorf("target %s: %w", s.shown, err)
+	}
+	return s, nil
+}
+
+func newService(t storage.Target) (*service, error) {
 	if t.URL == nil {
 		return nil, errors.New("no target URL")
 	}
@@ -118,7 +142,7 @@ func open(t storage.Target) (storage.Service, error) {
 	}
 	home.trusted = true
 	s := &service{
-		cred: t.Cred, home: home, root: strings.TrimRight(t.URL.EscapedPath(), "/"), query: queryOf(t.URL),
+		url: t.URL, cred: t.Cred, home: home, root: strings.TrimRight(t.URL.EscapedPath(), "/"), query: queryOf(t.URL),
 		tls: t.Cred.TLS, resume: t.Resume, dialer: tcp.NewDialer(t.Reach),
 		small: wireclient.NewBuffers(bufferSize), buffers: wireclient.NewBuffers(256 << 10), methods: methods(),
 	}
@@ -217,4 +241,13 @@ func (s *service) Client() storage.Client {
 }
 
 // Close releases the service's resources; its clients must be closed before.
-func (s *service) Close() error { return s.dialer.Close() }
+func (s *service) Close() error {
+	var err error
+	if s.pusher != nil {
+		err = s.pusher.Close()
+	}
+	if s.passive != nil {
+		s.passive.macaroons.close()
+	}
+	return errors.Join(err, s.dialer.Close())
+}

@@ -27,6 +27,7 @@ type client struct {
 	files   []*file          // open files, the last used first
 	tickets *tlsconn.Tickets // nil: no TLS session is resumed
 	partial string           // path of a write that failed: the file there is ours
+	others  *partners        // of third-party copies, once there was one; nil before
 }
 
 // Do runs op.
@@ -55,7 +56,7 @@ func (c *client) do(ctx context.Context, op *storage.Op, p storage.Progress, to 
 // Close ends the session; the servers close its open files.
 func (c *client) Close() error {
 	c.files, c.partial = nil, ""
-	errs := []error{c.home.close()}
+	errs := []error{c.home.close(), c.others.close()}
 	for _, l := range c.data {
 		errs = append(errs, l.close())
 	}
@@ -90,6 +91,7 @@ func methods() wireclient.Methods[*call] {
 		storage.Read: (*call).read, storage.Write: (*call).writeFile, storage.Stat: (*call).stat, storage.List: (*call).list,
 		storage.Mkdir: (*call).mkdir, storage.Remove: (*call).remove, storage.Checksum: (*call).checksum, storage.Move: (*call).move,
 		storage.Login: (*call).ping, storage.Ping: (*call).ping, storage.Locate: (*call).locate,
+		storage.Copy: (*call).copyFile,
 	}
 }
 
@@ -160,6 +162,9 @@ const maxKept = 64 << 10
 //
 //go:noinline
 func (x *call) describe(err error) error {
+	if _, described := errors.AsType[*storage.OpError](err); described { // of a copy, at its source
+		return x.Describe(x.s.url(x.Op.Path), "", err)
+	}
 	if x.Op.Timeout > 0 && errors.Is(err, os.ErrDeadlineExceeded) && refused(err) == 0 {
 		err = fmt.Errorf("not done within %v: %s: %w", x.Op.Timeout, x.exchange.place(), err)
 	} else if x.exchange.doing != 0 && (broken(err) || errors.Is(err, storage.ErrProtocol)) {

@@ -141,7 +141,7 @@ func TestOperationsAllocateNothing(t *testing.T) {
 			tt.op.Path, tt.op.Timeout = "x", time.Minute
 			ctx := t.Context()
 			got := testing.AllocsPerRun(300, func() {
-				if _, err := c.Do(ctx, &tt.op, silent{}); err != nil {
+				if _, err := c.Do(ctx, &tt.op, storage.NoProgress{}); err != nil {
 					t.Error(err)
 				}
 			})

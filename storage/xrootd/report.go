@@ -63,7 +63,7 @@ func (s *service) asking(ctx context.Context, server string, ask func(*call) err
 	defer a.mu.Unlock()
 	x := newCall(a.c.s)
 	op := storage.Op{Kind: storage.Ping}
-	x.begin(ctx, a.c, &op, silent{})
+	x.begin(ctx, a.c, &op, storage.NoProgress{})
 	x.Deadline, _ = ctx.Deadline()
 	if err := ask(x); err != nil {
 		if refused(err) == 0 {
@@ -105,10 +105,3 @@ func (r *reporter) close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// silent is a Progress that ignores everything.
-type silent struct{}
-
-func (silent) Reached(storage.Phase) {}
-func (silent) Moved(int)             {}
-func (silent) ServedBy(string)       {}

@@ -19,6 +19,14 @@
 // A Write creates the file and fails if it exists. List sends its request to all data servers that
 // a redirector names. Login connects and authenticates, or sends a ping if that has been done.
 //
+// A Copy has the target's server fetch the file from that of the origin, as xrdcp --tpc only does
+// without delegated credentials: both servers receive the same key. It fails if the file exists.
+// The bytes are counted as the size of the unfinished file grows, which is requested every two
+// seconds on a connection of its own. The end of the operation closes the connection to the target,
+// with which its server gives the copy up. A copy whose file does not grow for five minutes fails
+// with class storage.Timeout; before the first byte and after the last, the time for the whole file
+// at 1 MB/s is added.
+//
 // # Redirectors
 //
 // Up to 16 redirects are followed, with the opaque information that they add to the path. kXR_wait
@@ -54,6 +62,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"weir/internal/redact"
 	"weir/internal/tcp"
@@ -101,10 +110,24 @@ type service struct {
 	small   *sync.Pool                         // of *[]byte, for answers
 	large   *sync.Pool                         // of *[]byte, for payload that has to be in memory
 	shared  *sessionPool                       // nil: every client has its own connections
+	origin  *service                           // of third-party copies; nil: there are none
+	stall   time.Duration                      // longest time in which the file of a copy does not grow
+	flow    string                             // opaque information of copies: the label of their flows, or ""
 	ask     reporter
 }
 
 func open(t storage.Target) (storage.Service, error) {
+	s, err := newService(t)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.withCopies(t); err != nil {
+		return nil, fmt.Errorf("target %s: %w", s.shown(), err)
+	}
+	return s, nil
+}
+
+func newService(t storage.Target) (*service, error) {
 	if t.URL == nil {
 		return nil, errors.New("no target URL")
 	}
@@ -192,6 +215,9 @@ func (s *service) Client() storage.Client {
 // Close releases the service's resources; its clients must be closed before.
 func (s *service) Close() error {
 	err := s.ask.close()
+	if s.origin != nil {
+		err = errors.Join(err, s.origin.Close())
+	}
 	if s.shared != nil {
 		s.shared.close()
 	}

@@ -260,7 +260,7 @@ func TestRootClient(t *testing.T) {
 // other servers.
 func TestRootThirdParty(t *testing.T) {
 	t.Parallel()
-	const copies = "ofs.tpc pgm /usr/bin/xrdcp --server\n"
+	const copies = "ofs.tpc ttl 60 120 pgm /usr/bin/xrdcp --server\n"
 	x, y := labtest.Start(t, lab.XRootDConfig{Extra: copies}), labtest.Start(t, lab.XRootDConfig{Extra: copies})
 	plain := labtest.Start(t, lab.XRootDConfig{})
 	h := start(t, Config{Approve: -1})

@@ -192,6 +192,13 @@ func (j *job) ready(r *serve.Request) error {
 	return r.Replaceable(r.Name)
 }
 
+// Markers of the first seconds come at a shorter interval: a client that controls the rate of copies
+// would otherwise see nothing of a short copy before its end.
+const (
+	earlyEvery = time.Second
+	earlyTime  = 2 * tpc.MarkerEvery
+)
+
 var errIdle = errors.New("no byte moved for too long")
 
 // report makes a copy and writes performance markers, and the result at the end, in the format that
@@ -219,10 +226,14 @@ func (j *job) report(r *serve.Request) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- move(httptrace.WithClientTrace(ctx, j.peer.trace())) }()
-	tick := time.NewTicker(j.every)
+	tick := time.NewTicker(min(j.every, earlyEvery))
 	defer tick.Stop()
+	late := time.After(earlyTime)
 	for {
 		select {
+		case <-late:
+			tick.Reset(j.every)
+			continue
 		case <-tick.C:
 			if err := mark(); err != nil {
 				cancel(err) // the client has disconnected

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"weir/internal/require"
+	"weir/internal/tier"
 	"weir/internal/tpc"
 	"weir/serve"
 	"weir/serve/servetest/requests"
@@ -350,6 +351,31 @@ func TestMarkers(t *testing.T) {
 	})
 	if err != nil || len(seen) < 2 || seen[len(seen)-1] != 3 || count < 9 {
 		t.Errorf("%v after %d markers: %v", seen, count, err)
+	}
+}
+
+// In the first seconds of a copy markers come more often than later: three of them arrive in less
+// than two of the later intervals.
+func TestEarlyMarkers(t *testing.T) {
+	tier.Slow(t, "waits for markers")
+	t.Parallel()
+	s := start(t, serve.Config{Synthetic: []serve.Set{{Count: 1, Size: 1}}, Extensions: copying(local())})
+	on := make(chan struct{})
+	f := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1")
+		if r.Method == http.MethodGet {
+			wait(r, on)
+			_, _ = io.WriteString(w, "x")
+		}
+	}
+	begin, count := time.Now(), 0
+	err := driver(t).Drive(t.Context(), tpc.Order{Active: at(s, "/f", ""), Passive: source(t, f)}, func(int64) {
+		if count++; count == 3 {
+			close(on)
+		}
+	})
+	if took := time.Since(begin); err != nil || took > 2*tpc.MarkerEvery {
+		t.Errorf("%d markers after %v: %v", count, took, err)
 	}
 }
 

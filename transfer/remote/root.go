@@ -181,7 +181,7 @@ func (r *root) do(ctx context.Context, t tpc.Target, op storage.Op) (storage.Res
 	}
 	op.Path = path
 	op.Timeout = cmp.Or(op.Timeout, shortAnswer)
-	res, err := s.Do(ctx, &op, silent{})
+	res, err := s.Do(ctx, &op, storage.NoProgress{})
 	r.release(s, err)
 	return res, convert(err)
 }
@@ -226,7 +226,7 @@ func (r *root) open(ctx context.Context, t tpc.Target) (io.ReadCloser, error) {
 	go func() {
 		defer close(read.done)
 		op := storage.Op{Kind: storage.Read, Path: path, Size: -1, Chunk: chunk, Ahead: ahead}
-		_, err := xrootd.ReadTo(ctx, s.Client, &op, silent{}, in)
+		_, err := xrootd.ReadTo(ctx, s.Client, &op, storage.NoProgress{}, in)
 		r.release(s, err)
 		in.CloseWithError(convert(err)) // nil is io.EOF
 	}()
@@ -259,7 +259,7 @@ func (r *root) store(ctx context.Context, t tpc.Target, size int64, open func() 
 		return err
 	}
 	op := storage.Op{Kind: storage.Write, Path: path, Size: size, Chunk: chunk, Ahead: ahead}
-	_, err = xrootd.WriteFrom(ctx, s.Client, &op, silent{}, in)
+	_, err = xrootd.WriteFrom(ctx, s.Client, &op, storage.NoProgress{}, in)
 	r.release(s, err)
 	if err == nil { // the source may have more bytes
 		_, err = in.Read(make([]byte, 1))
@@ -402,10 +402,3 @@ func convert(err error) error {
 	}
 	return e
 }
-
-// silent is a Progress that ignores everything.
-type silent struct{}
-
-func (silent) Reached(storage.Phase) {}
-func (silent) Moved(int)             {}
-func (silent) ServedBy(string)       {}

@@ -118,13 +118,13 @@ func (l *listing) find(ctx context.Context, found func(listed) bool, wrong func(
 }
 
 func (l *listing) list(ctx context.Context, c storage.Client, folder string) (storage.Result, error) {
-	return c.Do(ctx, &storage.Op{Kind: storage.List, Path: below(l.Folder, folder), Timeout: l.patience(time.Minute)}, nothing{})
+	return c.Do(ctx, &storage.Op{Kind: storage.List, Path: below(l.Folder, folder), Timeout: l.patience(time.Minute)}, storage.NoProgress{})
 }
 
 // isFolder reports whether an entry is a folder, and the size of a file. The size is negative if it
 // is unknown.
 func (l *listing) isFolder(ctx context.Context, c storage.Client, path string) (folder bool, size int64) {
-	r, err := c.Do(ctx, &storage.Op{Kind: storage.Stat, Path: below(l.Folder, path), Timeout: l.patience(time.Minute)}, nothing{})
+	r, err := c.Do(ctx, &storage.Op{Kind: storage.Stat, Path: below(l.Folder, path), Timeout: l.patience(time.Minute)}, storage.NoProgress{})
 	if err != nil {
 		return false, -1 // look reports it
 	}
@@ -151,7 +151,7 @@ func (l *listing) look(ctx context.Context, worker int, one listed) result {
 	}
 	client := l.clients[worker]
 	if one.size < 0 {
-		r, err := client.Do(ctx, &storage.Op{Kind: storage.Stat, Path: at, Timeout: l.patience(time.Minute)}, nothing{})
+		r, err := client.Do(ctx, &storage.Op{Kind: storage.Stat, Path: at, Timeout: l.patience(time.Minute)}, storage.NoProgress{})
 		if err != nil {
 			return result{at, e, err}
 		}
@@ -173,7 +173,7 @@ func (l *listing) sum(ctx context.Context, c storage.Client, at string, size int
 	}
 	var r storage.Result
 	err := l.sums.Ask(ctx, "", size, func(ctx context.Context) (err error) {
-		r, err = c.Do(ctx, &storage.Op{Kind: storage.Checksum, Path: at, Sum: "adler32", Timeout: l.patience(time.Hour)}, nothing{})
+		r, err = c.Do(ctx, &storage.Op{Kind: storage.Checksum, Path: at, Sum: "adler32", Timeout: l.patience(time.Hour)}, storage.NoProgress{})
 		return err
 	})
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -194,10 +194,3 @@ func (l *listing) close() {
 		}
 	}
 }
-
-// nothing is an observer of operations that ignores all events.
-type nothing struct{}
-
-func (nothing) Reached(storage.Phase) {}
-func (nothing) Moved(int)             {}
-func (nothing) ServedBy(string)       {}
