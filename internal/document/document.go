@@ -18,6 +18,8 @@ type Format struct {
 	Hints   map[string]string // the rest of the message for PATH=VALUE, by that
 	TooLong string            // the rest of the message for a file that is too long
 	Empty   string            // the rest of the message for an empty file
+	// SetExample is an example of a --set, as in "workload.session=fresh".
+	SetExample string
 	// Decode decodes a value that is written otherwise than its Go type, and reports whether it did.
 	Decode func(d *Decoder, n *Node, path string, v reflect.Value) bool
 	// Unknown adds the mistake of an unknown key below path, and reports whether it did.

@@ -18,18 +18,22 @@ import (
 // A Challenge is a data challenge with all defaults filled in. It contains no secret; it is part of
 // the plan in the run directory.
 type Challenge struct {
-	Name    string         `json:"name" default:"challenge" doc:"Name of the challenge and its run directory: letters, digits, dots, _ and -."`
-	Inject  Injection      `json:"inject" doc:"Service that makes the copies."`
-	Sites   []Site         `json:"sites" required:"true" doc:"Storage of the sites."`
-	Links   []Link         `json:"links,omitempty" doc:"Directed links and their target rates."`
-	Matrix  string         `json:"matrix,omitempty" doc:"CSV file of target rates: sources in the first column, destinations in the first line."`
-	Profile []Stage        `json:"profile" doc:"Share of the target rates over time."`
-	Files   Files          `json:"files" doc:"Files that are copied."`
-	Ceiling unit.Bitrate   `json:"ceiling,omitempty" doc:"Highest rate of all links together. Default: no limit."`
-	Timeout unit.Duration  `json:"timeout" default:"1h" doc:"Time limit of a copy."`
-	Verify  bool           `json:"verify" default:"true" doc:"Compare size and checksum of each copy with those of its source."`
-	Hosts   []monitor.Host `json:"hosts,omitempty" doc:"Machines to monitor, besides those of the sites."`
-	Seed    uint64         `json:"seed" default:"1" doc:"Start of all random choices."`
+	Name   string    `json:"name" default:"challenge" doc:"Name of the challenge and its run directory: letters, digits, dots, _ and -."`
+	Inject Injection `json:"inject" doc:"Service that makes the copies."`
+	Sites  []Site    `json:"sites" required:"true" doc:"Storage of the sites."`
+	Links  []Link    `json:"links,omitempty" doc:"Directed links and their target rates."`
+	Matrix string    `json:"matrix,omitempty" doc:"CSV file of target rates: sources in the first column, destinations in the first line."`
+	Unit   string    `json:"matrix_unit,omitempty" enum:"bit/s,kbit/s,Mbit/s,Gbit/s,Tbit/s,B/s,kB/s,MB/s,GB/s,TB/s,KiB/s,MiB/s,GiB/s,TiB/s" doc:"Unit of the numbers in matrix that have no unit."`
+	// Distances and Limits are exports of Rucio and FTS. Neither is a target
+	Distances string         `json:"distances,omitempty" doc:"JSON file of Rucio's distances: only these links are allowed."`
+	Limits    []string       `json:"limits,omitempty" doc:"JSON files of the limits of links and storages of FTS."`
+	Profile   []Stage        `json:"profile" required:"true" doc:"Share of the target rates over time."`
+	Files     Files          `json:"files" doc:"Files that are copied."`
+	Ceiling   unit.Bitrate   `json:"ceiling,omitempty" doc:"Highest rate of all links together. Default: no limit."`
+	Timeout   unit.Duration  `json:"timeout" default:"1h" doc:"Time limit of a copy."`
+	Verify    bool           `json:"verify" default:"true" doc:"Compare size and checksum of each copy with those of its source."`
+	Hosts     []monitor.Host `json:"hosts,omitempty" doc:"Machines to monitor, besides those of the sites."`
+	Seed      uint64         `json:"seed" default:"1" doc:"Start of all random choices."`
 }
 
 // A Method is a way to have copies made.
@@ -47,6 +51,7 @@ type Injection struct {
 	By      Method       `json:"by" default:"direct" enum:"direct,fts,rucio" doc:"Third-party requests to the sites themselves, jobs of FTS, or rules of Rucio."`
 	URL     string       `json:"url,omitempty" doc:"URL of the REST API of FTS or Rucio."`
 	Auth    storage.Auth `json:"auth,omitzero" doc:"Authentication at FTS or Rucio."`
+	AuthURL string       `json:"auth_url,omitempty" doc:"URL of Rucio's authentication server. Default: url."`
 	Account string       `json:"account,omitempty" doc:"Account of Rucio."`
 	Scope   string       `json:"scope,omitempty" doc:"Scope of Rucio in which files are registered."`
 	// Rucio: the activity of its rules; FTS: the activity of its files
@@ -85,11 +90,12 @@ const (
 	Push Mode = "push" // the source sends the file
 )
 
-// A Link is a directed link between two sites.
+// A Link is a directed link between two sites. In a file, a link with * sets properties of all links
+// that the file names otherwise; a Challenge contains none.
 type Link struct {
-	From     string       `json:"from" required:"true" doc:"Name of the source."`
-	To       string       `json:"to" required:"true" doc:"Name of the destination."`
-	Rate     unit.Bitrate `json:"rate" required:"true" doc:"Target rate of payload."`
+	From     string       `json:"from" required:"true" doc:"Name of the source; *: every site."`
+	To       string       `json:"to" required:"true" doc:"Name of the destination; *: every site."`
+	Rate     unit.Bitrate `json:"rate" doc:"Target rate of payload. Default: that of the matrix."`
 	Protocol Protocol     `json:"protocol,omitempty" default:"davs" enum:"davs,root" doc:"Protocol of the copies."`
 	Mode     Mode         `json:"mode,omitempty" default:"pull" enum:"pull,push" doc:"The destination fetches, or the source sends. FTS and Rucio choose themselves."`
 	Streams  int          `json:"streams,omitempty" doc:"Connections of a copy. 0: chosen by the site."`
@@ -104,7 +110,7 @@ func (l *Link) Name() string { return l.From + " to " + l.To }
 // A Stage is a part of the profile: all links have the same share of their target rates.
 type Stage struct {
 	For unit.Duration `json:"for" required:"true" doc:"Duration of the stage."`
-	At  unit.Fraction `json:"at" required:"true" doc:"Share of the target rates at the end of the stage; 0 is a pause, above 100% is allowed."`
+	At  Share         `json:"at" required:"true" doc:"Share of the target rates at its end; 0% is a pause, 120% is allowed."`
 	// Ramp: the share changes evenly from that of the stage before
 	Ramp bool `json:"ramp,omitempty" doc:"Change the share evenly over the stage, from that of the stage before."`
 }

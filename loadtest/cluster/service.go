@@ -32,10 +32,14 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 	if i < 0 {
 		return nil, fmt.Errorf("no driver %q in this program", p.Driver)
 	}
+	origin, err := openOrigin(ctx, p, drivers[i])
+	if err != nil {
+		return nil, fmt.Errorf("origin: %w", err)
+	}
 	var endpoints []storage.Endpoint
 	for _, target := range p.Endpoints() {
 		t := storage.Target{Cred: cred, Command: p.Command, Shared: p.Work.Session == workload.SharedSession, Reach: reach,
-			Resume: p.Work.Resume}
+			Resume: p.Work.Resume, Origin: origin.of()}
 		if t.URL, err = url.Parse(target); err != nil {
 			err = fmt.Errorf("target: %w", err)
 			break
@@ -49,11 +53,59 @@ func OpenService(ctx context.Context, p *scenario.Plan, drivers []storage.Driver
 	switch {
 	case err != nil:
 		_ = storage.MultiEndpoint(endpoints).Close() // nothing was done with them
-		return nil, err
+		return nil, errors.Join(err, origin.close())
 	case len(endpoints) == 1:
-		return endpoints[0].Service, nil
+		return origin.with(endpoints[0].Service), nil
 	}
-	return storage.MultiEndpoint(endpoints), nil
+	return origin.with(storage.MultiEndpoint(endpoints)), nil
+}
+
+// An openedOrigin is the origin of a plan's copies, as a part of the target and as a service. It is
+// nil for plans without an origin.
+type openedOrigin struct {
+	storage.Origin
+	service storage.Service
+}
+
+// openOrigin opens the origin of a plan with the driver of its target.
+func openOrigin(ctx context.Context, p *scenario.Plan, d storage.Driver) (*openedOrigin, error) {
+	if p.Origin == nil {
+		return nil, nil
+	}
+	cred, err := p.Origin.Auth.Read()
+	if err != nil {
+		return nil, err
+	}
+	o, err := p.Origin.Service(cred)
+	if err != nil {
+		return nil, err
+	}
+	s, err := d.Open(ctx, storage.Target{URL: o.URL, Cred: cred, Resume: p.Work.Resume})
+	if err != nil {
+		return nil, err
+	}
+	return &openedOrigin{*o, s}, nil
+}
+
+func (o *openedOrigin) of() *storage.Origin {
+	if o == nil {
+		return nil
+	}
+	return &o.Origin
+}
+
+func (o *openedOrigin) with(target storage.Service) storage.Service {
+	if o == nil {
+		return target
+	}
+	return storage.WithOrigin(target, o.service)
+}
+
+func (o *openedOrigin) close() error {
+	if o == nil {
+		return nil
+	}
+	return o.service.Close()
 }
 
 // OpenOwnClient opens the target of a plan whose clients are external programs with weir's own

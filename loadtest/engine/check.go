@@ -21,8 +21,8 @@ import (
 // by a later request for the service's checksum.
 func (l *clientRunner) verify(c *client, op *storage.Op, res *storage.Result) error {
 	switch {
-	case op.Kind == storage.Write && c.task.File != nil:
-		l.checker.ask(question{*op, ""})
+	case (op.Kind == storage.Write || op.Kind == storage.Copy) && c.task.File != nil:
+		l.checker.ask(question{op: *op, made: c.task.File.Made})
 		return nil
 	case res.Sum == "":
 		l.rec.Checked(op.Kind, 0, 1, nil)
@@ -38,7 +38,7 @@ func (l *clientRunner) verify(c *client, op *storage.Op, res *storage.Result) er
 		}
 	}
 	if op.Kind == storage.Read && op.Ranges == nil {
-		l.checker.ask(question{*op, res.Sum})
+		l.checker.ask(question{op: *op, got: res.Sum})
 		return nil
 	}
 	l.rec.Checked(op.Kind, 0, 1, nil)
@@ -73,7 +73,7 @@ func (l *clientRunner) unknowable(c *client, op *storage.Op) bool {
 func (l *clientRunner) differs(op *storage.Op, want, got string) error {
 	if op.Kind == storage.Checksum {
 		fresh := l.Service.Client()
-		res, err := fresh.Do(l.soft, op, noProgress{})
+		res, err := fresh.Do(l.soft, op, storage.NoProgress{})
 		_ = fresh.Close() // its operation is counted already
 		if err == nil && res.Sum == want {
 			return &storage.OpError{Kind: op.Kind, URL: op.Path,
@@ -92,6 +92,8 @@ func wrong(op *storage.Op, want, got string) error {
 type question struct {
 	op  storage.Op
 	got string // Read: the checksum of the payload that was read
+	// Copy: the content is known; otherwise the checksum of the origin is the correct checksum
+	made bool
 }
 
 // A doubt is a written file that the service reported as missing or incomplete. It is judged after
@@ -118,12 +120,13 @@ type checker struct {
 	wg        sync.WaitGroup
 	mute      atomic.Bool // the service has no checksums
 	moves     bool        // clients remove or rename files that they have written
+	remover   *remover    // of copies; nil: they stay
 	doubts    []doubt     // at most patience of them, the oldest first
 }
 
-func startChecker(ctx context.Context, rec *measure.Recorder, s storage.Service, w workload.Work) *checker {
+func startChecker(ctx context.Context, rec *measure.Recorder, s storage.Service, w workload.Work, r *remover) *checker {
 	k := &checker{rec: rec, service: s, alg: w.Sum, questions: make(chan question, patience),
-		moves: workload.Moves(w)}
+		moves: workload.Moves(w), remover: r}
 	k.wg.Go(func() {
 		client := s.Client()
 		for q := range k.questions {
@@ -145,6 +148,14 @@ func (k *checker) ask(q question) {
 	case k.questions <- q:
 	default:
 		k.rec.Checked(q.op.Kind, 0, 1, nil)
+		k.release(q)
+	}
+}
+
+// release lets the copy of q be removed.
+func (k *checker) release(q question) {
+	if q.op.Kind == storage.Copy {
+		k.remover.remove(q.op.Path)
 	}
 }
 
@@ -170,6 +181,7 @@ func (k *checker) answer(ctx context.Context, client storage.Client, q question)
 }
 
 func (k *checker) judge(q question, want, got string, err error) {
+	defer k.release(q)
 	switch {
 	case k.moves && q.op.Kind == storage.Write && errors.Is(err, fs.ErrNotExist): // a client was faster: there is nothing to judge
 	case err != nil:
@@ -184,7 +196,7 @@ func (k *checker) judge(q question, want, got string, err error) {
 // missing reports whether err means that a written file does not exist, or does not have its full
 // length.
 func (k *checker) missing(q question, err error) bool {
-	if q.op.Kind != storage.Write || k.moves {
+	if q.op.Kind != storage.Write && q.op.Kind != storage.Copy || k.moves {
 		return false
 	}
 	switch storage.Classify(err) {
@@ -202,7 +214,8 @@ func (k *checker) settle(ctx context.Context) {
 	want, got, err := k.compareAfresh(ctx, q.question)
 	if k.missing(q.question, err) {
 		k.rec.Checked(q.op.Kind, 0, 0, &storage.OpError{Kind: q.op.Kind, URL: q.op.Path,
-			Err: fmt.Errorf("%w: the write was acknowledged, and a second later: %w", storage.ErrChecksum, err)})
+			Err: fmt.Errorf("%w: the %v was acknowledged, and a second later: %w", storage.ErrChecksum, q.op.Kind, err)})
+		k.release(q.question)
 		return
 	}
 	k.judge(q.question, want, got, err)
@@ -222,7 +235,13 @@ func (k *checker) compare(ctx context.Context, client storage.Client, q question
 	if err != nil {
 		return "", "", err
 	}
-	if q.op.Kind == storage.Write {
+	if q.op.Kind == storage.Copy && !q.made {
+		alg, _, _ := strings.Cut(theirs, ":")
+		res, err := client.Do(ctx, &storage.Op{Kind: storage.Checksum, Path: q.op.Source, Size: -1, Sum: alg, Timeout: time.Minute},
+			storage.NoProgress{})
+		return res.Sum, theirs, err
+	}
+	if q.op.Kind == storage.Write || q.op.Kind == storage.Copy {
 		alg, _, _ := strings.Cut(theirs, ":")
 		want, err = content.Sum(alg, q.op.Seed, 0, q.op.Size)
 		return want, theirs, err
@@ -241,7 +260,7 @@ func (k *checker) theirs(ctx context.Context, client storage.Client, q question)
 	reason := errors.ErrUnsupported
 	if !k.mute.Load() {
 		k.rec.Summed(q.op.Kind, max(0, q.op.Size))
-		res, err := client.Do(ctx, &op, noProgress{})
+		res, err := client.Do(ctx, &op, storage.NoProgress{})
 		if err == nil && res.Sum != "" {
 			return res.Sum, nil
 		}
@@ -253,7 +272,7 @@ func (k *checker) theirs(ctx context.Context, client storage.Client, q question)
 			reason = err
 		}
 	}
-	if q.op.Kind != storage.Write {
+	if q.op.Kind != storage.Write && !q.made {
 		return "", reason // reading again would compare the service with itself
 	}
 	op.Kind, op.Size, op.Sum = storage.Read, q.op.Size, ours
@@ -263,13 +282,6 @@ func (k *checker) theirs(ctx context.Context, client storage.Client, q question)
 	}
 	return res.Sum, err
 }
-
-// noProgress is the Progress of operations that are not part of the load.
-type noProgress struct{}
-
-func (noProgress) Reached(storage.Phase) {}
-func (noProgress) Moved(int)             {}
-func (noProgress) ServedBy(string)       {}
 
 // readBack is the Progress of reads of written files: their bytes are no load, but the service and
 // the network carry them.

@@ -274,7 +274,7 @@ func (c forgetfulClient) Do(ctx context.Context, op *storage.Op, p storage.Progr
 }
 
 func (c forgetfulClient) remove(ctx context.Context, path string) error {
-	_, err := c.Client.Do(ctx, &storage.Op{Kind: storage.Remove, Path: path, Timeout: time.Minute}, noProgress{})
+	_, err := c.Client.Do(ctx, &storage.Op{Kind: storage.Remove, Path: path, Timeout: time.Minute}, storage.NoProgress{})
 	return err
 }
 

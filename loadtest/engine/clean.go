@@ -161,7 +161,7 @@ func (k *cleaner) ask(ctx context.Context, s storage.Client, op *storage.Op) (st
 		return class == storage.Timeout || class == storage.Reset || errors.Is(err, storage.ErrCrashed)
 	}
 	return repeated(ctx, func(error) (storage.Result, error) {
-		res, err := s.Do(ctx, op, noProgress{})
+		res, err := s.Do(ctx, op, storage.NoProgress{})
 		class := storage.Classify(err)
 		if res.Waits > 0 || !lost(class, err) && class != storage.Refused && class != storage.Canceled {
 			k.noteAnswer()

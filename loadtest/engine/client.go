@@ -248,6 +248,9 @@ func (l *clientRunner) operation(c *client, op *storage.Op, planned time.Duratio
 			}
 		}
 		class := c.meter.End(&res, err)
+		if op.Kind == storage.Copy {
+			l.copied(c, op, class)
+		}
 		if class.Failure() {
 			l.obey(c, err)
 		}
@@ -296,7 +299,7 @@ func (l *clientRunner) remember(op *storage.Op) error {
 	switch {
 	case l.Manifest == nil:
 		return nil
-	case op.Kind == storage.Write:
+	case op.Kind == storage.Write, op.Kind == storage.Copy:
 		return l.Manifest.Created(op.Path, op.Size, op.Seed)
 	case op.Kind == storage.Mkdir:
 		return l.Manifest.Created(op.Path+"/", 0, 0)

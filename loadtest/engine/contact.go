@@ -37,7 +37,7 @@ func (p *preparer) contact(ctx context.Context) error {
 // taken silenceShown.
 func (p *preparer) do(ctx context.Context, s storage.Client, op *storage.Op) (storage.Result, error) {
 	if p.answered.Load() {
-		return s.Do(ctx, op, noProgress{})
+		return s.Do(ctx, op, storage.NoProgress{})
 	}
 	begun := &firstContact{}
 	timer := time.AfterFunc(silenceShown, func() {

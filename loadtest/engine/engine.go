@@ -143,6 +143,7 @@ type run struct {
 	pool     *clientPool
 	arrivals *arrivals // open model only
 	checker  *checker
+	remover  *remover // of copies; nil: clients make no copies, or the copies stay
 	stop     *Stopper
 	wall     wall
 	step     scenario.Step
@@ -183,7 +184,10 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	r.wall = wall{base: c.Clock()}
 	r.hard, r.kill = context.WithCancel(ctx)
 	r.soft, r.breakOff = context.WithCancel(r.hard)
-	r.checker = startChecker(r.hard, r.rec, c.Service, c.Plan.Work)
+	if w := c.Plan.Work; w.Kind == workload.CopyWork && !w.Keep {
+		r.remover = startRemover(r.hard, c)
+	}
+	r.checker = startChecker(r.hard, r.rec, c.Service, c.Plan.Work, r.remover)
 	kind := c.Plan.Work.Kind
 	runner := &clientRunner{
 		run: r, seed: c.Plan.Seed, fresh: c.Plan.Work.Session == workload.FreshSession || kind == "login",
@@ -351,6 +355,7 @@ func (r *run) finish(ctx context.Context) error {
 	// A service that hangs must not delay the end with each of the requests.
 	patience := time.AfterFunc(max(time.Until(deadline), leastPatience), r.kill)
 	r.checker.close()
+	r.remover.close()
 	patience.Stop()
 	r.freeing.Wait()
 	err = errors.Join(err, r.cut(measure.GracefulStop))

@@ -50,12 +50,12 @@ func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
 	if err := p.contact(ctx); err != nil {
 		return nil, err
 	}
-	l := &listing{preparer: p, client: p.Service.Client(), folders: []string{""}}
+	l := &listing{preparer: p, client: p.Service.Client(), folders: []string{p.root()}}
 	defer func() { _ = l.client.Close() }() // its operations have ended
 	for checked := 0; len(l.folders) > 0; {
 		err := l.walk(ctx)
 		if l.looked == 0 && errors.Is(err, syscall.ENOTDIR) && p.isFile(ctx, l.client) {
-			return []workload.File{{Size: -1}}, nil
+			return []workload.File{{Path: p.root(), Size: -1}}, nil
 		}
 		if err == nil && l.incomplete && !l.marked {
 			checked, err = l.findFolders(ctx, checked)
@@ -68,7 +68,7 @@ func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
 		return nil, err
 	}
 	if len(l.files) == 0 {
-		return nil, fmt.Errorf("files.listing: %w below %s", ErrNoFiles, p.Plan.Target)
+		return nil, fmt.Errorf("files.listing: %w below %s", ErrNoFiles, p.Plan.FilesAt())
 	}
 	if l.incomplete {
 		return l.files, p.checkLinks(ctx, l.files)
@@ -78,7 +78,7 @@ func (p *preparer) list(ctx context.Context) ([]workload.File, error) {
 
 // isFile reports whether the target is a file.
 func (p *preparer) isFile(ctx context.Context, s storage.Client) bool {
-	res, err := p.ask(ctx, s, &storage.Op{Kind: storage.Stat, Size: -1})
+	res, err := p.ask(ctx, s, &storage.Op{Kind: storage.Stat, Path: p.root(), Size: -1})
 	return err == nil && !res.Folder
 }
 
@@ -89,7 +89,7 @@ func (l *listing) walk(ctx context.Context) error {
 		l.folders = l.folders[1:]
 		res, err := l.ask(ctx, l.client, &storage.Op{Kind: storage.List, Path: folder})
 		switch {
-		case folder != "" && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)):
+		case folder != l.root() && (errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)):
 			l.closed.add(folder, err)
 			continue
 		case err != nil:
@@ -114,7 +114,7 @@ func (l *listing) add(folder string, res *storage.Result) {
 		l.omission = res.Omission
 	}
 	for _, e := range res.Entries {
-		path := strings.TrimPrefix(folder+"/"+e.Name, "/")
+		path := l.root() + strings.TrimPrefix(strings.TrimPrefix(folder, l.root())+"/"+e.Name, "/")
 		switch {
 		case e.Dir:
 			l.folders = append(l.folders, path)

@@ -107,7 +107,7 @@ func below(t *testing.T, s storage.Service, folder string) []string {
 	var res storage.Result
 	err := errors.New("never asked")
 	for try := 0; err != nil && try < 50; try++ { // some operations are made to fail
-		res, err = s.Client().Do(t.Context(), &storage.Op{Kind: storage.List, Path: folder}, noProgress{})
+		res, err = s.Client().Do(t.Context(), &storage.Op{Kind: storage.List, Path: folder}, storage.NoProgress{})
 	}
 	require.NoError(t, err)
 	for _, e := range res.Entries {

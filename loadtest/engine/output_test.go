@@ -97,6 +97,6 @@ func homes(t *testing.T, conf Config) {
 
 func mkdir(t *testing.T, s storage.Client, path string) error {
 	t.Helper()
-	_, err := s.Do(t.Context(), &storage.Op{Kind: storage.Mkdir, Path: path}, noProgress{})
+	_, err := s.Do(t.Context(), &storage.Op{Kind: storage.Mkdir, Path: path}, storage.NoProgress{})
 	return err
 }

@@ -51,12 +51,13 @@ func Prepare(ctx context.Context, c Config, listed []workload.File, adv Advance)
 		files, err = p.make(ctx, *f.Make)
 	case f.Listing:
 		files, err = p.list(ctx)
+		files = belowOrigin(files)
 	}
 	if err == nil && c.Plan.Files.Make == nil {
 		files, err = c.Plan.Files.Select(files, c.Plan.Seed)
 	}
 	if err == nil {
-		files, err = p.sizes(ctx, files)
+		files, err = p.sizes(ctx, p.atOrigin(files))
 	}
 	for _, w := range c.Plan.Works() {
 		if err == nil {
@@ -64,6 +65,9 @@ func Prepare(ctx context.Context, c Config, listed []workload.File, adv Advance)
 		}
 		if err == nil {
 			err = p.probe(ctx, w, files)
+		}
+		if err == nil && w.Kind == workload.CopyWork {
+			err = p.tryCopy(ctx, files)
 		}
 	}
 	if err = errors.Join(err, p.warnOfRepeats(), p.warnOfEncoding()); err != nil {
@@ -92,7 +96,8 @@ func (p *preparer) ask(ctx context.Context, s storage.Client, op *storage.Op) (s
 			p.repeats.Add(1)
 			p.fault.Store(before.Error())
 			if op.Kind == storage.Write {
-				_, _ = s.Do(ctx, &storage.Op{Kind: storage.Remove, Path: op.Path, Timeout: prepareTimeout}, noProgress{}) // often there is nothing
+				_, _ = s.Do(ctx, &storage.Op{Kind: storage.Remove, Path: op.Path, Timeout: prepareTimeout},
+					storage.NoProgress{}) // often there is nothing
 			}
 		}
 		return p.do(ctx, s, op)
@@ -170,11 +175,15 @@ func (p *preparer) folders(ctx context.Context) error {
 		return err
 	}
 	s := p.Service.Client()
-	if err := errors.Join(p.mkdir(ctx, s, p.Folder), s.Close()); err != nil || !writes {
+	err := p.mkdir(ctx, s, p.Folder)
+	if err == nil && p.Plan.Origin != nil && p.Plan.Files.Make != nil {
+		err = p.mkdir(ctx, s, p.source())
+	}
+	if err := errors.Join(err, s.Close()); err != nil || !writes {
 		return err
 	}
-	tries := 0 // one, unless files are made before the load
-	if p.Plan.Files.Make == nil && slices.ContainsFunc(p.Plan.Works(), workload.WritesFiles) {
+	tries := 0 // one, unless files are made there before the load
+	if (p.Plan.Files.Make == nil || p.Plan.Origin != nil) && slices.ContainsFunc(p.Plan.Works(), workload.WritesFiles) {
 		tries = 1
 	}
 	return p.each(ctx, tries+p.Plan.MostClients(), "folders made", func(ctx context.Context, s storage.Client, i int) error {
@@ -308,7 +317,7 @@ func (p *preparer) make(ctx context.Context, m scenario.Make) ([]workload.File, 
 	r := rand.New(rand.NewPCG(p.Plan.Seed, 0x66696c65)) // not a client's stream
 	files := make([]workload.File, m.Count)
 	for i := range files {
-		path := fmt.Sprintf("%s/f%06d.dat", p.Folder, i)
+		path := fmt.Sprintf("%s/f%06d.dat", p.source(), i)
 		files[i] = workload.File{Path: path, Size: draw(r), Seed: content.Seed(p.Plan.Seed, path), Made: true}
 	}
 	return files, p.each(ctx, len(files), "files made", func(ctx context.Context, s storage.Client, i int) error {

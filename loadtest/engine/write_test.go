@@ -73,7 +73,7 @@ func TestRefusedWritesEndThePreparation(t *testing.T) {
 				}
 				for path := range conf.Manifest.(*remembered).left {
 					if s := conf.Service.Client(); path[len(path)-1] != '/' {
-						_, err := s.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: path}, noProgress{})
+						_, err := s.Do(t.Context(), &storage.Op{Kind: storage.Stat, Path: path}, storage.NoProgress{})
 						if !errors.Is(err, fs.ErrNotExist) {
 							t.Errorf("%s is left: %v", path, err)
 						}

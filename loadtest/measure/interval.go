@@ -59,6 +59,7 @@ const (
 	EventCommand   EventKind = "command"   // a command of the scenario began or ended
 	EventSite      EventKind = "site"      // of transfers: a site was switched off or on
 	EventWorker    EventKind = "worker"    // a worker came, was lost, or left
+	EventService   EventKind = "service"   // of data challenges: requests to a service failed, took long or were refused for a while
 	EventResume    EventKind = "resume"    // an interrupted run is continued
 	EventEnd       EventKind = "end"       // the run ended; see Ending
 )
@@ -67,7 +68,8 @@ const (
 func EventKinds() []string {
 	return []string{string(EventRun), string(EventStep), string(EventPhase), string(EventError), string(EventWarning), string(EventThreshold),
 		string(EventSearch), string(EventLink),
-		string(EventCommand), string(EventSite), string(EventWorker), string(EventResume), string(EventEnd)}
+		string(EventCommand), string(EventSite), string(EventWorker), string(EventService), string(EventResume),
+		string(EventEnd)}
 }
 
 // An Event is something that happened once: a step that began, the first error of its kind, a
@@ -98,7 +100,25 @@ type Event struct {
 	Stopped *StoppedStep `json:"stopped,omitempty"`         // of kind threshold
 
 	Command *Command `json:"command,omitempty"` // of kind command
+	Service *Service `json:"service,omitempty"` // of kind service
 }
+
+// A Service has the answers of a service to weir's requests in the time before an event.
+type Service struct {
+	Name     string  `json:"name"`             // TransferService or Issuer
+	Seconds  float64 `json:"duration_seconds"` // up to the time of the event
+	Requests int     `json:"requests"`         // that ended
+	Failed   int     `json:"failed"`           // of these without a useful answer
+	Latency  float64 `json:"latency_seconds"`  // of a request, mean
+	Busy     bool    `json:"busy"`             // the service asked its clients to come back later
+	Reason   string  `json:"reason,omitempty"` // of the last failure, one line
+}
+
+// Values of Service.Name.
+const (
+	TransferService = "transfer service"
+	Issuer          = "issuer of credentials"
+)
 
 // A Command is the state of a command of the scenario.
 type Command struct {

@@ -168,7 +168,8 @@ func checkTransfer(t *Transfer) error {
 		return impossible("step", t.Step)
 	case t.File == "" || t.Dest == "":
 		return errors.New("damaged line: a transfer has a file and a destination")
-	case badTime(t.End) || t.Begin.Year() > 9999 || t.End.Before(t.Begin):
+	case badTime(t.End) || t.Begin.Year() > 9999 || t.Asked.Year() > 9999 || t.LastByte.Year() > 9999 ||
+		t.Asked.IsZero() && t.End.Before(t.Begin): // Begin of a data challenge is by the clock of the transfer service
 		return errors.New("damaged line: it ended before it began")
 	case min(t.Size, t.Moved, t.Resumed) < 0 || max(t.Size, t.Moved, t.Resumed) > mostCount:
 		return fmt.Errorf("damaged line: size_bytes %d, moved_bytes %d or resumed_bytes %d is impossible", t.Size, t.Moved, t.Resumed)

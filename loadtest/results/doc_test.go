@@ -23,13 +23,13 @@ func TestDocumentedKeys(t *testing.T) {
 	require.NoError(t, json.Unmarshal(written, &histogram))
 	for section, types := range map[string][]any{
 		"about.json": {About{}, Clock{}, measure.Scratch{}, Links{}},
-		"plan.json": {scenario.Plan{}, monitor.BalancerConfig{}, scenario.Step{}, scenario.Find{}, link.Named{}, link.Spec{},
+		"plan.json": {scenario.Plan{}, scenario.Origin{}, monitor.BalancerConfig{}, scenario.Step{}, scenario.Find{}, link.Named{}, link.Spec{},
 			link.Outage{}},
 		"intervals.jsonl": {measure.Interval{}, measure.Site{}, histogram},
 		"hosts.jsonl": {monitor.Sample{}, monitor.CPU{}, monitor.Memory{}, monitor.Disk{}, monitor.Net{}, monitor.TCP{}, monitor.Proc{},
 			monitor.Service{}, monitor.Link{}, monitor.Balancer{}, monitor.Balanced{}, monitor.Transfers{}, monitor.TransfersSpan{}, monitor.Quota{},
 			link.Traffic{}, link.Quantiles{}},
-		"events.jsonl":    {measure.Event{}, measure.Worker{}, measure.Scratch{}, measure.StoppedStep{}, measure.Command{}},
+		"events.jsonl":    {measure.Event{}, measure.Worker{}, measure.Scratch{}, measure.StoppedStep{}, measure.Command{}, measure.Service{}},
 		"manifest.jsonl":  {manifestLine{}},
 		"transfers.jsonl": {Transfer{}},
 		"links.jsonl":     {LinkInterval{}},

@@ -21,6 +21,7 @@ type Takers struct {
 	Interval func(*measure.Interval)
 	Sample   func(*monitor.Sample)
 	Event    func(*measure.Event)
+	Link     func(*LinkInterval) // of data challenges
 }
 
 // perPoll is the number of bytes of each file that one Poll reads, except for a longer line, unless
@@ -41,8 +42,10 @@ type Follower struct {
 	intervals tail[measure.Interval]
 	hosts     tail[host]
 	events    tail[measure.Event]
+	links     tail[LinkInterval]
 	clients   time.Time // start of the last interval
 	looked    time.Time // time of the last sample
+	carried   time.Time // start of the last interval of a link
 	over      bool
 	ended     bool // the last of the events resume and end is end
 }
@@ -58,6 +61,7 @@ func Follow(dir string) (*Follower, error) {
 		intervals: tail[measure.Interval]{most: perPoll, path: filepath.Join(dir, IntervalsFile), read: readIntervals()},
 		hosts:     tail[host]{most: perPoll, path: filepath.Join(dir, HostsFile), read: readSamples()},
 		events:    tail[measure.Event]{most: perPoll, path: filepath.Join(dir, EventsFile), read: readEvents()},
+		links:     tail[LinkInterval]{most: perPoll, path: filepath.Join(dir, LinksFile), read: readLinks()},
 	}, nil
 }
 
@@ -67,13 +71,13 @@ func (f *Follower) Run() *Run { return f.run }
 // Bound limits a Poll to about so many bytes of each file, for callers that use much memory per
 // line.
 func (f *Follower) Bound(bytes int64) {
-	f.intervals.most, f.hosts.most, f.events.most = bytes, bytes, bytes
+	f.intervals.most, f.hosts.most, f.events.most, f.links.most = bytes, bytes, bytes, bytes
 }
 
 // Poll passes the lines appended since the last Poll to take: first the events, then the intervals,
-// then the samples, each in the order of its file. It reads at most a few megabytes of each file,
+// then the samples, then the links, each in the order of its file. It reads at most a few megabytes of each file,
 // so that its memory does not grow with the backlog: call it again until moved is false, then wait
-// a moment. Intervals and samples of a backlog are read up to about the same time. A last line is
+// a moment. The intervals, samples and links of a backlog are read up to about the same time. A last line is
 // read as soon as it is terminated, or, if it is complete without a newline, after Over has
 // returned true. Poll never waits for the writer.
 //
@@ -93,8 +97,8 @@ func (f *Follower) Poll(take Takers) (moved bool, err error) {
 	if err != nil {
 		return movedEvents, err
 	}
-	movedIntervals, movedSamples := false, false
-	if !f.hosts.more || !f.clients.After(f.looked.Add(ahead)) {
+	movedIntervals, movedSamples, movedLinks := false, false, false
+	if mayLead(f.clients, f.looked, f.hosts.more) && mayLead(f.clients, f.carried, f.links.more) {
 		movedIntervals, err = f.intervals.poll(f.over, func(iv *measure.Interval) {
 			f.clients = iv.Start
 			if take.Interval != nil {
@@ -102,7 +106,7 @@ func (f *Follower) Poll(take Takers) (moved bool, err error) {
 			}
 		})
 	}
-	if err == nil && (!f.intervals.more || !f.looked.After(f.clients.Add(ahead))) {
+	if err == nil && mayLead(f.looked, f.clients, f.intervals.more) {
 		movedSamples, err = f.hosts.poll(f.over, func(h *host) {
 			f.looked = h.Time
 			if take.Sample != nil {
@@ -110,8 +114,20 @@ func (f *Follower) Poll(take Takers) (moved bool, err error) {
 			}
 		})
 	}
-	return movedEvents || movedIntervals || movedSamples, err
+	if err == nil && mayLead(f.carried, f.clients, f.intervals.more) {
+		movedLinks, err = f.links.poll(f.over, func(l *LinkInterval) {
+			f.carried = l.Start
+			if take.Link != nil {
+				take.Link(l)
+			}
+		})
+	}
+	return movedEvents || movedIntervals || movedSamples || movedLinks, err
 }
+
+// mayLead reports whether a file that was read up to at may be read on: another file was read up to
+// other, and more of it is there.
+func mayLead(at, other time.Time, more bool) bool { return !more || !at.After(other.Add(ahead)) }
 
 // Over reports whether the run is no longer being written: it ended, was interrupted or was killed;
 // Ended distinguishes these. The last lines may not have been read yet: after Over has returned

@@ -20,13 +20,14 @@ import (
 )
 
 // seen has the lines that a follower passed on.
-type seen struct{ intervals, samples, events []string }
+type seen struct{ intervals, samples, events, links []string }
 
 func (s *seen) takers(t testing.TB) Takers {
 	return Takers{
 		Interval: func(iv *measure.Interval) { s.intervals = append(s.intervals, string(line(t, iv))) },
 		Sample:   func(v *monitor.Sample) { s.samples = append(s.samples, string(line(t, v))) },
 		Event:    func(e *measure.Event) { s.events = append(s.events, string(line(t, e))) },
+		Link:     func(l *LinkInterval) { s.links = append(s.links, string(line(t, l))) },
 	}
 }
 
@@ -55,6 +56,9 @@ func all(t *testing.T, dir string) (s seen) {
 	for _, e := range collect(t, r.Events()) {
 		take.Event(e)
 	}
+	for _, l := range collect(t, r.Links()) {
+		take.Link(l)
+	}
 	return s
 }
 
@@ -63,7 +67,8 @@ func same(t *testing.T, want, got seen) {
 	for _, c := range []struct {
 		name      string
 		want, got []string
-	}{{"intervals", want.intervals, got.intervals}, {"samples", want.samples, got.samples}, {"events", want.events, got.events}} {
+	}{{"intervals", want.intervals, got.intervals}, {"samples", want.samples, got.samples}, {"events", want.events, got.events},
+		{"links", want.links, got.links}} {
 		if len(c.want) != len(c.got) {
 			t.Errorf("%d %s instead of %d", len(c.got), c.name, len(c.want))
 			continue
@@ -116,6 +121,7 @@ func TestFollowerReadsWhatAppearsInPieces(t *testing.T) {
 			texts[IntervalsFile] += string(line(t, testInterval(i))) + "\n" + strings.Repeat("\n", r.IntN(8)/7)
 			texts[HostsFile] += string(line(t, &monitor.Sample{Time: time.Unix(int64(i+1), 0).UTC(), Host: strings.Repeat("é", r.IntN(40))})) + "\n"
 			texts[EventsFile] += string(line(t, measure.Event{Time: time.Unix(int64(i+1), 0).UTC(), Kind: measure.EventError, Text: "a\nb"})) + "\n"
+			texts[LinksFile] += string(line(t, &LinkInterval{Start: time.Unix(int64(i+1), 0).UTC(), Seconds: 1, Source: "A", Dest: "B"})) + "\n"
 		}
 		dir := bare(t)
 		f, got := follow(t, dir), seen{}

@@ -34,7 +34,10 @@ const (
 	IntervalsCSVFile = "intervals.csv"
 	HostsCSVFile     = "hosts.csv"
 	BackendsCSVFile  = "backends.csv" // of runs with several servers that shared the load
-	ReportFile       = "report.html"
+
+	ChallengeCSVFile     = "challenge.csv"         // of data challenges: the links
+	ChallengeMinutesFile = "challenge-minutes.csv" // of data challenges: the links, minute by minute
+	ReportFile           = "report.html"
 )
 
 // FormatVersion is the version of the run directory's format that this program writes and reads.

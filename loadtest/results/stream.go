@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sync"
 
+	"weir/internal/scan"
 	"weir/loadtest/measure"
 	"weir/monitor"
 )
@@ -32,6 +33,31 @@ func (r *Run) EachSample(render func(out []byte, s *monitor.Sample) []byte, take
 		row = func(out []byte, h *host) []byte { return render(out, &h.Sample) }
 	}
 	return stream(filepath.Join(r.Dir, HostsFile), readSamples, row, func(h *host, row []byte) error { return take(&h.Sample, row) })
+}
+
+// EachTransfer calls take with each line of transfers.jsonl in order, as EachInterval does.
+func (r *Run) EachTransfer(take func(*Transfer) error) error {
+	return stream(filepath.Join(r.Dir, TransfersFile), func() lineReader[Transfer] { return fastReader(checkTransfer) }, nil,
+		func(t *Transfer, _ []byte) error { return take(t) })
+}
+
+// EachLink calls take with each line of links.jsonl in order, as EachInterval does.
+func (r *Run) EachLink(take func(*LinkInterval) error) error {
+	return stream(filepath.Join(r.Dir, LinksFile), func() lineReader[LinkInterval] { return fastReader(checkLink) }, nil,
+		func(l *LinkInterval, _ []byte) error { return take(l) })
+}
+
+// fastReader returns a lineReader that first tries the parser for lines in the form that this
+// program writes, then the parser for any JSON.
+func fastReader[T any](check func(*T) error) lineReader[T] {
+	fast := new(scan.Reader[T])
+	return reader(func(line []byte, v *T) error {
+		if fast.Read(line, v, v) {
+			return nil
+		}
+		*v = *new(T)
+		return decode(line, v)
+	}, check)
 }
 
 // A lineReader fills v from a line. whole is false if the line is not JSON of a T.
@@ -60,6 +86,13 @@ func readEvents() lineReader[measure.Event] {
 		*e = measure.Event{}
 		return decode(line, e)
 	}, func(*measure.Event) error { return nil })
+}
+
+func readLinks() lineReader[LinkInterval] {
+	return reader(func(line []byte, l *LinkInterval) error {
+		*l = LinkInterval{}
+		return decode(line, l)
+	}, checkLink)
 }
 
 // piece is the number of bytes of lines that goroutines pass to each other.

@@ -29,6 +29,7 @@ type Transfer struct {
 	Site     string        `json:"failed_at,omitempty"` // site to which the failure belongs; "": unknown
 	Expired  bool          `json:"expired,omitempty"`   // credentials had ended
 	Asked    time.Time     `json:"requested,omitzero"`  // of data challenges: the copy was requested; Begin is the first byte, as far as it is known
+	LastByte time.Time     `json:"last_byte,omitzero"`  // of data challenges: all bytes had been moved, as far as it is known; verification follows
 	Label    bool          `json:"labeled,omitempty"`   // its flows had a label (SciTags)
 	CPU      float64       `json:"mover_cpu_seconds,omitempty"`
 }

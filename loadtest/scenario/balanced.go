@@ -33,6 +33,9 @@ func (s *Scenario) onlyBackendsHere() bool {
 
 // serviceText describes the built-in server, the other endpoints and the balancer.
 func (p *Plan) serviceText(row func(name, format string, args ...any)) {
+	if p.Origin != nil {
+		row("origin", "%s", p.originText())
+	}
 	p.serverText(row)
 	for _, door := range p.Others {
 		row("and", "%s", door)

@@ -31,14 +31,15 @@ func (s *Scenario) Plan(drivers []storage.Driver) (*Plan, error) {
 		return nil, err
 	}
 	if s.Files.List != "" {
-		if _, err := ReadList(s.Files.List, s.Target); err != nil {
+		if _, err := ReadList(s.Files.List, s.FilesAt()); err != nil {
 			return nil, err
 		}
 	}
 	p := &Plan{
 		Version: PlanVersion, Name: s.Name, Target: s.Target, Others: slices.Clone(s.Others), Server: s.Server, Balancer: s.Balancer,
 		Driver:  driver.Name,
-		Command: s.inputs(), Auth: s.Auth.Discovered(), Seed: s.Seed, Files: s.Files, Work: s.Work, Populations: slices.Clone(s.Populations),
+		Command: s.inputs(), Auth: s.Auth.Discovered(), Origin: s.Origin.plan(),
+		Seed: s.Seed, Files: s.Files, Work: s.Work, Populations: slices.Clone(s.Populations),
 		Links: slices.Clone(s.Links), On: s.On,
 		Model: ClosedModel, GracefulStop: s.Load.GracefulStop, ErrorPause: s.Load.ErrorPause, Stop: s.Stop, Hosts: slices.Clone(s.Hosts),
 		Thresholds: slices.Clone(s.Thresholds),

@@ -41,6 +41,7 @@ func (s *Scenario) check(known document.Mistakes) document.Mistakes {
 	c.balancer()
 	c.hosts()
 	c.auth()
+	c.each((*checker).origin)
 	c.repeat()
 	for i, t := range s.Thresholds {
 		if _, err := ParseThreshold(t); err != nil {
@@ -192,7 +193,7 @@ func (c *checker) work() {
 	writes := slices.Contains(c.operations(), "write")
 	c.refuse(c.given("workload.size") && (!writes || w.Kind == workload.JobWork),
 		"workload.size", "applies to kinds that write, and kind %s does not; the sizes of files to read follow from files", w.Kind)
-	c.refuse(c.given("workload.keep") && !writes && w.Keep,
+	c.refuse(c.given("workload.keep") && !writes && w.Kind != workload.CopyWork && w.Keep,
 		"workload.keep", "applies to kinds that write, and kind %s does not; omit it", w.Kind)
 	c.jobs()
 	c.refuse(w.Timeout == 0, "workload.timeout", "must be above 0; a service that hangs would block the run for ever")
@@ -299,7 +300,7 @@ func (s *Scenario) operations() []string {
 // needsFiles reports whether the workload needs files that exist before the run.
 func (s *Scenario) needsFiles() bool {
 	return slices.ContainsFunc(s.operations(), func(k string) bool {
-		return slices.Contains([]string{"read", "stat", "checksum", "locate", "run"}, k)
+		return slices.Contains([]string{"read", "stat", "checksum", "locate", "run", "copy"}, k)
 	})
 }
 

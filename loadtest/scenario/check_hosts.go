@@ -66,36 +66,39 @@ func (c *checker) report(path string, h monitor.Host) {
 		path, "processes, pids and groups are monitored on this machine only; give them an entry of their own")
 }
 
-func (c *checker) auth() {
-	a := c.Auth.Discovered()
+func (c *checker) auth() { c.authAt("auth", c.Auth) }
+
+// authAt checks the authentication in the key at.
+func (c *checker) authAt(at string, a storage.Auth) {
+	a = a.Discovered()
 	if name, known := string(a.Method), tags.Words[storage.Auth]("method"); name != "" && !slices.Contains(known, name) {
-		c.say("auth.method", "unknown method %s%s", document.Quote(name), document.Meant(name, known))
+		c.say(at+".method", "unknown method %s%s", document.Quote(name), document.Meant(name, known))
 	}
 	c.refuse(a.PasswordFile != "" && a.PasswordVariable != "",
-		"auth.password_variable", "password_file and password_variable exclude each other; keep one")
+		at+".password_variable", "password_file and password_variable exclude each other; keep one")
 	c.refuse(a.TokenFile != "" && a.TokenVariable != "",
-		"auth.token_variable", "token_file and token_variable exclude each other; keep one")
+		at+".token_variable", "token_file and token_variable exclude each other; keep one")
 	password := a.PasswordFile != "" || a.PasswordVariable != ""
 	switch {
 	case a.Method == storage.TokenAuth && a.TokenFile == "" && a.TokenVariable == "":
-		c.say("auth.method", "token needs token_file or token_variable: $BEARER_TOKEN, $BEARER_TOKEN_FILE, $XDG_RUNTIME_DIR/bt_uUID and "+
+		c.say(at+".method", "token needs token_file or token_variable: $BEARER_TOKEN, $BEARER_TOKEN_FILE, $XDG_RUNTIME_DIR/bt_uUID and "+
 			"/tmp/bt_uUID have no token either")
 	case a.Method == storage.BasicAuth && (a.User == "" || !password):
-		c.say("auth.method", "basic needs user, and password_file or password_variable")
+		c.say(at+".method", "basic needs user, and password_file or password_variable")
 	case a.Method == storage.X509Auth && len(c.Client.Command) == 0 && a.CertFile == "" && a.ProxyFile == "":
-		c.say("auth.method", "x509 needs cert_file and key_file, or proxy_file")
+		c.say(at+".method", "x509 needs cert_file and key_file, or proxy_file")
 	case a.KeytabFile != "" && a.TicketFile != "":
-		c.say("auth.ticket_file", "keytab_file and ticket_file exclude each other; keep one")
+		c.say(at+".ticket_file", "keytab_file and ticket_file exclude each other; keep one")
 	case a.KeytabFile != "" && a.User == "":
-		c.say("auth.keytab_file", "needs user; give the principal whose keys it holds, such as user: weir@EXAMPLE.ORG")
+		c.say(at+".keytab_file", "needs user; give the principal whose keys it holds, such as user: weir@EXAMPLE.ORG")
 	case a.KeytabFile != "" && len(c.Client.Command) > 0:
-		c.say("auth.keytab_file", "an external program needs a ticket; fetch one with kinit -k -t, and name its cache with ticket_file")
+		c.say(at+".keytab_file", "an external program needs a ticket; fetch one with kinit -k -t, and name its cache with ticket_file")
 	case a.Method != storage.KerberosAuth && a.KeytabFile+a.TicketFile+a.Krb5File != "":
-		c.say("auth.method", "keytab_file, ticket_file and krb5_file need method: krb5; use it, or omit them")
+		c.say(at+".method", "keytab_file, ticket_file and krb5_file need method: krb5; use it, or omit them")
 	case a.KeyFile != "" && a.CertFile == "":
-		c.say("auth.key_file", "needs cert_file as well")
+		c.say(at+".key_file", "needs cert_file as well")
 	case a.Method == "" && (password || a.TokenFile != "" || a.TokenVariable != ""):
-		c.say("auth", "has a secret but no method; write method: basic or method: token")
+		c.say(at, "has a secret but no method; write method: basic or method: token")
 	}
 }
 

@@ -32,8 +32,8 @@ func (c *checker) files() {
 	}
 	if _, err := f.Make.Size.Sampler(); err != nil {
 		c.say("files.make.size", "%v", err)
-	} else if j := c.Work.Job; c.Work.Kind == workload.JobWork && j != nil && distMost(f.Make.Size) < j.Bytes() {
-		c.say("files.make.size", "%s is too small for a job of %d events of %v; make files of %s or more, or omit size", distText(f.Make.Size),
+	} else if j := c.Work.Job; c.Work.Kind == workload.JobWork && j != nil && f.Make.Size.Most() < j.Bytes() {
+		c.say("files.make.size", "%s is too small for a job of %d events of %v; make files of %s or more, or omit size", f.Make.Size.Text(),
 			j.Events, j.Event, unit.Size(j.Bytes()))
 	}
 }

@@ -13,13 +13,14 @@ import (
 // format returns the rules for reading scenarios.
 func format() document.Format {
 	return document.Format{
-		Noun:    "scenario",
-		Hints:   map[string]string{"workload.kind=command": notWork},
-		TooLong: ", and put long lists of files into a file of their own (files.list)",
-		Empty:   "; give at least a target, as in target: http://localhost:8080/",
-		Decode:  decodeValue,
-		Unknown: unknownKey,
-		Shape:   shape,
+		Noun:       "scenario",
+		Hints:      map[string]string{"workload.kind=command": notWork},
+		SetExample: "workload.session=fresh",
+		TooLong:    ", and put long lists of files into a file of their own (files.list)",
+		Empty:      "; give at least a target, as in target: http://localhost:8080/",
+		Decode:     decodeValue,
+		Unknown:    unknownKey,
+		Shape:      shape,
 	}
 }
 
@@ -50,10 +51,8 @@ func decodeValue(of *document.Decoder, n *document.Node, path string, v reflect.
 		*x = d.rates(n, path)
 	case *Links:
 		d.links(n, path, x)
-	case *workload.Span, *workload.Dist:
-		d.drawn(n, path, v)
 	default:
-		return false
+		return workload.Decode(of, n, path, v)
 	}
 	return true
 }
@@ -93,7 +92,7 @@ func (d *decoder) endpoints(n *document.Node, s *Scenario) {
 // unknownKey adds the mistakes of keys that are secrets, and of several values without brackets.
 func unknownKey(d *document.Decoder, e document.Entry, path string) bool {
 	full := document.Join(path, e.Key)
-	if text, ok := secretKeys()[strings.ToLower(e.Key)]; ok {
+	if text, ok := document.SecretKeys()[strings.ToLower(e.Key)]; ok {
 		d.Say(e.At, "%s: a scenario must not contain secrets; %s", full, text)
 		return true
 	}
@@ -102,16 +101,4 @@ func unknownKey(d *document.Decoder, e document.Entry, path string) bool {
 		return true
 	}
 	return false
-}
-
-func secretKeys() map[string]string {
-	password := "name where it is kept with auth.password_file or auth.password_variable"
-	token := "name where it is kept with auth.token_file or auth.token_variable"
-	return map[string]string{
-		"password": password, "passwd": password, "pass": password, "passphrase": password, "secret": password, "secret_key": password,
-		"secret_access_key": password, "access_key": "write it as auth.user, and name where the secret key is kept with auth.password_file or " +
-			"auth.password_variable",
-		"token": token, "bearer": token, "bearer_token": token, "authorization": token, "api_key": token,
-		"private_key": "name its file with auth.key_file",
-	}
 }

@@ -9,9 +9,7 @@ import (
 	"strings"
 
 	"weir/internal/document"
-	"weir/internal/tags"
 	"weir/internal/unit"
-	"weir/loadtest/workload"
 )
 
 // counts decodes 10, "1,2,4", 1..100, [1, 2, 4] or {from: 1, to: 256, by: x2}.
@@ -207,63 +205,6 @@ func (d *decoder) command(n *document.Node, path string, c *Command) {
 			path, document.Quote(n.Text), sentence(document.Meant(n.Text, clientPrograms())), n.Text)
 	default:
 		c.Command = []string{n.Text}
-	}
-}
-
-// drawn decodes a Span or Dist: a single value is constant, a map contains one of the
-// distributions.
-func (d *decoder) drawn(n *document.Node, path string, v reflect.Value) {
-	v.SetZero()
-	switch {
-	case n.Kind == document.Scalar:
-		before := len(d.Mistakes)
-		d.Value(n, path, v.FieldByName("Fixed"))
-		if _, ok := v.Addr().Interface().(*workload.Dist); ok && v.FieldByName("Fixed").Int() == 0 && len(d.Mistakes) == before {
-			d.Say(n.At, "%s: %s; a file has at least one byte", path, document.Quote(n.Text))
-		}
-	case n.Kind == document.List:
-		d.Say(n.At, "%s: a list; write {uniform: [from, to]} to draw between two values", path)
-	case len(n.Entries) != 1:
-		d.Say(n.At, "%s: write one value, or a map with one of %s", path, strings.Join(tags.Names(v.Type())[1:], ", "))
-	default:
-		d.Fields(n, path, v)
-		d.uniform(n, path, v)
-	}
-	if x, ok := v.Addr().Interface().(*workload.Dist); ok && n.Kind == document.Map {
-		d.sizes(n, path, x)
-	}
-}
-
-// uniform checks that there are two values, the lower first.
-func (d *decoder) uniform(n *document.Node, path string, v reflect.Value) {
-	field := v.FieldByName("Uniform")
-	from := n.Get("uniform")
-	if from == nil || from.Kind != document.List {
-		return
-	}
-	switch {
-	case field.Len() != 2:
-		d.Say(from.At, "%s.uniform: write two values, the lower first, as in [1, 3] with their units", path)
-	case field.Index(0).Int() > field.Index(1).Int():
-		d.Say(from.At, "%s.uniform: the first value is larger; write the lower value first", path)
-	}
-}
-
-// sizes checks the sizes that carry weights.
-func (d *decoder) sizes(n *document.Node, path string, x *workload.Dist) {
-	weights := n.Get("weights")
-	if weights == nil || weights.Kind != document.Map {
-		return
-	}
-	sum := 0.0
-	for _, e := range weights.Entries {
-		if _, err := unit.ParseSize(e.Key); err != nil {
-			d.Say(e.At, "%s.weights: %v", path, err)
-		}
-		sum += x.Weights[e.Key]
-	}
-	if !(sum > 0) {
-		d.Say(weights.At, "%s.weights: give at least one size a weight above 0, as in {1MiB: 3, 1GiB: 1}", path)
 	}
 }
 

@@ -60,6 +60,9 @@ func (s *Scenario) complete() {
 	if w.Part != nil {
 		format().SetDefaults(w.Part)
 	}
+	if s.Origin != nil {
+		format().SetDefaults(s.Origin)
+	}
 	if f.Make != nil {
 		if w.Kind == workload.JobWork && w.Job.Events > 0 && w.Job.Event > 0 && unset(f.Make.Size) {
 			f.Make.Size.Fixed = unit.Size(w.Job.Bytes())

@@ -29,8 +29,8 @@ func (p *Plan) Differs(o *Plan) []string {
 
 // bare returns the keys of the plan that count in Differs.
 func (p *Plan) bare() map[string]json.RawMessage {
-	c := *p
-	for _, path := range paths(&c.Files, &c.Auth, nil) {
+	c := *p.own()
+	for _, path := range paths(&c.Files, &c.Auth, c.Origin, nil) {
 		if *path != "" {
 			*path = "a file"
 		}

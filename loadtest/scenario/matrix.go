@@ -243,7 +243,7 @@ func (t *tree) fixed(root *document.Node, f *Factor) bool {
 	}
 	for _, s := range levels[0].set {
 		if fromSet(root, s.path).Set != s.path {
-			t.insert(root, strings.Split(s.path, "."), t.Copy(s.value), s.at)
+			t.Insert(root, strings.Split(s.path, "."), t.Copy(s.value), s.at)
 		}
 	}
 	return true

@@ -161,7 +161,7 @@ func TestMistakes(t *testing.T) {
 			`s.yaml:2:64: hosts.1.address.0: "192.0.2.1:2811" is also an address of a`},
 		{"interface", target + "hosts: [{name: a, interface: /dev/eth0}]\n",
 			`s.yaml:2:30: hosts.0.interface: "/dev/eth0" is not an interface; write its name, as in eth0`},
-		{"other kind", target + "workload: {kind: copy}\n", `s.yaml:2:18: workload.kind: unknown kind "copy"; use one of read, write, mix`},
+		{"other kind", target + "workload: {kind: erase}\n", `s.yaml:2:18: workload.kind: unknown kind "erase"; use one of read, write, copy, mix`},
 		{"session", target + "workload: {session: shard}\n", `s.yaml:2:21: workload.session: unknown session "shard"; did you mean shared?`},
 		{"shared session", target + "workload: {session: shared}\n",
 			`s.yaml:2:21: workload.session: clients of http:// cannot share a session, only those of root:// and roots:// can; use kept or fresh`},

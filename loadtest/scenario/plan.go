@@ -24,6 +24,7 @@ type Plan struct {
 	Driver       storage.DriverName     `json:"driver"` // name of the storage driver
 	Command      []string               `json:"command,omitempty"`
 	Auth         storage.Auth           `json:"auth,omitzero"`
+	Origin       *Origin                `json:"origin,omitempty"` // of the files that clients of kind copy have copied to the target
 	Seed         uint64                 `json:"seed"`
 	Files        Files                  `json:"files,omitzero"`
 	Work         workload.Work          `json:"workload"`

@@ -16,7 +16,7 @@ import (
 // that must be in their working folder, by their names in that plan. It returns an error if the
 // plan names something that cannot be transferred.
 func (p *Plan) Portable() (there *Plan, files map[string]string, err error) {
-	c := *p
+	c := *p.own()
 	files = map[string]string{}
 	if c.Auth.TokenVariable != "" {
 		err = errors.Join(err, stays("token_variable", c.Auth.TokenVariable, "token_file"))
@@ -24,7 +24,7 @@ func (p *Plan) Portable() (there *Plan, files map[string]string, err error) {
 	if c.Auth.PasswordVariable != "" {
 		err = errors.Join(err, stays("password_variable", c.Auth.PasswordVariable, "password_file"))
 	}
-	for key, path := range paths(&c.Files, &c.Auth, nil) {
+	for key, path := range paths(&c.Files, &c.Auth, c.Origin, nil) {
 		if *path == "" {
 			continue
 		}
@@ -94,6 +94,9 @@ func loopback(host string) bool {
 // target and of pages, the client's command and options for the batch system.
 func (p *Plan) addresses() map[string]*string {
 	all := map[string]*string{"target": &p.Target, "balancer.haproxy": &p.Balancer.HAProxy, "balancer.ipvs": &p.Balancer.IPVS}
+	if p.Origin != nil {
+		all["origin.url"] = &p.Origin.URL
+	}
 	for i := range p.Others {
 		all[fmt.Sprintf("target.%d", i+1)] = &p.Others[i]
 	}
@@ -114,6 +117,9 @@ func (p *Plan) own() *Plan {
 	c := *p
 	c.Others, c.Command, c.Hosts, c.On.Submit = slices.Clone(p.Others), slices.Clone(p.Command), slices.Clone(p.Hosts),
 		slices.Clone(p.On.Submit)
+	if p.Origin != nil {
+		c.Origin = new(*p.Origin)
+	}
 	return &c
 }
 

@@ -130,7 +130,8 @@ func (p *Plan) scenario() *Scenario {
 		server = Server{}
 	}
 	return &Scenario{
-		Name: p.Name, Target: p.Target, Others: p.Others, Server: server, Balancer: p.Balancer, Client: Command{p.Command}, Auth: p.Auth,
+		Name: p.Name, Target: p.Target, Others: p.Others, Server: server, Balancer: p.Balancer, Client: Command{p.Command},
+		Auth: p.Auth, Origin: p.Origin,
 		Files: p.Files, Work: p.Work, Populations: p.Populations, Links: p.Links, On: p.On,
 		Load: Load{Clients: clients, MaxClients: 1, Duration: 1, GracefulStop: p.GracefulStop, ErrorPause: p.ErrorPause,
 			RetryAfter: cmp.Or(p.RetryAfter, obeyRetryAfter)},

@@ -31,6 +31,7 @@ type Scenario struct {
 	Server      Server                 `yaml:"server" doc:"Properties of weir's own server, with target: built-in."`
 	Client      Command                `yaml:"client" enum:"xrdcp,gfal-copy,curl,globus-url-copy" doc:"External program as client: a name, or a command. Default: weir's own client."`
 	Auth        storage.Auth           `yaml:"auth" doc:"Authentication of the clients. Secrets are named, never written here."`
+	Origin      *Origin                `yaml:"origin" doc:"Service from which clients of kind copy have the files copied to the target."`
 	Files       Files                  `yaml:"files" doc:"Files to read: a list, a listing of the target, or files made for the run."`
 	Work        workload.Work          `yaml:"workload" doc:"Work of each virtual client."`
 	Load        Load                   `yaml:"load" doc:"Load of each step, and its duration."`
@@ -129,7 +130,7 @@ func Parse(name string, data []byte, vars map[string]string, sets []string) (*Sc
 
 // finish decodes root over the values of s and checks the result.
 func (t *tree) finish(root *document.Node, vars map[string]string, s *Scenario) (*Scenario, error) {
-	t.fill(root, vars)
+	t.Fill(root, vars)
 	before := len(t.Mistakes)
 	switch m, at := t.matrix(root); {
 	case len(t.Mistakes) > before: // the values of the factors would be missing
@@ -159,7 +160,7 @@ func (t *tree) decode(root *document.Node, s *Scenario) {
 // came from the command line or the environment are relative to the current folder, like all paths
 // there.
 func (s *Scenario) resolve() {
-	for key, p := range paths(&s.Files, &s.Auth, s.Hosts) {
+	for key, p := range paths(&s.Files, &s.Auth, s.Origin, s.Hosts) {
 		at := s.where[key]
 		if *p != "" && !filepath.IsAbs(*p) && s.file != "" && at.Set == "" && !at.Outside {
 			*p = filepath.Join(filepath.Dir(s.file), *p)
@@ -168,10 +169,15 @@ func (s *Scenario) resolve() {
 }
 
 // paths returns pointers to the paths of files on this machine, by their keys.
-func paths(f *Files, a *storage.Auth, hosts []monitor.Host) map[string]*string {
+func paths(f *Files, a *storage.Auth, o *Origin, hosts []monitor.Host) map[string]*string {
 	all := map[string]*string{"files.list": &f.List}
 	for key, p := range a.Files() {
 		all["auth."+key] = p
+	}
+	if o != nil {
+		for key, p := range o.Auth.Files() {
+			all["origin.auth."+key] = p
+		}
 	}
 	for i := range hosts {
 		all[fmt.Sprintf("hosts.%d.transfer_log", i)] = &hosts[i].TransferLog
@@ -182,7 +188,7 @@ func paths(f *Files, a *storage.Auth, hosts []monitor.Host) map[string]*string {
 // Anywhere makes the plan's paths of files on this machine absolute, so that the plan has the same
 // meaning in any folder.
 func (p *Plan) Anywhere() error {
-	for key, path := range paths(&p.Files, &p.Auth, p.Hosts) {
+	for key, path := range paths(&p.Files, &p.Auth, p.Origin, p.Hosts) {
 		if *path == "" {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"weir/internal/document"
-	"weir/internal/tags"
 	"weir/internal/unit"
 	"weir/link"
 	"weir/loadtest/workload"
@@ -34,6 +33,9 @@ func schemaTree() *jsonschema.Schema {
 
 // shape returns the schemas of types that are written otherwise than Go would.
 func shape(t reflect.Type) *jsonschema.Schema {
+	if s := workload.Shape(format(), t); s != nil {
+		return s
+	}
 	switch t {
 	case reflect.TypeFor[Counts]():
 		return steps(document.Number(1), document.Pattern(`^[0-9]+(\.\.[0-9]+)?( *, *[0-9]+(\.\.[0-9]+)?)*$`, "1,2,4", "1..100"))
@@ -42,14 +44,12 @@ func shape(t reflect.Type) *jsonschema.Schema {
 		return steps(one, document.Pattern(`^`+r+`(\.\.`+r+`)?( *, *`+r+`(\.\.`+r+`)?)*$`, "10/s,20/s"))
 	case reflect.TypeFor[Command]():
 		return document.AnyOf(&jsonschema.Schema{Type: "string", Enum: document.AnyWords(clientPrograms())}, format().Object(t))
-	case reflect.TypeFor[workload.Span](), reflect.TypeFor[workload.Dist]():
-		return drawn(t)
 	case reflect.TypeFor[Links]():
 		return document.AnyOf(linkShape(), &jsonschema.Schema{Type: "object", MinProperties: document.Bound(1), AdditionalProperties: linkShape(),
 			PropertyNames: &jsonschema.Schema{Not: &jsonschema.Schema{Enum: document.AnyWords(link.Keys())}}})
 	case reflect.TypeFor[Variables]():
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: jsonschema.FalseSchema, PatternProperties: map[string]*jsonschema.Schema{
-			variableName.String(): document.AnyOf(document.PlainType("string"), document.PlainType("number"), document.PlainType("boolean"),
+			document.VariablePattern: document.AnyOf(document.PlainType("string"), document.PlainType("number"), document.PlainType("boolean"),
 				document.PlainType("null"))}}
 	case reflect.TypeFor[Matrix]():
 		return &jsonschema.Schema{Type: "object", MinProperties: document.Bound(1), AdditionalProperties: &jsonschema.Schema{Type: "array",
@@ -63,22 +63,6 @@ func linkShape() *jsonschema.Schema {
 	s := format().Object(reflect.TypeFor[link.Spec]())
 	s.MinProperties = document.Bound(1)
 	return s
-}
-
-// drawn is one value, or a map with one way to draw it.
-func drawn(t reflect.Type) *jsonschema.Schema {
-	var all []*jsonschema.Schema
-	for _, f := range tags.Fields(t) {
-		one := format().SchemaOf(f.Type)
-		if one.Items != nil {
-			one.MinItems, one.MaxItems = document.Bound(2), document.Bound(2)
-		}
-		if f.Name != "Fixed" {
-			one = document.Record([]string{f.Key}, one)
-		}
-		all = append(all, one)
-	}
-	return document.AnyOf(all...)
 }
 
 // steps is one value, several in a text or a list, or a progression.

@@ -76,15 +76,7 @@ func (p *Plan) WriteText(w io.Writer) error {
 	p = p.Public()
 	var b strings.Builder
 	row := func(name, format string, args ...any) { fmt.Fprintf(&b, name+"\t"+format+"\n", args...) }
-	row("name", "%s", p.Name)
-	row("target", "%s (%s)", p.Target, p.Driver)
-	p.serviceText(row)
-	if len(p.Command) > 0 {
-		row("client", "%s", strings.Join(p.Command, " ")+p.sinkText())
-	}
-	if p.Auth.Method != "" {
-		row("auth", "%s", p.authText())
-	}
+	p.targetText(row)
 	p.clientsText(row)
 	files, mean := p.filesText()
 	row("files", "%s", files)
@@ -124,6 +116,22 @@ func (p *Plan) WriteText(w io.Writer) error {
 		return err
 	}
 	return p.writeSteps(w)
+}
+
+// targetText writes the rows of the target, the client program, the authentication and the origin.
+func (p *Plan) targetText(row func(name, format string, args ...any)) {
+	row("name", "%s", p.Name)
+	row("target", "%s (%s)", p.Target, p.Driver)
+	p.serviceText(row)
+	if len(p.Command) > 0 {
+		row("client", "%s", strings.Join(p.Command, " ")+p.sinkText())
+	}
+	if p.Auth.Method != "" {
+		row("auth", "%s", p.authText())
+	}
+	if p.Origin != nil {
+		row("origin", "%s", p.originText())
+	}
 }
 
 // authText returns the method of authentication, the user, and the variable or the file of the
@@ -228,10 +236,13 @@ func (p *Plan) WorkText() string {
 // WorkTextWith is WorkText with session as the description of the clients' sessions.
 func (p *Plan) WorkTextWith(session string) string {
 	w := p.Work
-	if w.Kind == workload.CopyWork {
+	if w.Kind == workload.CopyWork && p.Origin == nil {
 		return "copy files between sites, each verified by " + w.Sum // a record of transfers has no client of weir
 	}
 	parts := []string{string(w.Kind)}
+	if p.Origin != nil {
+		parts[0] = "third-party copies from " + p.Public().Origin.URL
+	}
 	if len(w.Mix) > 0 {
 		var mix []string
 		for _, k := range slices.Sorted(maps.Keys(w.Mix)) {
@@ -240,7 +251,7 @@ func (p *Plan) WorkTextWith(session string) string {
 		parts[0] += " (" + strings.Join(mix, ", ") + ")"
 	}
 	if !unset(w.Size) {
-		parts = append(parts, "files of "+distText(w.Size))
+		parts = append(parts, "files of "+w.Size.Text())
 	}
 	if w.Job != nil {
 		parts = append(parts, jobText(w.Job))

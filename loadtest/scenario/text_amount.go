@@ -2,9 +2,7 @@ package scenario
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,15 +18,15 @@ func (p *Plan) filesText() (string, float64) {
 	f := p.Files
 	switch {
 	case f.Make != nil:
-		mean := distMean(f.Make.Size)
+		mean := f.Make.Size.Mean()
 		keep := "removed after the run"
 		if f.Make.Keep {
 			keep = "kept"
 		}
-		return fmt.Sprintf("%s of %s made before the run (%s in all), %s", say.Plural(f.Make.Count, "file"), distText(f.Make.Size),
+		return fmt.Sprintf("%s of %s made before the run (%s in all), %s", say.Plural(f.Make.Count, "file"), f.Make.Size.Text(),
 			unit.Bytes(mean*float64(f.Make.Count)), keep), mean
 	case f.List != "":
-		l, err := ReadList(f.List, p.Target)
+		l, err := ReadList(f.List, p.FilesAt())
 		if err != nil {
 			return "listed in " + f.List + ", which cannot be read now", 0
 		}
@@ -65,7 +63,7 @@ func listMean(files []workload.File) float64 {
 // operation, because the number of operations is a result of the run.
 func (p *Plan) amountText(mean float64) string {
 	if p.Work.Kind == workload.WriteWork {
-		mean = distMean(p.Work.Size)
+		mean = p.Work.Size.Mean()
 	}
 	if part := p.Work.Part; part != nil {
 		mean = float64(part.Size) * float64(part.Count)
@@ -73,7 +71,7 @@ func (p *Plan) amountText(mean float64) string {
 	if len(p.Populations) > 0 {
 		return "what the run finds out"
 	}
-	moves := p.Work.Kind == workload.ReadWork || p.Work.Kind == workload.WriteWork
+	moves := p.Work.Kind == workload.ReadWork || p.Work.Kind == workload.WriteWork || p.Work.Kind == workload.CopyWork
 	if p.Work.Kind == workload.JobWork {
 		return p.jobsAmount(mean)
 	}
@@ -144,49 +142,6 @@ func spanText(s workload.Span) string {
 		return "exponential with mean " + s.Exponential.String()
 	}
 	return s.Fixed.String()
-}
-
-func distText(d workload.Dist) string {
-	switch {
-	case len(d.Uniform) == 2:
-		return fmt.Sprintf("%v to %v", d.Uniform[0], d.Uniform[1])
-	case len(d.Weights) > 0:
-		return strings.Join(slices.Sorted(maps.Keys(d.Weights)), ", ")
-	}
-	return d.Fixed.String()
-}
-
-// distMost returns the largest size that d can have.
-func distMost(d workload.Dist) int64 {
-	switch {
-	case len(d.Uniform) == 2:
-		return int64(d.Uniform[1])
-	case len(d.Weights) > 0:
-		most := int64(0)
-		for text, weight := range d.Weights {
-			if size, err := unit.ParseSize(text); err == nil && weight > 0 {
-				most = max(most, int64(size))
-			}
-		}
-		return most
-	}
-	return int64(d.Fixed)
-}
-
-func distMean(d workload.Dist) float64 {
-	switch {
-	case len(d.Uniform) == 2:
-		return float64(d.Uniform[0])/2 + float64(d.Uniform[1])/2
-	case len(d.Weights) > 0:
-		sum, all := 0.0, 0.0
-		for text, weight := range d.Weights {
-			if size, err := unit.ParseSize(text); err == nil {
-				sum, all = sum+weight*float64(size), all+weight
-			}
-		}
-		return sum / all
-	}
-	return float64(d.Fixed)
 }
 
 // jobText describes the work of a job.

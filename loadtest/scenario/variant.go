@@ -49,7 +49,7 @@ func (t *tree) variants(root *document.Node, m Matrix, s *Scenario) *Scenario {
 		for i, l := range levels {
 			v.Levels = append(v.Levels, m[i].Levels[l].Name)
 			for _, set := range m[i].Levels[l].set {
-				sub.insert(changed, strings.Split(set.path, "."), sub.Copy(set.value), set.at)
+				sub.Insert(changed, strings.Split(set.path, "."), sub.Copy(set.value), set.at)
 			}
 		}
 		sub.decode(changed, &base)

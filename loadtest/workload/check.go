@@ -128,6 +128,10 @@ func (c *checker) payload() {
 	c.refuse(c.Plain && !reads && !writes, "plain", "kind %s moves no payload; omit plain", c.Kind)
 	c.refuse(c.Sync && !writes && !outputs(c.Work), "sync", "kind %s writes no files; omit sync", c.Kind)
 	c.refuse(c.KeepOpen && !reads && c.Kind != CommandJobWork, "keep_open", "kind %s reads no files; omit keep_open", c.Kind)
+	c.refuse(c.Kind == CopyWork && c.Session == SharedSession, "session", "the end of its connection cancels a copy, so clients of kind copy "+
+		"cannot share a session; use kept or fresh")
+	c.refuse(c.Kind == CopyWork && (c.Chunk != 0 || c.InFlight != 0), "kind", "the servers of a copy choose their requests; omit chunk and "+
+		"in_flight, or set origin.streams")
 	c.refuse(c.KeepOpen && c.Session == FreshSession, "keep_open", "files stay open only as long as the session; use session: kept, "+
 		"or omit keep_open")
 }
@@ -143,13 +147,15 @@ func (c *checker) amounts() {
 	unset := c.Size.Fixed == 0 && c.Size.Uniform == nil && c.Size.Weights == nil
 	c.refuse(writes && unset, "size", "missing; give the size of written files, such as 1MiB")
 	c.refuse(!(c.Verify >= 0 && c.Verify <= 1), "verify", "%v is out of range; use a share of 0%% to 100%%", float64(c.Verify))
-	if c.Sum != "" || c.Verify > 0 && (reads || writes) || c.ops.has(storage.Checksum) {
+	if c.Sum != "" || c.Verify > 0 && (reads || writes || c.Kind == CopyWork) || c.ops.has(storage.Checksum) {
 		c.oneOf("checksum", c.Sum)
 	}
 	c.refuse(c.Chunk < 0 || c.Chunk > 1<<30, "chunk", "%d bytes is out of range; use up to 1GiB, or 0 to let the driver choose", c.Chunk)
 	c.refuse(c.InFlight < 0 || c.InFlight > 1<<16, "in_flight", "%d is out of range; use up to 65536, or 0 to let the driver choose",
 		c.InFlight)
 	c.refuse(c.Timeout < 0, "timeout", "cannot be negative; use 0 for none")
+	c.refuse(c.Kind == CopyWork && c.Retries > 0, "retries", "a copy that failed may have left a part of the file, which is not replaced; "+
+		"omit retries")
 	c.refuse(c.Retries < 0, "retries", "cannot be negative; use 0 for none")
 }
 

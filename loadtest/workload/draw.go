@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/internal/unit"
@@ -117,6 +118,51 @@ func (d Dist) weighted() (Sampler, error) {
 		}
 		return sizes[i]
 	}, nil
+}
+
+// Mean returns the mean size of d in bytes.
+func (d Dist) Mean() float64 {
+	switch {
+	case len(d.Uniform) == 2:
+		return float64(d.Uniform[0])/2 + float64(d.Uniform[1])/2
+	case len(d.Weights) > 0:
+		sum, all := 0.0, 0.0
+		for text, weight := range d.Weights {
+			if size, err := unit.ParseSize(text); err == nil {
+				sum, all = sum+weight*float64(size), all+weight
+			}
+		}
+		return sum / all
+	}
+	return float64(d.Fixed)
+}
+
+// Most returns the largest size that d can have, in bytes.
+func (d Dist) Most() int64 {
+	switch {
+	case len(d.Uniform) == 2:
+		return int64(d.Uniform[1])
+	case len(d.Weights) > 0:
+		most := int64(0)
+		for text, weight := range d.Weights {
+			if size, err := unit.ParseSize(text); err == nil && weight > 0 {
+				most = max(most, int64(size))
+			}
+		}
+		return most
+	}
+	return int64(d.Fixed)
+}
+
+// Text describes d for people: "1MiB", "1MiB to 4MiB", or the sizes that have weights.
+func (d Dist) Text() string {
+	switch {
+	case len(d.Uniform) == 2:
+		return fmt.Sprintf("%v to %v", d.Uniform[0], d.Uniform[1])
+	case len(d.Weights) > 0:
+		return strings.Join(slices.Sorted(maps.Keys(d.Weights)), ", ")
+	}
+	return d.Fixed.String()
 }
 
 func (d Dist) check() error {

@@ -23,6 +23,9 @@ func NeedsSizes(w Work) bool {
 	if w.Kind == JobWork {
 		return w.Job != nil && w.Job.Access != Staged
 	}
+	if w.Kind == CopyWork { // the bytes of a copy are known by its size
+		return true
+	}
 	return w.Part != nil && choose(w).has(storage.Read)
 }
 

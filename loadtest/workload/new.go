@@ -111,6 +111,8 @@ func (s *stream) fill(r *rand.Rand, t *Task, op *storage.Op) {
 		op.Path, op.Size = t.File.Path, t.File.Size
 	case storage.Write:
 		s.write(r, t, op)
+	case storage.Copy:
+		s.copied(r, t, op)
 	case storage.Stat, storage.Locate:
 		t.File = &s.files[s.pick.next(r)]
 		op.Path, op.Size = t.File.Path, t.File.Size
@@ -212,6 +214,13 @@ func (s *stream) forget(r *rand.Rand) string {
 	return s.name(n)
 }
 
+// copied copies a file of the origin to a name that was never used.
+func (s *stream) copied(r *rand.Rand, t *Task, op *storage.Op) {
+	t.File = &s.files[s.pick.next(r)]
+	op.Source, op.Path, op.Size, op.Seed = t.File.Path, s.names.file(s.names.next()), t.File.Size, t.File.Seed
+	t.Verify = s.verified(r)
+}
+
 func (s *stream) verified(r *rand.Rand) bool { return drawn(r, s.verify) }
 
 // drawn returns true for a share of all calls.
@@ -239,7 +248,8 @@ func (c choice) draw(r *rand.Rand) storage.Kind {
 func (c choice) has(k storage.Kind) bool { return slices.Contains(c.kinds, k) }
 
 func (c choice) needsFiles() bool {
-	return c.has(storage.Read) || c.has(storage.Stat) || c.has(storage.Checksum) || c.has(storage.Locate) || c.has(storage.Run)
+	return c.has(storage.Read) || c.has(storage.Stat) || c.has(storage.Checksum) || c.has(storage.Locate) || c.has(storage.Run) ||
+		c.has(storage.Copy)
 }
 
 // choose lists the kinds of w in a fixed order, without kinds of weight 0, so that a map's order

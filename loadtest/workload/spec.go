@@ -18,7 +18,7 @@ const (
 	LoginWork      Kind = "login"       // sessions that do nothing else
 	JobWork        Kind = "job"         // analysis jobs
 	CommandJobWork Kind = "command-job" // the user's own program
-	CopyWork       Kind = "copy"        // of a record of transfers: third-party copies, no clients of weir
+	CopyWork       Kind = "copy"        // third-party copies from an origin; in a record of transfers copies that no client of weir has made
 )
 
 // Kinds returns the kinds of work that a scenario can have.
@@ -36,7 +36,7 @@ const (
 
 // Work describes the work of clients. It is the scenario's key workload.
 type Work struct {
-	Kind     Kind               `json:"kind" default:"read" enum:"read,write,mix,metadata,login,job,command-job" doc:"Kind of work."`
+	Kind     Kind               `json:"kind" default:"read" enum:"read,write,copy,mix,metadata,login,job,command-job" doc:"Kind of work."`
 	Mix      map[string]float64 `json:"mix,omitempty" default:"{stat: 8, list: 1, mkdir: 1}" when:"kind: metadata" doc:"Operations and their weights, for kinds mix and metadata."`
 	Session  Session            `json:"session" default:"kept" enum:"kept,fresh,shared" doc:"Connection and login: kept between tasks, fresh for each, or shared by all."`
 	Resume   storage.Resumption `json:"tls_resumption,omitempty" enum:"none,client,shared" doc:"TLS sessions that new connections resume. Default: none."`

@@ -88,7 +88,7 @@ func Home(dir string, client int) string {
 func Writes(w Work) bool {
 	for _, k := range choose(w).kinds {
 		switch k.String() {
-		case "write", "mkdir", "remove", "move":
+		case "write", "copy", "mkdir", "remove", "move":
 			return true
 		}
 	}
@@ -96,7 +96,10 @@ func Writes(w Work) bool {
 }
 
 // WritesFiles reports whether clients that do w write files to the target.
-func WritesFiles(w Work) bool { return choose(w).has(storage.Write) || outputs(w) }
+func WritesFiles(w Work) bool {
+	c := choose(w)
+	return c.has(storage.Write) || c.has(storage.Copy) || outputs(w)
+}
 
 // names numbers the files and folders that a client makes: no number is used twice, so no name is.
 type names struct {

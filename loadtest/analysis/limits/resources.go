@@ -98,10 +98,10 @@ func ResourcesOf(d *steps.Run, curve *steps.Curve) Resources {
 // less than leastOnDisk of the payload, which then comes from a cache, or from other disks.
 func ruleOut(d *steps.Run, uses []usage, h *hosts.Host, s *steps.Working) {
 	moves := 0.0
-	if d.Down > 0 {
+	if d.Down+d.Copied > 0 { // a host of copies may be at either end
 		moves += h.DiskRead
 	}
-	if d.Up > 0 {
+	if d.Up+d.Copied > 0 {
 		moves += h.DiskWrite
 	}
 	for u := range basics.Each(uses) {

@@ -156,6 +156,8 @@ func (d *Run) count(iv *measure.Interval) {
 		d.Down += iv.Moved
 	case storage.Write:
 		d.Up += iv.Moved
+	case storage.Copy:
+		d.Copied += iv.Moved
 	}
 	step := basics.EntryOf(&d.Steps, iv.Step)
 	step.Number = iv.Step

@@ -37,6 +37,7 @@ type Run struct {
 	Moved    int64 // all phases
 	Renewed  int64 // the same
 	Down, Up int64 // measurement time: read and written payload
+	Copied   int64 // measurement time: payload of third-party copies, which passed between services
 	Wire     int64 // all phases
 	Back     int   // lines with an earlier time than the previous line
 	Hold     float64
