@@ -26,12 +26,12 @@ type Options struct {
 // A Seen is what one link did since the last decision.
 type Seen struct {
 	Target   float64 // bytes/s at present
-	Moved    int64   // bytes that were moved, also by copies that have not ended
-	InFlight int     // copies that were requested and have not ended
+	Moved    int64   // bytes that were moved since the last decision, also by copies that have not ended or failed
+	InFlight int     // copies that were requested and have not ended, with those of the last decision
 	Queued   int     // of these not begun by the service, as far as it reports that
-	Left     int64   // bytes of the copies in flight that are still to be moved
-	Done     int     // copies that ended
-	Failed   int     // copies that failed
+	Left     int64   // bytes of the copies in flight that are still to be moved; their sizes if that is unknown
+	Done     int     // copies that ended with success since the last decision
+	Failed   int     // copies that failed since the last decision
 }
 
 // A Decision is what a link may do until the next decision.
