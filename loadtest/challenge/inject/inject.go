@@ -17,7 +17,6 @@ type Copy struct {
 	Link   int   // index of the link in the challenge
 	Source File
 	Dest   string // path of the copy below the URL of its destination; the name is free
-	Scope  string // Rucio: scope of the file; else ""
 }
 
 // A File is a file at a source, which was made for the challenge.
@@ -59,6 +58,8 @@ type Report struct {
 	Label    bool          // the SciTag was passed on
 	// credentials of the copy had ended, or were refused as such
 	Expired bool
+	// the copy failed because there is a file at its path: the challenge did not make that file
+	Exists bool
 }
 
 // A Health is the state of the transfer service, as its clients experience it.
@@ -68,6 +69,8 @@ type Health struct {
 	Latency  time.Duration // mean time to an answer
 	Busy     bool          // it asked its clients to come back later
 	Reason   string        // of the last failure
+	// Issuer is the state of the server that issues the credentials for the service; nil: it had no requests
+	Issuer *Health
 }
 
 // An Injector has copies made. Its methods are safe for concurrent use.
@@ -75,7 +78,8 @@ type Injector interface {
 	// Check contacts the service and, where the injector needs them, the sites. It changes nothing there.
 	Check(ctx context.Context) error
 	// Start requests copies and returns soon: the injector's Config.Report receives their news. A request
-	// that fails is reported as a failed copy. The error is for the end of ctx only.
+	// that fails is reported as a failed copy. The error is for the end of ctx before Start only, and then
+	// no copy is requested.
 	Start(ctx context.Context, copies []Copy) error
 	// Cancel has copies stopped that have not ended. Their final reports follow within 10 s if the service
 	// answers.
@@ -89,13 +93,27 @@ type Injector interface {
 	Close() error
 }
 
+// A Remover is an Injector that removes copies itself, because its service has a catalog of them: they
+// must not be removed at the site. Its service chooses the paths of copies: Copy.Dest is Copy.Source.Path.
+type Remover interface {
+	Injector
+	// Remove has copies removed that were made, and returns soon. The service removes them later; until
+	// then no other copy of the same file to the same site begins.
+	Remove(ctx context.Context, ids []int64) error
+	// Clean ends everything of the challenge that the service still has, and returns when it has
+	// accepted that.
+	Clean(ctx context.Context) error
+}
+
 // A Config is what every injector needs.
 type Config struct {
 	Challenge *challenge.Challenge
-	// Tokens returns the credentials of a site with fresh tokens.
+	// Credentials returns the credentials of a site with fresh tokens.
 	Credentials func(site string) (storage.Credentials, error)
 	// Report receives the news of copies. It is called by one goroutine at a time and returns quickly.
 	Report func(Report)
+	// Drivers are those of this program, for injectors that contact the sites.
+	Drivers []storage.Driver
 	// Dir is a folder for the state that an injector needs after a kill, such as ids of jobs.
 	Dir string
 }

@@ -1,2 +1,0 @@
-// Package rucio injects copies as rules of Rucio, by its REST API.
-package rucio
