@@ -17,6 +17,7 @@ import (
 	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/limits"
+	"weir/loadtest/analysis/links"
 	"weir/loadtest/analysis/shape"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/analysis/transfers"
@@ -76,6 +77,8 @@ type data struct {
 	backends  *limits.Backends
 	bytes     *validity.ByteSums
 	transfers *transfers.Sums // nil: the run is not a record of transfers
+	links     *links.Sums     // nil: the run is not a data challenge
+	overTime  []links.Series  // of the links of a data challenge, after findings
 }
 
 func load(run *results.Run) (*data, error) { return loadTo(run, nil, nil) }
@@ -90,7 +93,7 @@ func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
 	if d.run, err = steps.Load(run, renderInterval, writeInterval); err != nil {
 		return nil, err
 	}
-	if d.transfers, err = transfers.Load(run, d.run); err != nil {
+	if err = d.copies(run); err != nil {
 		return nil, err
 	}
 	d.watching()
@@ -109,6 +112,15 @@ func loadTo(run *results.Run, intervals, hosts io.Writer) (*data, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// copies reads the records of copies between sites: of a data challenge, or of transfers.
+func (d *data) copies(run *results.Run) (err error) {
+	if d.links, err = links.Load(run); err == nil && d.links == nil {
+		d.transfers, err = transfers.Load(run, d.run)
+	}
+	d.run.Record = d.run.Record || d.links != nil
+	return err
 }
 
 // watching prepares for the samples, which are added one by one in the order of their file, and
@@ -137,6 +149,9 @@ func (d *data) watch(s *monitor.Sample) {
 	}
 	if d.transfers != nil {
 		d.transfers.Watch(s, from, d.hosts.Holds)
+	}
+	if d.links != nil {
+		d.links.Sample(s)
 	}
 	held := d.hosts.Add(s, from)
 	if s.Seconds > 0 {
@@ -189,6 +204,10 @@ func (d *data) findings() *Findings {
 	if d.transfers != nil {
 		f.Transfers = d.transfers.Figures()
 	}
+	if d.links != nil {
+		d.challenge(f, c)
+		return f
+	}
 	if r.Plan.On.Batch.Queues() {
 		f.Parts = f.partFits()
 	}
@@ -230,7 +249,7 @@ func (d *data) capacity(f *Findings, c *steps.Curve) (best, left int) {
 
 func (d *data) series(f *Findings) *Series {
 	r := d.run
-	s := &Series{Plan: r.Plan, About: r.About, Start: r.Begin(), Hosts: d.hosts.HostSeries(), Programs: d.hosts.Programs()}
+	s := &Series{Plan: r.Plan, About: r.About, Start: r.Begin(), Hosts: d.hosts.HostSeries(), Programs: d.hosts.Programs(), Links: d.overTime}
 	s.Latencies = r.Distributions(func(t *steps.Total) *measure.Histogram { return &t.Latency })
 	s.JobTimes = r.Distributions(func(t *steps.Total) *measure.Histogram { return &t.Wall })
 	s.Points, s.Kinds, s.Classes = r.Points(s.Start)

@@ -35,11 +35,12 @@ func Write(run *results.Run) (f *Findings, s *Series, written func() error, err 
 }
 
 // WriteTo analyzes run as AnalyzeWithSeries does and writes findings.json, curve.csv,
-// intervals.csv, hosts.csv and, if several servers shared the load, backends.csv into the folder
-// dir, each file completely or not at all. The run is read only once. The files are written while
-// the caller uses f and s, without changing them: written, which the caller must call if err is
-// nil, waits until the files are on disk and returns the error of writing them. f and s are also
-// returned if no file can be written, as on a full disk.
+// intervals.csv and hosts.csv into the folder dir; if several servers shared the load, also
+// backends.csv; of a data challenge, also challenge.csv and challenge-minutes.csv. It writes each
+// file completely or not at all. The run is read only once. The files are written while the caller
+// uses f and s, without changing them: written, which the caller must call if err is nil, waits
+// until the files are on disk and returns the error of writing them. f and s are also returned if
+// no file can be written, as on a full disk.
 func WriteTo(dir string, run *results.Run) (f *Findings, s *Series, written func() error, err error) {
 	loaded, wrote := make(chan *data, 1), make(chan error, 2)
 	var unread error // it names a file of the run, not a file to be written
@@ -96,6 +97,9 @@ func writeConclusions(dir string, f *Findings, s *Series) error {
 	err := errors.Join(WriteFindings(dir, f), results.WriteFile(dir, results.CurveFile, func(w io.Writer) error { return CurveCSV(w, f) }))
 	if len(s.Backends) > 0 {
 		err = errors.Join(err, results.WriteFile(dir, results.BackendsCSVFile, func(w io.Writer) error { return BackendsCSV(w, s) }))
+	}
+	if f.Challenge != nil {
+		err = errors.Join(err, writeChallenge(dir, f, s))
 	}
 	return err
 }

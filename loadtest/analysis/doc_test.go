@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/loadtest/analysis/links"
 	"weir/loadtest/results/resultstest/keys"
 )
 
@@ -14,7 +15,9 @@ func TestDocumentedKeys(t *testing.T) {
 		Share{}, HostFigure{}, ServerFigure{}, LinkFigure{}, WayFigure{},
 		Knee{}, Optimum{}, Operating{}, Collapse{}, Hysteresis{}, Boundary{}, Fits{}, Fit{}, Estimate{}, Maximum{}, ResourceUsage{}, Bottleneck{},
 		Subinterval{}, Window{}, SteadyPart{}, JobCounts{}, SiteFigure{}, DiskFigure{}, WorkerFigure{}, PartFits{}, TransferFigures{},
-		TransferCase{}, TransferEnd{}, TransferFile{}, Balance{}, Backend{}, BackendLimit{}, BackendFigure{}, StepBalance{})
+		TransferCase{}, TransferEnd{}, TransferFile{}, Balance{}, Backend{}, BackendLimit{}, BackendFigure{}, StepBalance{},
+		links.Challenge{}, links.Link{}, links.Phase{}, links.Failure{}, links.Share{}, links.Episode{}, links.Site{}, links.Side{},
+		links.Total{}, links.Control{})
 }
 
 // TestDocumentedVersion checks that the page that specifies the format has its version.

@@ -5,6 +5,7 @@ import (
 
 	"weir/loadtest/analysis/fact"
 	"weir/loadtest/analysis/limits"
+	"weir/loadtest/analysis/links"
 	"weir/loadtest/analysis/steps"
 	given "weir/loadtest/analysis/table"
 	"weir/loadtest/analysis/transfers"
@@ -69,6 +70,7 @@ type Findings struct {
 	Columns     []given.Column             `json:"columns,omitempty"`          // of an analyzed table
 	Transfers   *transfers.TransferFigures `json:"transfers,omitempty"`        // of a record of transfers
 	Parts       *PartFits                  `json:"subinterval_fits,omitempty"` // if workers are jobs of a batch system
+	Challenge   *links.Challenge           `json:"challenge,omitempty"`        // of a data challenge
 }
 
 // curve returns the curve with only the figures that the document has.

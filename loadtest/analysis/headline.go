@@ -71,9 +71,9 @@ func (f *conclusion) peakFact() fact.Fact {
 
 // unclear reports whether the interval of the yield of step s contains zero, or is at least as wide
 // as twice the mean.
-func (f *conclusion) unclear(s *steps.Working) bool {
-	mean, _, _ := f.c.Yield(s)
-	low, high := f.c.Bounds(s)
+func unclear(c *steps.Curve, s *steps.Working) bool {
+	mean, _, _ := c.Yield(s)
+	low, high := c.Bounds(s)
 	return high > low && (low <= 0 || high-mean >= mean)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"weir/loadtest/analysis/hosts"
 	"weir/loadtest/analysis/limits"
+	"weir/loadtest/analysis/links"
 	"weir/loadtest/analysis/steps"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -22,6 +23,7 @@ type Series struct {
 	Servers  []steps.ServerSeries   // nil: the target served all operations itself
 	Backends []limits.BackendSeries // nil: fewer than two are known
 	Events   []measure.Event
+	Links    []links.Series // of a data challenge, in the order of its findings
 
 	Programs []hosts.Program // that servers report
 

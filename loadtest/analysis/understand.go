@@ -37,7 +37,7 @@ func (f *conclusion) understand() {
 		return
 	}
 	f.Optimum = f.optimum(o)
-	f.Optimum.Unclear = f.unclear(f.c.Numbered(f.Optimum.Step))
+	f.Optimum.Unclear = unclear(f.c, f.c.Numbered(f.Optimum.Step))
 	fits := f.fit(points)
 	if fits != nil {
 		f.Fits = fits

@@ -53,6 +53,11 @@ func (f *Findings) warn(d *steps.Run, curve *steps.Curve) {
 		f.addFact("warning.retried", "operations", retried)
 	}
 	f.addWarnings(commandFacts(d)...)
+	f.warnOfEvents(d)
+}
+
+// warnOfEvents adds the warnings that the run recorded.
+func (f *Findings) warnOfEvents(d *steps.Run) {
 	for _, e := range d.Events {
 		text := strings.TrimSpace(e.Text)
 		if e.Kind != measure.EventWarning || len(f.Warnings) >= mostWarnings || slices.Contains(f.Warnings, text) {

@@ -58,6 +58,9 @@ func (d *Evidence) checkBytes() Check {
 		return checkEnds(d.Transfers)
 	}
 	c := Check{Name: "both ends agree", Status: Skipped}
+	if d.Run.Copied > 0 { // the progress that servers report is too coarse for a comparison
+		return c.Skip(fact.New("check.bytes.copies"))
+	}
 	if d.Run.Down+d.Run.Up == 0 {
 		return c.Skip(fact.New("check.bytes.no_payload"))
 	}

@@ -22,9 +22,18 @@ const (
 // many kernels also charge the time of interrupts to the interrupted process, so that the
 // difference is too small.
 func checkQuiet(curve *steps.Curve) Check {
+	return checkOthers(curve, func(s *steps.Working, host string, lost float64) (most, effect fact.Fact) {
+		return fact.New("check.quiet.most", "host", host, "load", curve.At(s)), gain(1 / (1 - math.Min(lost, 0.99)))
+	})
+}
+
+// checkOthers is checkQuiet. worst returns the facts on the step and the host of which others took
+// the largest share, and on its effect.
+func checkOthers(curve *steps.Curve, worst func(s *steps.Working, host string, lost float64) (most, effect fact.Fact)) Check {
 	c := Check{Name: "quiet machines", Status: Skipped}
 	var contended, others, steal float64
-	var where, whom string
+	var where *steps.Working
+	whom := ""
 	linkFull := true
 	for _, s := range curve.Steps {
 		spare := s.Spare()
@@ -39,7 +48,7 @@ func checkQuiet(curve *steps.Curve) Check {
 			}
 			stolen = min(stolen, spare-lost)
 			if c.Status == Skipped || lost+stolen > contended+steal {
-				contended, steal, where, whom = lost, stolen, curve.At(s), h.Host
+				contended, steal, where, whom = lost, stolen, s, h.Host
 			}
 			others = max(others, share)
 			c.Status = OK
@@ -54,8 +63,9 @@ func checkQuiet(curve *steps.Curve) Check {
 		c.addFact("check.quiet.other_programs_link", "used", others, "contended", contended, "stolen", steal)
 	}
 	if contended > contendedWarn || steal > stealWarn {
-		c.addFact("check.quiet.most", "host", whom, "load", where)
-		c.worsen(Warn, gain(1/(1-math.Min(contended+steal, 0.99))))
+		most, effect := worst(where, whom, contended+steal)
+		c.Add(most)
+		c.worsen(Warn, effect)
 	}
 	return c
 }

@@ -221,14 +221,14 @@ func (d *Evidence) payloads() (n int64) {
 
 // noteUnverified reports payloads that should have been checked but could not be.
 func (d *Evidence) noteUnverified(c *Check) {
-	for _, kind := range []storage.Kind{storage.Read, storage.Write} {
+	for _, kind := range []storage.Kind{storage.Read, storage.Write, storage.Copy} {
 		t := d.Run.Kinds[kind.String()]
 		if t == nil || t.Unverifiable == 0 {
 			continue
 		}
 		n, of := t.Unverifiable, t.Done
 		switch {
-		case kind == storage.Write:
+		case kind == storage.Write || kind == storage.Copy:
 			c.Note(fact.New("check.verification.late_checksums", "payloads", n, "written", of), fact.New("remedy.verify_less_or_read"))
 		case d.inParts():
 			c.Note(fact.New("check.verification.parts", "payloads", n, "read", of), fact.New("remedy.make_files_parts"))
