@@ -24,6 +24,7 @@ type ledger struct {
 	since                  int64 // earlier points are left out
 	now                    int64 // time of the latest point
 	clientsAt, hostsAt     int64 // times up to which clients and hosts were emitted
+	linksAt                int64 // time up to which links were emitted; 0: there are none
 	clientsCame, hostsCame bool  // since the last call of complete
 	all                    []*series
 
@@ -60,7 +61,7 @@ func newLedger(run *results.Run, to sink, since time.Time) *ledger {
 
 // handlers returns functions that fill the ledger.
 func (l *ledger) handlers() results.Takers {
-	return results.Takers{Interval: l.interval, Sample: l.sample, Event: l.event}
+	return results.Takers{Interval: l.interval, Sample: l.sample, Event: l.event, Link: l.link}
 }
 
 // event stores e until its second is emitted.
@@ -175,6 +176,13 @@ func (l *ledger) sample(v *monitor.Sample) {
 	}
 }
 
+// link adds and emits an interval of a link.
+func (l *ledger) link(v *results.LinkInterval) {
+	begin, end := v.Start.UnixMilli(), v.Start.Add(time.Duration(v.Seconds*1e9)).UnixMilli()
+	l.linksAt = max(l.linksAt, end)
+	l.t.link.of(l, v.Source, v.Dest).update(l, v, begin, end)
+}
+
 // findings emits the findings of the analysis, at the time of the last point.
 func (l *ledger) findings(f *analysis.Findings) {
 	at := l.now
@@ -253,6 +261,15 @@ const (
 // be more to read. It is called once after each Poll: a file without new lines has been read
 // completely.
 func (l *ledger) complete(more bool) int64 {
+	upTo := l.completeBut(more)
+	if l.linksAt > 0 { // lines of links are up to ten seconds long
+		upTo = min(upTo, max(l.linksAt, upTo-noClients.Milliseconds()))
+	}
+	return upTo
+}
+
+// completeBut works like complete, without the links.
+func (l *ledger) completeBut(more bool) int64 {
 	clients, hosts := l.clientsCame, l.hostsCame
 	l.clientsCame, l.hostsCame = false, false
 	late := lateHosts.Milliseconds()

@@ -19,6 +19,7 @@ import (
 
 	"weir/loadtest/analysis"
 	"weir/loadtest/measure"
+	"weir/loadtest/results"
 	"weir/monitor"
 )
 
@@ -156,6 +157,7 @@ type tables struct {
 	service   shape[monitor.Service]
 	balanced  shape[monitor.Balanced]
 	transfers shape[monitor.Transfers]
+	link      shape[results.LinkInterval]
 	curve     shape[analysis.Step]
 	found     shape[analysis.Findings]
 	limit     shape[analysis.Bottleneck]
@@ -166,8 +168,8 @@ func newTables() *tables {
 	return &tables{
 		info: infoRows(), run: runRows(), events: eventRows(), clients: operationRows(), spans: durationRows(),
 		host: hostRows(), disk: diskRows(), net: netRows(), process: processRows(), service: serviceRows(), balanced: balancedRows(),
-		transfers: transferRows(),
-		curve:     curveRows(), found: foundRows(), limit: limitRows(), judgment: judgmentRows(),
+		transfers: transferRows(), link: linkRows(),
+		curve: curveRows(), found: foundRows(), limit: limitRows(), judgment: judgmentRows(),
 	}
 }
 
@@ -177,6 +179,7 @@ func Table() []*Metric { return newTables().metrics() }
 func (t *tables) metrics() (all []*Metric) {
 	for _, s := range []interface{ metrics(all []*Metric) []*Metric }{
 		&t.info, &t.run, &t.events, &t.clients, &t.spans, &t.host, &t.disk, &t.net, &t.process, &t.service, &t.balanced, &t.transfers,
+		&t.link,
 		&t.curve, &t.found, &t.limit, &t.judgment,
 	} {
 		all = s.metrics(all)

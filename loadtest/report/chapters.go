@@ -15,6 +15,9 @@ func chapters(f *analysis.Findings, s *analysis.Series, plots Plots) []chapter {
 		chapter{ID: "time", Title: "Against time", Charts: drawings(plots.Time)}, latencyChapter(f, plots), phaseChapter(f, plots.Parts),
 		backendChapter(f, plots.Backends), serverChapter(f, s, plots.Servers), linkChapter(f, s, plots.Links), hostChapter(f, s, plots),
 		workerChapter(f), errorChapter(f, s), checkChapter(f), runChapter(f, s))
+	if f.Challenge != nil { // its stages are no curve
+		all = kept(challengeChapter(f, s, plots), hostChapter(f, s, plots), checkChapter(f), runChapter(f, s))
+	}
 	for i := range all {
 		for k := range all[i].Parts {
 			for n := range all[i].Parts[k].Charts {

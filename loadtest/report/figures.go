@@ -10,6 +10,8 @@ import (
 // Plots are the figures of one run, grouped by their x axis. Every renderer draws these figures:
 // the report, the live page, and the figures for papers.
 type Plots struct {
+	Matrix        []figure.Figure // links of a data challenge; empty in other runs
+	Challenge     []figure.Figure // rates of these links against time
 	Jobs          []figure.Figure // figures of jobs, each step at its load; empty in runs without jobs
 	Load          []figure.Figure // each step at its load, the curve first
 	Limits        []figure.Figure // use of resources by the steps, against load
@@ -37,7 +39,8 @@ type HostPlots struct {
 // are left out. Each figure bears the stamp of validity. The arguments are not changed.
 func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 	f = inOrder(f)
-	p := Plots{Jobs: jobCharts(f), Load: curveCharts(f), Time: timeCharts(f, s), Distributions: distributionCharts(f, s),
+	p := Plots{Matrix: those(matrixChart(f)), Challenge: challengeCharts(f, s), Jobs: jobCharts(f), Load: curveCharts(f),
+		Time: timeCharts(f, s), Distributions: distributionCharts(f, s),
 		Papers:   paperCharts(f),
 		Backends: backendCharts(f, s), Servers: serverCharts(f, s), Links: linkCharts(f, s), Parts: partCharts(f),
 		Limits: those(resourceChart(f))}
@@ -45,7 +48,8 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 		p.Hosts, p.EachHost = hostCharts(f, s), eachHost(f, s)
 		p.OtherSteps = append(jobHistograms(f, s, false), histograms(f, s, false)...)
 	}
-	groups := [][]figure.Figure{p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts, p.Parts,
+	groups := [][]figure.Figure{p.Matrix, p.Challenge, p.Jobs, p.Load, p.Limits, p.Time, p.Distributions, p.Backends, p.Servers,
+		p.Links, p.Hosts, p.Parts,
 		p.OtherSteps, p.Papers}
 	for _, h := range p.EachHost {
 		groups = append(groups, h.Figures)
@@ -61,5 +65,6 @@ func Figures(f *analysis.Findings, s *analysis.Series) Plots {
 // All returns the figures in the order in which they are shown, without Papers, and without
 // OtherSteps and EachHost, which may contain hundreds of figures.
 func (p Plots) All() []figure.Figure {
-	return slices.Concat(p.Jobs, p.Load, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts)
+	return slices.Concat(p.Matrix, p.Challenge, p.Jobs, p.Load, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends,
+		p.Servers, p.Links, p.Hosts)
 }

@@ -123,7 +123,7 @@ func inOrder(f *analysis.Findings) *analysis.Findings {
 // things returns the name of the things that are counted per second: files if whole files are
 // moved, requests of jobs, or jobs if each job is a program.
 func things(f *analysis.Findings) string {
-	files := !slices.ContainsFunc(f.Kinds, func(k analysis.Part) bool { return k.Name != "read" && k.Name != "write" })
+	files := !slices.ContainsFunc(f.Kinds, func(k analysis.Part) bool { return k.Name != "read" && k.Name != "write" && k.Name != "copy" })
 	switch {
 	case f.OfJobs() && f.Measure == analysis.Rate:
 		return "jobs/s"

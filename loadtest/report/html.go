@@ -30,7 +30,9 @@ func runPage(f *analysis.Findings, s *analysis.Series) page {
 	if f.Source == analysis.FromTable { // the time of a table is unknown
 		p.About = "from a table of measurements"
 	}
-	if f.Work != "" {
+	if f.Challenge != nil {
+		p.About = challengeAbout(f, s)
+	} else if f.Work != "" {
 		p.About += " · each client: " + say.Plain(f.Work)
 	}
 	for _, x := range f.Thresholds {
@@ -47,6 +49,9 @@ func runPage(f *analysis.Findings, s *analysis.Series) page {
 
 // cards are the figures that readers look for first.
 func cards(f *analysis.Findings) []card {
+	if f.Challenge != nil {
+		return challengeCards(f.Challenge)
+	}
 	var all []card
 	if best := bestStep(f); best != nil {
 		y := yieldOf(f)

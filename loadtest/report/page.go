@@ -57,7 +57,8 @@ func newPage(name, status, validity string) page {
 // script, which replaces the picture with a chart.
 type drawing struct {
 	Title, Desc string         // Desc may be empty
-	Data        *figure.Figure // nil: a forest, which stays a picture
+	Data        *figure.Figure // nil: a matrix or a forest, which stays a picture
+	Matrix      *figure.Figure
 	Forest      *draw.Forest
 	Bare        bool // without the names of its lines
 	Under       bool // its title is a title within a chapter
@@ -73,6 +74,9 @@ func drawings(figures []figure.Figure) []drawing {
 			c.Stamp = ""
 		}
 		all[i] = drawing{Title: c.Title, Desc: say.Plain(c.Desc), Data: &c}
+		if c.Matrix != nil {
+			all[i].Data, all[i].Matrix = nil, &c
+		}
 	}
 	return all
 }
@@ -81,6 +85,8 @@ func (d *drawing) still(p *draw.Page) template.HTML {
 	switch {
 	case d.Forest != nil:
 		return p.Forest(d.Forest)
+	case d.Matrix != nil:
+		return p.SVG(d.Matrix)
 	case d.Bare:
 		return p.SVG(d.Data)
 	}

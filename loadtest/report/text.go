@@ -58,7 +58,7 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 			p.hanging("  ", fact)
 		}
 		if f.Work != "" {
-			p.hanging("  each client: ", say.Plain(f.Work))
+			p.hanging(map[bool]string{false: "  each client: ", true: "  each link: "}[f.Challenge != nil], say.Plain(f.Work))
 		}
 		p.findings(thresholds(f), math.MaxInt)
 		p.line("")
@@ -69,7 +69,11 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 		return p.w.Flush()
 	}
 	p.line("")
-	p.curve(f)
+	if f.Challenge != nil {
+		p.challenge(f)
+	} else {
+		p.curve(f)
+	}
 	if s := populationSection(f, func(s *analysis.Step) bool { return isBest(f, s) }); len(s.Rows) > 0 {
 		p.table(&s.table, inSummary)
 		p.line("")
@@ -86,6 +90,26 @@ func Text(w io.Writer, f *analysis.Findings, opts Options) error {
 		p.line(checkWords(f))
 	}
 	return p.w.Flush()
+}
+
+// mostWorst is the number of links in the summary of a data challenge.
+const mostWorst = 8
+
+// challenge writes the facts of a data challenge and its worst links.
+func (p printer) challenge(f *analysis.Findings) {
+	_, facts := verdictLines(f)
+	if len(facts) > 0 {
+		p.hanging("  ", facts[0])
+		p.line("")
+	}
+	s := linkTable(f.Challenge)
+	more := len(f.Challenge.Links) - mostWorst
+	s.Rows = s.Rows[:min(mostWorst, len(s.Rows))]
+	p.table(&s.table, inSummary)
+	if more > 0 {
+		p.line("  and " + say.Plural(more, "link") + " closer to their targets: see --verbose")
+	}
+	p.line("")
 }
 
 // meanings writes the meaning of each column of an analyzed table, one line a column: the used

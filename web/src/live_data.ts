@@ -144,6 +144,29 @@ export interface Message {
   events?: RunEvent[];
   errors?: Failure[];
   found?: Found;
+  links?: Links;
+  rates?: Block;
+}
+
+/** Links holds the links of a data challenge that have changed; their rows refer to sites and reasons by index. */
+export interface Links {
+  stage: number;
+  sites: string[];
+  reasons: string[];
+  rows: number[][]; // index, source, destination, target, achieved, in flight, queued, done, failed, reason
+}
+
+/** Link is the newest state of a link; target and achieved are means of the last minute, in bytes per second. */
+export interface Link {
+  source: string;
+  dest: string;
+  target: number;
+  achieved: number;
+  flight: number;
+  queued: number;
+  done: number;
+  failed: number;
+  reason: string;
 }
 
 /** Table holds columns against time. */
@@ -186,6 +209,9 @@ export class RunData {
   events: RunEvent[] = [];
   readonly errors = new Map<string, Failure>();
   found: Found | null = null;
+  readonly links: Link[] = []; // of a data challenge
+  rates = new Table(); // of all links together
+  stage = 0;
 
   /** take applies a message. */
   take(m: Message): void {
@@ -207,6 +233,18 @@ export class RunData {
     if (this.events.length > 600) this.events.splice(0, this.events.length - 300);
     for (const e of m.errors ?? []) this.errors.set(e.class, e);
     if (m.found) this.found = m.found;
+    if (m.links) this.linksFrom(m.links);
+    if (m.rates) this.rates.take(m.rates);
+  }
+
+  private linksFrom(l: Links): void {
+    this.stage = l.stage;
+    for (const [i, s, d, target, achieved, flight, queued, done, failed, why] of l.rows) {
+      this.links[i!] = {
+        source: l.sites[s!] ?? "", dest: l.sites[d!] ?? "", target: target!, achieved: achieved!, flight: flight!, queued: queued!,
+        done: done!, failed: failed!, reason: l.reasons[why!] ?? "",
+      };
+    }
   }
 
   private rowsFrom(b: Block): void {

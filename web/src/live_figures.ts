@@ -85,6 +85,31 @@ export const rates: FigureBuilder = (f) => {
   });
 };
 
+/** challenge plots the target and the rate of all links of a data challenge. */
+export const challenge: FigureBuilder = (f) => {
+  const { rates } = f.d;
+  const [target, achieved] = [rates.col("target"), rates.col("achieved")];
+  const top = most(target, achieved);
+  if (top === 0) return null;
+  return figure(f, {
+    id: "challenge", title: "All links", y: scaled(bits(top), top),
+    lines: [line("target", 1, rates.at, target, true), line("achieved", 0, rates.at, achieved)], desc: "Rates of all links together.",
+  });
+};
+
+/** copies plots the copies of a data challenge that have not ended. */
+export const copies: FigureBuilder = (f) => {
+  const { rates } = f.d;
+  const [flight, queued] = [rates.col("in_flight"), rates.col("queued")];
+  const top = most(flight, queued);
+  if (top === 0) return null;
+  return figure(f, {
+    id: "copies", title: "Copies", y: linear("copies", decimal(top, " copies"), top),
+    lines: [line("in flight", 0, rates.at, flight), line("waiting at the service", 2, rates.at, queued)],
+    desc: "Copies that were requested and have not ended, and those of them that the transfer service has not begun.",
+  });
+};
+
 export const operations: FigureBuilder = (f) => {
   const kinds = f.d.columnsOf("kind");
   if (kinds.length === 0) return null;

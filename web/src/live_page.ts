@@ -6,6 +6,7 @@ import type { RunData, Entry, Found, Now } from "./live_data";
 import { el, write } from "./dom";
 import { Grid } from "./live_dom";
 import * as figures from "./live_figures";
+import * as links from "./live_links";
 import * as tables from "./live_tables";
 
 const fewHosts = 10;
@@ -44,6 +45,10 @@ export class Page {
   private readonly seconds = new Group();
   private readonly time = new Charts("time-", this.seconds);
   private readonly loadPart = el("details", "", "", el("summary", "", "More against the load"), this.load.root);
+  private readonly matrix = new links.Matrix();
+  private readonly linkGrid = new Grid(links.linkHeads, "Links");
+  private readonly linkReasons = el("p", "meta reasons");
+  private readonly linkPart: HTMLElement;
   private readonly steps = new Grid(tables.stepHeads, "Steps");
   private readonly hosts = new Grid(tables.hostHeads, "Hosts");
   private readonly stores = new Grid(tables.storeHeads, "Data servers");
@@ -75,13 +80,14 @@ export class Page {
     const head = el("header", "", "", el("div", "head", "", el("div", "", "", this.name, this.about), el("div", "head-right", "", this.picker, this.connectionState)), this.state, this.bar, this.problem);
     const results = el("section", "says", "", el("div", "", "", this.basis, this.verdict, this.facts, this.search, this.thresholds, this.limits, this.checked, this.report), this.curve.root);
     results.setAttribute("aria-label", "Verdict");
+    this.linkPart = part("Links, last minute", el("div", "links", "", this.matrix.root, el("div", "", "", this.linkGrid.root, this.linkReasons)));
     this.hostPart = part("Hosts", this.hosts.root, this.more);
     this.storePart = part("Data servers", this.stores.root);
     this.errorPart = part("Errors", this.errors.root);
     this.secondPart = part("Seconds", this.time.root);
     this.stepPart = part("Steps", this.steps.root, this.loadPart);
     this.eventPart = part("Events", this.events.root);
-    root.replaceChildren(head, el("main", "", "", this.cards, results, this.secondPart, this.stepPart, this.errorPart, this.storePart, this.hostPart, this.eventPart));
+    root.replaceChildren(head, el("main", "", "", this.cards, this.linkPart, results, this.secondPart, this.stepPart, this.errorPart, this.storePart, this.hostPart, this.eventPart));
   }
 
   /** connection shows the state of the connection. */
@@ -124,15 +130,20 @@ export class Page {
     this.title(d);
     write(this.name, d.about?.name ?? "weir");
     write(this.about, d.about ? [d.about.target, d.about.work, d.about.dir].join(" · ") : this.awaitedRun);
-    this.progress(now);
+    this.progress(now, d);
     this.verdicts(d, now);
     this.report.hidden = !now.report;
     this.report.href = "/report.html" + (run ? "?run=" + encodeURIComponent(run) : "");
     this.figuresNow(d, now);
     const f = figures.frame(d);
-    this.time.show([figures.throughput, figures.jobs, figures.outcomes, figures.operations, figures.rates, figures.clients, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network, figures.stores].map((m) => m(f)));
+    this.linkPart.hidden = d.links.length === 0;
+    this.matrix.show(d.links, now.time);
+    this.linkGrid.show(links.linkRows(d.links));
+    write(this.linkReasons, "Controller: " + links.reasonsNow(d.links) + ".");
+    const all = d.links.length > 0 ? [figures.challenge, figures.copies, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network] : [figures.throughput, figures.jobs, figures.outcomes, figures.operations, figures.rates, figures.clients, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network, figures.stores];
+    this.time.show(all.map((m) => m(f)));
     this.secondPart.hidden = d.rows.at.length === 0;
-    this.stepPart.hidden = d.steps.size === 0;
+    this.stepPart.hidden = d.steps.size === 0 || d.links.length > 0;
     this.steps.show(tables.steps(d));
     this.eventPart.hidden = d.events.length === 0;
     this.events.show(tables.events(d, maxEvents));
@@ -157,15 +168,15 @@ export class Page {
     this.hosts.show(tables.hosts(list, new Set(d.hosts.keys()), (name, drawn) => this.selection.host(name, drawn)));
   }
 
-  private progress(now: Now): void {
-    write(this.state, statusText(now));
+  private progress(now: Now, d: RunData): void {
+    write(this.state, statusText(now, d));
     write(this.problem, now.problem ?? "");
     this.problem.hidden = !now.problem;
     const share = Math.round(100 * now.share);
     this.bar.hidden = now.state === "waiting" || now.state === "preparing";
     (this.bar.firstElementChild as HTMLElement).style.width = share + "%";
     this.bar.setAttribute("aria-valuenow", String(share));
-    this.bar.setAttribute("aria-valuetext", statusText(now));
+    this.bar.setAttribute("aria-valuetext", statusText(now, d));
     this.bar.classList.toggle("over", now.state === "ended" || now.state === "broken");
   }
 
@@ -206,6 +217,7 @@ export class Page {
       ["clients", known(d.last("clients"), (x) => count(Math.round(x)))], ["latency, median", known(d.last("p50"), seconds)], ["p99", known(d.last("p99"), seconds)],
       ["errors, all phases", count(failed)], ["server CPU", known(side("server"), percent)], ["clients' CPU", known(side("client"), percent)], ...jobFacts(d),
     ];
+    if (d.links.length > 0) cards.splice(0, cards.length, ...links.linkFacts(d));
     while (this.cards.children.length > cards.length) this.cards.lastElementChild?.remove();
     this.cards.hidden = d.rows.at.length === 0;
     this.cards.classList.toggle("past", now.state !== "running");
@@ -229,11 +241,11 @@ function list(ul: HTMLElement, items: [string, string, string][]): void {
 }
 
 /** statusText describes the progress of the run and its workers. */
-function statusText(now: Now): string {
-  return progress(now) + (now.workers ? " " + now.workers + "." : "");
+function statusText(now: Now, d: RunData): string {
+  return progress(now, d) + (now.workers ? " " + now.workers + "." : "");
 }
 
-function progress(now: Now): string {
+function progress(now: Now, d: RunData): string {
   switch (now.state) {
     case "waiting": return "Waiting for the run to begin.";
     case "preparing": return "Preparing the run; no load yet.";
@@ -241,6 +253,7 @@ function progress(now: Now): string {
     case "broken": return "The run was aborted before its end.";
     case "running": break;
   }
+  if (d.links.length > 0) return `Stage ${d.stage}` + (now.of > 0 ? ` of ${now.of}` : "") + `; about ${seconds(Math.round(now.left))} left.`;
   const step = now.of > 0 ? `Step ${now.place} of ${now.of}` : `Step ${now.step}`;
   const left = (now.at_most ? "at most " : "about ") + seconds(Math.round(now.left)) + " left";
   return `${step}: ${now.phase} with ${count(Math.round(now.clients))} ${Math.round(now.clients) === 1 ? "client" : "clients"}; ${left}` + (now.seconds > 1 ? `; each point is ${now.seconds} s` : "") + ".";

@@ -73,6 +73,7 @@ func (s *shown) read(ctx context.Context, f *results.Follower) {
 		Interval: func(v *measure.Interval) { s.h.interval(v) },
 		Sample:   func(v *monitor.Sample) { s.h.sample(v) },
 		Event:    func(v *measure.Event) { s.h.event(v) },
+		Link:     func(v *results.LinkInterval) { s.h.link(v) },
 	}
 	var asked time.Time
 	for ctx.Err() == nil {

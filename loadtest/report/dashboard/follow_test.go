@@ -396,7 +396,7 @@ func FuzzRun(f *testing.F) {
 		}
 		s := newShown(".", dir, time.Now)
 		s.begin(follower.Run())
-		take := results.Takers{Interval: s.h.interval, Sample: s.h.sample, Event: s.h.event}
+		take := results.Takers{Interval: s.h.interval, Sample: s.h.sample, Event: s.h.event, Link: s.h.link}
 		for more := true; more && err == nil; {
 			more, err = follower.Poll(take)
 		}

@@ -188,6 +188,9 @@ func stepsOf(f *analysis.Findings) []FoundStep {
 func (f *Found) draw(p report.Plots) error {
 	f.Curve = []json.RawMessage{}
 	load := append(p.Load[:len(p.Load):len(p.Load)], p.Jobs...)
+	if len(p.Matrix) > 0 { // the stages of a data challenge are no curve
+		load, p.Load = nil, nil
+	}
 	for i := range load {
 		b, err := json.Marshal(&load[i])
 		if err != nil {
@@ -200,7 +203,7 @@ func (f *Found) draw(p report.Plots) error {
 		return err
 	}
 	first := min(1, len(p.Load))
-	for _, all := range [][]figure.Figure{p.Load[:first], p.Jobs, p.Time, p.Load[first:]} {
+	for _, all := range [][]figure.Figure{p.Matrix, p.Challenge, p.Load[:first], p.Jobs, p.Time, p.Load[first:]} {
 		for i := range all {
 			g := &all[i]
 			f.Drawings = append(f.Drawings, Drawing{say.Plain(g.Title), say.Plain(g.Desc), page.Still(g)})

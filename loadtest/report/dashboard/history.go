@@ -58,6 +58,7 @@ type history struct {
 	hosts  map[string]*host
 	sides  *track
 
+	links   linksOf // of a data challenge
 	workers workersOf
 	events  []event
 	errors  map[storage.Class]*errorTally
@@ -90,7 +91,8 @@ const mostPopulations = 64
 func newHistory() *history {
 	return &history{epoch: rand.Uint32(), planned: map[int]scenario.Step{}, rows: newTrack(colFixed), column: map[string]int{},
 		stores: map[string]*store{},
-		hosts:  map[string]*host{}, sides: newTrack(sideColumns), workers: workersOf{}, errors: map[storage.Class]*errorTally{}}
+		hosts:  map[string]*host{}, sides: newTrack(sideColumns), links: newLinks(), workers: workersOf{},
+		errors: map[storage.Class]*errorTally{}}
 }
 
 // turn makes all data of pages invalid.

@@ -50,6 +50,8 @@ type message struct {
 	Events []event   `json:"events,omitempty"`
 	Errors []any     `json:"errors,omitempty"`
 	Found  *Found    `json:"found,omitempty"`
+	Links  *linksNow `json:"links,omitempty"` // of a data challenge
+	Rates  *block    `json:"rates,omitempty"` // of all links together
 }
 
 // about is the description of a run.
@@ -136,6 +138,9 @@ func (s *shown) message(c cursor, list *picks, at time.Time) (*message, cursor) 
 		m.Sides = h.sidesFrom(list)
 	}
 	m.Tracks = list.blocks(h, at)
+	if m.Links = h.linksNow(c.seq); m.Links != nil {
+		m.Rates = h.ratesFrom(list)
+	}
 	for _, st := range h.steps {
 		if st.seq > c.seq {
 			m.Steps = append(m.Steps, st)

@@ -26,6 +26,7 @@ type picks struct {
 	named         bool // the page has named its hosts
 	at            time.Time
 	sides         int // number of rows of the sides that it has
+	rates         int // number of rows of the sums of links that it has
 }
 
 type picked struct {
@@ -47,7 +48,7 @@ func newPicks(q url.Values) *picks {
 
 // forget resets p to the state of a page without data.
 func (p *picks) forget() {
-	p.sides, p.stores, p.at = 0, nil, time.Time{}
+	p.sides, p.rates, p.stores, p.at = 0, 0, nil, time.Time{}
 	for i := range p.hosts {
 		p.hosts[i].rows = 0
 	}

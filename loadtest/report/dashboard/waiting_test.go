@@ -39,7 +39,7 @@ func TestNothingOfAnotherRun(t *testing.T) {
 	p.Wait(`document.querySelector(".verdict").textContent.length > 30`)
 	begin(t, filepath.Join(dir, "two"))
 	p.Wait(`document.querySelector("header .meta").textContent.endsWith("two")`)
-	p.Wait(`document.querySelector("main .meta").textContent === "No verdict yet."`)
+	p.Wait(`document.querySelector(".says .meta").textContent === "No verdict yet."`)
 	if p.Eval(`document.querySelector(".verdict").textContent`, &seen); seen != "" {
 		t.Errorf("the run has no verdict yet, and the page says %q", seen)
 	}

@@ -19,6 +19,7 @@ type Figure struct {
 	Zones   []Zone   `json:"zones,omitempty"`   // shaded stretches of the x axis
 	Marks   []Mark   `json:"marks,omitempty"`
 	Heat    *Heat    `json:"heat,omitempty"`
+	Matrix  *Matrix  `json:"-"` // the whole figure; the axes have only labels, and a page shows the static drawing
 	Few     int      `json:"-"` // points of a line in the static drawing, at most; 0: MostPoints
 }
 
@@ -28,6 +29,9 @@ func (f *Figure) Alt() string {
 	parts := []string{f.Y.Caption() + " by " + f.X.Caption()}
 	if f.Heat != nil {
 		parts[0] = f.Heat.What + " by " + f.Y.Caption() + " and " + f.X.Caption()
+	}
+	if f.Matrix != nil {
+		parts[0] = f.Matrix.What + " by " + f.Y.Caption() + " and " + f.X.Caption()
 	}
 	var names []string
 	for i := range f.Lines {

@@ -35,6 +35,9 @@ func (s *Set) Caption(f *figure.Figure) string {
 
 // amount counts the measurements behind the figure.
 func amount(f *figure.Figure) string {
+	if f.Matrix != nil {
+		return "n = " + say.Plural(f.Matrix.Count(), "field") + " with the " + f.Matrix.What + " in percent"
+	}
 	if f.Heat != nil {
 		var n int64
 		for _, row := range f.Heat.Rows {

@@ -48,6 +48,7 @@ func nameOf(f *figure.Figure) string {
 		"used":    "used-payload" + against,
 		"scratch": "scratch-disk" + against, "links": "links" + against, "walltime": "wall-clock-time" + against,
 		"sitewalltime": "wall-clock-time-by-site" + against, "efficiency": "efficiency" + against, "resources": "resources" + against,
+		"matrix": "matrix-of-links", "challengetime": "rate-of-links-vs-time", "linkminutes": "worst-links-vs-time",
 		"time": yield + "-vs-time", "ratetime": "operations-by-kind-vs-time", "latencytime": "latency-vs-time", "clienttime": "clients-vs-time",
 		"errortime": "errors-vs-time", "heat": "latency-heat-map-vs-time", "tail": "latency-tail",
 	}[f.ID]; name != "" {

@@ -13,10 +13,12 @@ import (
 
 // Numbers writes the data of f as CSV, in the units of its axes, so that it can be drawn again: one
 // row for each point with the name of its line, for each column of a histogram, or for each field
-// of a heat map. Marks are rows with their name and no y.
+// of a heat map or a matrix. Marks are rows with their name and no y.
 func Numbers(w io.Writer, f *figure.Figure) error {
 	out := csv.NewWriter(w)
 	switch {
+	case f.Matrix != nil:
+		matrix(out, f)
 	case f.Heat != nil:
 		heat(out, f)
 	case len(f.Columns) > 0:
@@ -59,6 +61,20 @@ func heat(out *csv.Writer, f *figure.Figure) {
 			if n > 0 && i+1 < len(f.Heat.X) && k+1 < len(f.Heat.Y) {
 				_ = out.Write([]string{number(&f.X, f.Heat.X[i]), number(&f.X, f.Heat.X[i+1]), number(&f.Y, f.Heat.Y[k]), number(&f.Y, f.Heat.Y[k+1]),
 					strconv.FormatInt(n, 10)})
+			}
+		}
+	}
+}
+
+// matrix leaves out fields that are empty; the note explains the share.
+func matrix(out *csv.Writer, f *figure.Figure) {
+	m := f.Matrix
+	_ = out.Write([]string{header(&f.Y), header(&f.X), word(m.What + " (%)"), "note"}) // Flush keeps the error, and Error returns it
+	percent := figure.Axis{Factor: 100}
+	for i, row := range m.Cells {
+		for k := range row {
+			if c := &row[k]; c.There && i < len(m.Rows) && k < len(m.Columns) {
+				_ = out.Write([]string{word(m.Rows[i]), word(m.Columns[k]), number(&percent, c.Share), word(c.Note)})
 			}
 		}
 	}

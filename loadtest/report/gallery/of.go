@@ -90,7 +90,11 @@ func ofHost(figures []figure.Figure) []figure.Figure {
 // figures returns the figures of the report and the figures for papers.
 func figures(f *analysis.Findings, s *analysis.Series) []figure.Figure {
 	p := report.Figures(f, s)
-	all := slices.Concat(p.Jobs, p.Load, p.Papers, p.Limits, p.Parts, p.Time, p.Distributions, p.Backends, p.Servers, p.Links, p.Hosts)
+	if len(p.Matrix) > 0 { // the stages of a data challenge are no curve
+		p.Jobs, p.Load, p.Papers, p.Limits, p.Distributions = nil, nil, nil, nil, nil
+	}
+	all := slices.Concat(p.Matrix, p.Challenge, p.Jobs, p.Load, p.Papers, p.Limits, p.Parts, p.Time, p.Distributions,
+		p.Backends, p.Servers, p.Links, p.Hosts)
 	if len(p.EachHost) <= fewHosts {
 		for _, h := range p.EachHost {
 			all = append(all, ofHost(h.Figures)...)

@@ -24,8 +24,12 @@ func NewPage() (*Page, error) {
 // SVG returns f as SVG, without the names of its lines. All texts in it are escaped, and everything
 // else consists of numbers.
 func (p *Page) SVG(f *figure.Figure) template.HTML {
-	c := newSVG(&p.d, f)
-	newSheet(&p.d, c, f).draw()
+	d := p.d
+	if f.Matrix != nil {
+		d.Size = matrixSize(f.Matrix)
+	}
+	c := newSVG(&d, f)
+	newSheet(&d, c, f).draw()
 	var b strings.Builder
 	_ = c.write(&b) // memory
 	return template.HTML(b.String())

@@ -55,6 +55,10 @@ func newSheet(d *Drawer, c canvas, f *figure.Figure) *sheet {
 
 // draw draws the parts of the figure from the lowest to the highest.
 func (s *sheet) draw() {
+	if s.f.Matrix != nil {
+		s.matrix()
+		return
+	}
 	s.layout()
 	s.zones()
 	s.markIntervals()
