@@ -22,7 +22,7 @@ func calibrateCommand(s streams) *cobra.Command {
 		if err := f.Check(); err != nil {
 			return usage(err)
 		}
-		in, release := s.interruptible(c.Context(), s.err)
+		in, release := s.interruptible(c.Context(), s.err, run.LoadTestEffects())
 		defer release()
 		return afterSignal(in.Finish, calibrate(in, f, asJSON, s))
 	})

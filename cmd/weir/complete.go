@@ -54,7 +54,7 @@ func argumentsOf(c *cobra.Command) completer {
 		completes completer
 	}{
 		{"run, plan", completeFiles("yaml", "yml")},
-		{"find", completeFirst(completeFiles("yaml", "yml"))},
+		{"find, challenge", completeFirst(completeFiles("yaml", "yml"))},
 		{"report, clean, watch, export", completeFirst(completeRuns)},
 		{"list", completeFirst(completeFolders)},
 		{"compare, merge", completeRuns},
@@ -82,7 +82,8 @@ func argumentsOf(c *cobra.Command) completer {
 // valuesOf completes the value of a flag: by the name of the command and its own, by its name, or by the name of its value.
 func valuesOf(c *cobra.Command, f *pflag.Flag) completer {
 	known := map[string]completer{
-		"set": completeKeys, "up set": completeDirectives, "var": completeVariables, "target": completeTargets, "resume": completeRuns,
+		"set": completeKeys, "up set": completeDirectives, "challenge set": cobra.NoFileCompletions,
+		"var": completeVariables, "target": completeTargets, "resume": completeRuns,
 		"to": completeSites, "from": completeSites, "site": completeSites, "agent site": cobra.NoFileCompletions,
 		"move-db to": completeAny, "move-db from": completeAny, "dataset": completeDatasets, "html": completeFiles("html"),
 		"metric": completeLists(append(compare.MetricNames(), "all")...), "format": completeLists(draw.Formats()...),

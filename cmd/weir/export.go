@@ -31,7 +31,7 @@ type exporter struct {
 func exportCommand(s streams) *cobra.Command {
 	e := exporter{streams: s}
 	c := command("export RUN|CAMPAIGN", cobra.MaximumNArgs(1), func(c *cobra.Command, args []string) error {
-		in, release := e.interruptible(c.Context(), io.Discard)
+		in, release := e.interruptible(c.Context(), io.Discard, run.Effects{})
 		defer release()
 		err := e.run(in.Finish, args)
 		if errors.As(err, new(*run.UsageError)) {

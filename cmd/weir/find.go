@@ -71,6 +71,9 @@ func (f *findFlags) search(in run.Interrupts, args []string, s streams) error {
 		}
 		args, f.Sets = nil, append(run.SearchTimes(f.duration), f.Sets...)
 	}
+	if isChallenge(args) {
+		return usagef("%s is a data challenge, which has no number of clients to find: use weir challenge", args[0])
+	}
 	sc, err := f.selection().Read(args)
 	if err != nil {
 		return err

@@ -157,18 +157,22 @@ func (f *scenarioFlags) add(c *cobra.Command) {
 
 // addShared adds the flags that weir run and weir find share.
 func (f *scenarioFlags) addShared(c *cobra.Command) {
+	flagVars{
+		"on": f.short("on.batch"), "workers": f.short("on.workers"), "set": &f.Sets, "var": f.setVar(),
+		"include": &f.include, "exclude": &f.exclude, "sample": f.short("files.sample"), "threshold": &f.thresholds,
+	}.add(c)
+}
+
+// setVar returns the parser of --var.
+func (f *scenarioFlags) setVar() each {
 	f.Vars = map[string]string{}
-	setVar := func(text string) error {
+	return func(text string) error {
 		name, value, ok := strings.Cut(text, "=")
 		if f.Vars[name] = value; !ok {
 			return errors.New("use NAME=VALUE")
 		}
 		return nil
 	}
-	flagVars{
-		"on": f.short("on.batch"), "workers": f.short("on.workers"), "set": &f.Sets, "var": each(setVar),
-		"include": &f.include, "exclude": &f.exclude, "sample": f.short("files.sample"), "threshold": &f.thresholds,
-	}.add(c)
 }
 
 // short returns a parser of a flag that abbreviates --set KEY=.
@@ -214,11 +218,12 @@ type runFlags struct {
 	failOn      failOn
 	export      exportFlags
 	junit       string
+	effects     run.Effects // of signals
 }
 
 // addRun adds the flags that do not change the scenario.
 func (f *runFlags) addRun(c *cobra.Command, s *streams) {
-	f.failOn = failOnInvalid
+	f.failOn, f.effects = failOnInvalid, run.LoadTestEffects()
 	flagVars{
 		"out/o": &f.out, "resume": &f.resume, "processes": &f.processes, "json": &f.json, "json-stream": &f.stream, "fail-on": &f.failOn,
 		"quiet/q": &s.quiet, "verbose": &s.verbose, "watch": &f.watch.address, "watch-token-file": &f.watch.tokenFile,

@@ -49,7 +49,8 @@ func labUpCommand(s streams) *cobra.Command {
 		return f.up(c.Context(), kind, command, s)
 	})
 	flagVars{
-		"servers": &f.Servers, "slots": &f.Slots, "lookup": &f.Lookup, "auth": &f.Auth, "version": &f.Version, "set": &f.Set, "tls": &f.tls,
+		"servers": &f.Servers, "slots": &f.Slots, "lookup": &f.Lookup, "auth": &f.Auth, "version": &f.Version, "set": &f.Set, "copies": &f.Copies,
+		"tls":        &f.tls,
 		"disk-limit": into(&f.disk.Rate, diskRate), "disk-slow": into(&f.disk.Slow, diskRate),
 		"disk-size": &parsed{"10GB", into(&f.disk.Size, unit.ParseSize)}, "memory-limit": into(&f.disk.Memory, unit.ParseSize),
 		"dir": &f.dir, "quiet/q": &s.quiet, "json": &f.json,

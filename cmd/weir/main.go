@@ -97,7 +97,7 @@ func newRoot(s streams) *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Measure:", []*cobra.Command{runCommand(s), findCommand(s), planCommand(s), calibrateCommand(s), cleanCommand(s)}},
+		{"Measure:", []*cobra.Command{runCommand(s), findCommand(s), challengeCommand(s), planCommand(s), calibrateCommand(s), cleanCommand(s)}},
 		{"Analyze:", []*cobra.Command{
 			listRunsCommand(s), watchCommand(s), reportCommand(s), compareCommand(s), mergeCommand(s), analyzeCommand(s), exportCommand(s),
 		}},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/loadtest/analysis/campaign"
+	"weir/loadtest/challenge"
 	"weir/loadtest/run"
 	"weir/loadtest/scenario"
 )
@@ -17,6 +18,13 @@ func planCommand(s streams) *cobra.Command {
 	var asJSON bool
 	c := command("plan [TARGET | SCENARIO.yaml ...]", cobra.ArbitraryArgs, func(_ *cobra.Command, args []string) error {
 		defer s.working("planning").Stop()
+		if isChallenge(args) {
+			c, err := f.challenge(args[0])
+			if err != nil {
+				return err
+			}
+			return s.planChallenge(c, asJSON)
+		}
 		scenarios, err := f.selection().ReadAll(args)
 		if err != nil {
 			return err
@@ -62,5 +70,13 @@ func (s streams) warnOfCredentials(p *scenario.Plan, load time.Duration) {
 }
 
 func schemaCommand(s streams) *cobra.Command {
-	return printCommand(s, "schema", cobra.NoArgs, func([]string) ([]byte, error) { return scenario.Schema() })
+	var ofChallenge bool
+	c := printCommand(s, "schema", cobra.NoArgs, func([]string) ([]byte, error) {
+		if ofChallenge {
+			return challenge.Schema()
+		}
+		return scenario.Schema()
+	})
+	flagVars{"challenge": &ofChallenge}.add(c)
+	return c
 }

@@ -24,8 +24,13 @@ func runCommand(s streams) *cobra.Command {
 	c := command("run [TARGET | SCENARIO.yaml ...]", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) (err error) {
 		s := f.withStream(s)
 		defer func() { err = s.stream.Close(err) }()
-		if f.resume != "" {
+		switch {
+		case f.resume != "" && isChallengeRun(f.resume):
+			return f.resumeAsChallenge(c, args, s)
+		case f.resume != "":
 			return f.resumeRun(c, args, s)
+		case isChallenge(args):
+			return f.runChallenge(c, args[0], s)
 		}
 		scenarios, err := f.selection().ReadAll(args)
 		if err != nil {

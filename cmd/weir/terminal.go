@@ -175,6 +175,6 @@ func (s streams) untilSignal(ctx context.Context, whileStdin bool) (context.Cont
 
 // interruptible returns the ways to end a run. The first three signals trigger them until release
 // is called.
-func (s streams) interruptible(ctx context.Context, say io.Writer) (in run.Interrupts, release func()) {
-	return run.Catch(ctx, s.signals.listen(), say)
+func (s streams) interruptible(ctx context.Context, say io.Writer, effects run.Effects) (in run.Interrupts, release func()) {
+	return run.Catch(ctx, s.signals.listen(), say, effects)
 }

@@ -94,7 +94,7 @@ func (f *runFlags) interruptible(ctx context.Context, s streams, do func(in run.
 		}
 		f.page = &livePage{page, s}
 	}
-	in, release := s.interruptible(ctx, s.err)
+	in, release := s.interruptible(ctx, s.err, f.effects)
 	err := afterSignal(in.Finish, do(in))
 	interrupted := in.Finish.Err() != nil
 	release()

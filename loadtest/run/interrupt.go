@@ -56,10 +56,19 @@ func (in Interrupts) cleaning() context.Context {
 	return in.Stop
 }
 
+// Effects are sentences on the effects of the first two signals, for people.
+type Effects struct{ First, Second string }
+
+// LoadTestEffects returns the effects of signals on load tests.
+func LoadTestEffects() Effects {
+	return Effects{"finishing: the last operations may end; interrupt again to stop at once",
+		"stopping; interrupt again to leave the files of this run on the target"}
+}
+
 // Catch turns the first three signals, or the end of the terminal, into the ways to end a run, and
-// writes the effect of the next signal to say. signals is nil if no signals are caught. release
-// returns them to their defaults.
-func Catch(ctx context.Context, signals <-chan os.Signal, say io.Writer) (in Interrupts, release func()) {
+// writes the effect of a signal to say. signals is nil if no signals are caught. release returns
+// them to their defaults.
+func Catch(ctx context.Context, signals <-chan os.Signal, say io.Writer, effects Effects) (in Interrupts, release func()) {
 	var finish, stop, leave context.CancelCauseFunc
 	in.Leave, leave = context.WithCancelCause(ctx)
 	in.Stop, stop = context.WithCancelCause(in.Leave)
@@ -85,10 +94,10 @@ func Catch(ctx context.Context, signals <-chan os.Signal, say io.Writer) (in Int
 			switch n {
 			case 1:
 				finish(by) // first, for the terminal may be halted
-				tell("finishing: the last operations may end; interrupt again to stop at once")
+				tell(effects.First)
 			case 2:
 				stop(ErrStopped)
-				tell("stopping; interrupt again to leave the files of this run on the target")
+				tell(effects.Second)
 			default:
 				leave(ErrLeft)
 			}

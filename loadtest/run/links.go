@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -138,7 +137,7 @@ func (l *links) peers() []cluster.Peer {
 }
 
 // linkName returns the name of a link: its host in hosts.jsonl.
-func linkName(l link.Named) string { return strings.TrimSpace("link " + l.Name) }
+func linkName(l link.Named) string { return monitor.LinkHost(l.Name) }
 
 // watched has samples go to sink from now on; nil: they are dropped.
 func (l *links) watched(sink monitor.Sink) {
@@ -161,15 +160,22 @@ func (l *links) take(s *emulator.Sample) {
 	if i < 0 {
 		return
 	}
+	v := LinkSample(s)
+	v.Step = l.step
+	_ = l.sink.Sample(v) // a directory that cannot be written to ends the run by itself
+}
+
+// LinkSample converts the traffic of an emulated link to a sample of hosts.jsonl, without its step.
+func LinkSample(s *emulator.Sample) *monitor.Sample {
 	to, from := &s.ToClients, &s.FromClients
-	_ = l.sink.Sample(&monitor.Sample{ // a directory that cannot be written to ends the run by itself
-		Time: s.Time.UTC(), Seconds: s.Seconds, Host: linkName(l.plan.Links[i]), Role: "other", Step: l.step,
+	return &monitor.Sample{
+		Time: s.Time.UTC(), Seconds: s.Seconds, Host: monitor.LinkHost(s.Link), Role: "other",
 		Nets: []monitor.Net{
 			{Name: monitor.ToClients, Sent: to.Bytes, PacketsOut: to.Packets, Drops: to.Dropped, Speed: float64(s.Rate)},
 			{Name: monitor.FromClients, Received: from.Bytes, PacketsIn: from.Packets, Drops: from.Dropped, Speed: float64(s.Up)},
 		},
 		Link: &monitor.Link{Down: s.Down, ToClients: *to, FromClients: *from, Cost: s.Cost},
-	})
+	}
 }
 
 // A change is a link that is cut, or comes back.

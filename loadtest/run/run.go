@@ -196,7 +196,7 @@ func (r *session) readList() error {
 	if r.Plan.Files.List == "" {
 		return nil
 	}
-	list, err := scenario.ReadList(r.Plan.Files.List, r.Plan.Target)
+	list, err := scenario.ReadList(r.Plan.Files.List, r.Plan.FilesAt())
 	if err != nil {
 		return usage(err)
 	}

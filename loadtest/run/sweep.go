@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"weir/loadtest/analysis/campaign"
+	"weir/loadtest/challenge/conduct"
 	"weir/loadtest/cluster"
 	"weir/loadtest/engine"
 	"weir/loadtest/engine/scratch"
@@ -148,6 +149,9 @@ func Clean(ctx context.Context, dir, target string, console Console) (c Cleaned,
 		return c, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
+	if run.Plan.Challenge != nil {
+		return cleanChallenge(ctx, run, m, c, console)
+	}
 	if err := removeWorkers(ctx, run); err != nil {
 		return c, err
 	}
@@ -180,6 +184,26 @@ func Clean(ctx context.Context, dir, target string, console Console) (c Cleaned,
 		return c, explain(ctx, plan, fmt.Errorf("%d are left: %w", failed, first), len(plan.Command) == 0)
 	}
 	return c, nil
+}
+
+// cleanChallenge removes the files of a data challenge from its sites.
+func cleanChallenge(ctx context.Context, run *results.Run, m *results.Manifest, c Cleaned, console Console) (Cleaned, error) {
+	f, err := results.Follow(run.Dir)
+	if err == nil && !f.Over() {
+		err = fmt.Errorf("%s still goes on: interrupt it first", run.Dir)
+	}
+	if err != nil {
+		return c, err
+	}
+	of := run.Plan.Challenge
+	_, done := console.Working("removing what " + run.Dir + " has left")
+	defer done()
+	c.Target = run.Plan.Target
+	c.Named, c.Removed, err = conduct.Clean(ctx, run.Dir, of, m, challengeParts(&of.Inject))
+	if err != nil {
+		err = fmt.Errorf("%d are left: %w", c.Named-c.Removed, err)
+	}
+	return c, err
 }
 
 // CleanAll cleans the run in dir, or all runs of the campaign in dir, including the runs that were
@@ -255,6 +279,7 @@ func within(paths []string, folder string) error {
 		return fmt.Errorf("about.json: no run is called %q: nothing was removed", folder)
 	}
 	for _, p := range paths {
+		p, _ := strings.CutPrefix(p, storage.AtOrigin)
 		plain := strings.TrimSuffix(p, "/")
 		if path.Clean(plain) != plain || p != folder+"/" && !strings.HasPrefix(plain, folder+"/") {
 			return fmt.Errorf("the manifest names %q, which is not in the run's folder %s: nothing was removed", p, folder)

@@ -8,6 +8,7 @@ import (
 	"weir/internal/screen"
 	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/steps"
+	"weir/loadtest/challenge/conduct"
 	"weir/loadtest/measure"
 )
 
@@ -18,14 +19,15 @@ type Stream struct{ to *screen.Queue }
 // NewStream returns a Stream that writes to w.
 func NewStream(w io.Writer) *Stream { return &Stream{screen.NewQueue(w)} }
 
-// A Line is one line of a Stream. Its event is start, begin and step (of a step), findings,
-// comparison or repetitions, or the event of a line of events.jsonl.
+// A Line is one line of a Stream. Its event is start, begin and step (of a step), status (of a data
+// challenge), findings, comparison or repetitions, or the event of a line of events.jsonl.
 type Line struct {
 	Event       string             `json:"event"`
 	Time        time.Time          `json:"time"`
 	Run         string             `json:"run"` // run directory; of a comparison, the campaign's folder
 	Start       *Start             `json:"start,omitempty"`
 	Step        *Step              `json:"step,omitempty"`
+	Status      *conduct.Status    `json:"status,omitempty"` // of a data challenge, once a second
 	Happened    *measure.Event     `json:"happened,omitempty"`
 	Findings    *analysis.Findings `json:"findings,omitempty"`
 	Comparison  json.RawMessage    `json:"comparison,omitempty"`
