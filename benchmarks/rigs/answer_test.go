@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A link is one connection to the fault server.
-type link struct {
+// A connection is one connection to the fault server.
+type connection struct {
 	*server
 	conn net.Conn
 	own  limiter
@@ -26,7 +26,7 @@ type link struct {
 }
 
 // answer handles one request. It returns false if the connection is to end.
-func (c *link) answer(req *http.Request) bool {
+func (c *connection) answer(req *http.Request) bool {
 	if req.URL.Path == statsPath {
 		b, _ := json.Marshal(c.report())
 		return c.say(req, 200, "Content-Type: application/json\r\n", b)
@@ -49,7 +49,7 @@ func (c *link) answer(req *http.Request) bool {
 	return c.say(req, 405, "", nil)
 }
 
-func (c *link) report() stats {
+func (c *connection) report() stats {
 	s := stats{Gets: c.gets.Load(), Bytes: c.bytes.Load(), Failed: c.failed.Load(), Busy: c.busy.Load(), Sums: c.sumsFailed.Load(),
 		Asked: c.asked.Load(), Conns: c.conns.Load()}
 	if first := c.first.Load(); first > 0 {
@@ -59,14 +59,14 @@ func (c *link) report() stats {
 }
 
 // number returns the number of the file at a path.
-func (c *link) number(path string) (int, bool) {
+func (c *connection) number(path string) (int, bool) {
 	_, name, _ := strings.Cut(path, "/data/f")
 	n, err := strconv.Atoi(name)
 	return n, err == nil && n >= 0 && n < c.Files
 }
 
 // head responds to a HEAD request with the size and, if it was requested, the checksum.
-func (c *link) head(req *http.Request, n int) bool {
+func (c *connection) head(req *http.Request, n int) bool {
 	wants := req.Header.Get("Want-Digest") != "" || req.Header.Get("Want-Repr-Digest") != ""
 	fields := ""
 	if wants {
@@ -85,7 +85,7 @@ func (c *link) head(req *http.Request, n int) bool {
 }
 
 // headWritten responds to a HEAD request for a file that was written.
-func (c *link) headWritten(req *http.Request) bool {
+func (c *connection) headWritten(req *http.Request) bool {
 	c.mu.Lock()
 	w, ok := c.kept[req.URL.Path]
 	c.mu.Unlock()
@@ -102,7 +102,7 @@ func digests(sum string) string {
 }
 
 // get responds to a GET of file n, with all faults of the spec.
-func (c *link) get(req *http.Request, n int) bool {
+func (c *connection) get(req *http.Request, n int) bool {
 	c.first.CompareAndSwap(0, max(1, int64(time.Since(c.start))))
 	k := c.asked.Add(1)
 	if k == int64(c.HangAt) {
@@ -134,7 +134,7 @@ func (c *link) get(req *http.Request, n int) bool {
 }
 
 // copies writes copies of file n to disk.
-func (c *link) copies(n int) {
+func (c *connection) copies(n int) {
 	for range c.Copies {
 		f, err := os.CreateTemp("", "weir-rig-copy-")
 		if err != nil {
@@ -147,7 +147,7 @@ func (c *link) copies(n int) {
 }
 
 // wait waits for the delays of a response before it begins.
-func (c *link) wait(path string) {
+func (c *connection) wait(path string) {
 	d := time.Duration(float64(c.Delay) * (1 + c.Ages*c.since().Seconds()))
 	if c.lags {
 		d += time.Duration(c.Lag)
@@ -177,7 +177,7 @@ func (c *link) wait(path string) {
 }
 
 // send sends the content of file n, or a part of it.
-func (c *link) send(req *http.Request, n int) bool {
+func (c *connection) send(req *http.Request, n int) bool {
 	body, code, fields := c.content(n)[:c.Size-c.CutBy+c.LongBy], 200, ""
 	if from, to, ok := rangeOf(req, len(body)); ok {
 		fields = fmt.Sprintf("Content-Range: bytes %d-%d/%d\r\n", from, to-1, len(body))
@@ -211,7 +211,7 @@ func (c *link) send(req *http.Request, n int) bool {
 const piece = 16 << 10
 
 // stream sends a body at the rate that the limits allow.
-func (c *link) stream(body []byte) bool {
+func (c *connection) stream(body []byte) bool {
 	step := len(body)
 	if c.PerConn > 0 || c.Total > 0 || c.Chunked {
 		step = piece
@@ -250,7 +250,7 @@ func rangeOf(req *http.Request, size int) (from, to int, ok bool) {
 	return from, to + 1, true
 }
 
-func (c *link) status(code int) string {
+func (c *connection) status(code int) string {
 	version := "HTTP/1.1"
 	if c.HTTP10 {
 		version = "HTTP/1.0"
@@ -263,7 +263,7 @@ func (c *link) status(code int) string {
 }
 
 // say sends a short response.
-func (c *link) say(req *http.Request, code int, fields string, body []byte) bool {
+func (c *connection) say(req *http.Request, code int, fields string, body []byte) bool {
 	text := c.status(code) + fields + fmt.Sprintf("Content-Length: %d\r\n\r\n", len(body))
 	if req.Method != "HEAD" {
 		text += string(body)
@@ -271,7 +271,7 @@ func (c *link) say(req *http.Request, code int, fields string, body []byte) bool
 	return c.write(text) && !c.HTTP10
 }
 
-func (c *link) write(text string) bool {
+func (c *connection) write(text string) bool {
 	_, err := c.conn.Write([]byte(text))
 	return err == nil
 }

@@ -9,4 +9,12 @@
 // expectations of findings.json and of the exit code. Rigs run one after the other. The truth is
 // defined by ratios inside a rig, never by absolute speed, so that a busy machine can play them.
 // `make rigs` plays all rigs and writes docs/truth.md.
+//
+// Rigs of data challenges (TestChallengeRigs) are at sites behind emulated lines and move little, so
+// that several are carried out at the same time:
+//
+//	go test ./benchmarks/rigs -run TestChallengeRigs -full -area challenge -parallel 4 -keep DIR
+//	go test ./benchmarks/rigs -run TestChallengeRigs -full -area challenge -again DIR
+//
+// The second command analyzes and judges the run directories that the first one kept.
 package rigs

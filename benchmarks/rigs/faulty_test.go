@@ -213,7 +213,7 @@ func (s *server) serve(conn net.Conn, lags bool) {
 		_, _ = io.Copy(io.Discard, conn) // until the client leaves
 		return
 	}
-	c := &link{server: s, conn: conn, lags: lags}
+	c := &connection{server: s, conn: conn, lags: lags}
 	r := bufio.NewReader(conn)
 	for {
 		req, err := http.ReadRequest(r)

@@ -34,6 +34,7 @@ type findings struct {
 			Share float64 `json:"share"`
 		} `json:"backends"`
 	} `json:"balance"`
+	Challenge *challengeFindings `json:"challenge"`
 }
 
 type validity struct {

@@ -31,7 +31,7 @@ func tryHealthy(t *testing.T, weir string) (all []healthyRun) {
 	if *healthyFlag <= 0 {
 		return nil
 	}
-	s := newStage(t, weir)
+	s := newStage(t, weir, longest)
 	cases := healthyCases(s)
 	for n := 0; len(all) < *healthyFlag && n < 2**healthyFlag; n++ {
 		c := cases[n%len(cases)]

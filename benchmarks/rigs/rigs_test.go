@@ -22,11 +22,13 @@ var (
 	fullFlag    = flag.Bool("full", false, "play all rigs, ask other programs as well, and try healthy runs")
 	healthyFlag = flag.Int("healthy", 200, "how many healthy runs -full tries for false alarms")
 	outFlag     = flag.String("out", "", "`FILE` to write the page of -full to")
+	areaFlag    = flag.String("area", "", "`AREA` of the rigs to play: load or challenge; default: both")
+	againFlag   = flag.String("again", "", "`DIR` of -keep whose data challenges are analyzed and judged again instead of being carried out")
 	keepFlag    = flag.String("keep", "", "`DIR` to keep the run directories of missed rigs in")
 )
 
 func TestMain(m *testing.M) {
-	child := map[string]func(args []string, out io.Writer) error{faultyWord: runFaulty, busyWord: runBusy}
+	child := map[string]func(args []string, out io.Writer) error{faultyWord: runFaulty, busyWord: runBusy, siteWord: runSite}
 	if len(os.Args) > 1 && child[os.Args[1]] != nil { // rigs run this program as servers
 		if err := child[os.Args[1]](os.Args[2:], os.Stdout); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[1], err)
@@ -36,6 +38,12 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// Areas of rigs.
+const (
+	loadArea      = "load"
+	challengeArea = "challenge"
+)
 
 // A rig is a situation whose truth is known.
 type rig struct {
@@ -73,13 +81,10 @@ const longest = 100 * time.Second
 func TestRigs(t *testing.T) {
 	tier.Quiet(t, "situations with a known truth")
 	tier.Slow(t, "takes a minute")
-	weir := *weirFlag
-	if weir == "" {
-		weir = filepath.Join(t.TempDir(), "weir")
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", weir, "weir/cmd/weir").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+	if *areaFlag != "" && *areaFlag != loadArea {
+		t.Skip("not of area " + *areaFlag)
 	}
+	weir := builtWeir(t)
 	p := page{about: aboutMachine(t.Context())}
 	for _, r := range rigs() {
 		if !r.short && !*fullFlag {
@@ -97,8 +102,21 @@ func TestRigs(t *testing.T) {
 	caught, missed := p.count()
 	t.Logf("%d of %d rigs caught; %d healthy runs, %d false alarms", caught, caught+missed, len(p.healthy), p.alarms())
 	if *outFlag != "" && t.Context().Err() == nil {
-		require.NoError(t, os.WriteFile(*outFlag, []byte(p.render()), 0o644))
+		require.NoError(t, os.WriteFile(*outFlag, []byte(withChallenges(p.render(), *outFlag)), 0o644))
 	}
+}
+
+// builtWeir returns the path of the program to try.
+func builtWeir(t *testing.T) string {
+	t.Helper()
+	if *weirFlag != "" {
+		return *weirFlag
+	}
+	weir := filepath.Join(t.TempDir(), "weir")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", weir, "weir/cmd/weir").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return weir
 }
 
 // play plays one rig.
@@ -110,7 +128,7 @@ func play(t *testing.T, weir string, res *result) {
 		}
 		t.Skip(why)
 	}
-	s := newStage(t, weir)
+	s := newStage(t, weir, longest)
 	defer func() { // also if a rig ended itself by Fatal or Skip
 		res.naive, res.says, res.missed, res.skipped = s.naive, s.reports(), s.missed, s.skipped
 		if len(s.missed) > 0 && *keepFlag != "" {

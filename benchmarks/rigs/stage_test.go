@@ -35,9 +35,10 @@ type stage struct {
 	count   int
 }
 
-func newStage(t *testing.T, weir string) *stage {
+// newStage returns the stage of a rig of at most the given duration.
+func newStage(t *testing.T, weir string, most time.Duration) *stage {
 	s := &stage{T: t, weir: weir}
-	ctx, cancel := context.WithTimeout(t.Context(), longest)
+	ctx, cancel := context.WithTimeout(t.Context(), most)
 	t.Cleanup(cancel)
 	s.ctx = ctx
 	dir, err := os.MkdirTemp("", "weir-rig-")
