@@ -63,6 +63,7 @@ type minute struct {
 	seconds                 float32
 	stage                   int32   // of the profile, at its end
 	wanted, moved           float64 // bytes
+	wrong                   float64 // bytes of complete copies that failed their verification; not in moved
 	low, high               float32 // smallest and largest target, bytes/s
 	flight, queued, allowed float32
 	started, done, failed   int32

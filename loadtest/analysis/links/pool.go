@@ -88,7 +88,7 @@ func (m *minute) join(o *minute) {
 		m.low, m.high = o.low, o.high
 	}
 	m.low, m.high, m.stage = min(m.low, o.low), max(m.high, o.high), o.stage
-	m.seconds, m.wanted, m.moved = m.seconds+o.seconds, m.wanted+o.wanted, m.moved+o.moved
+	m.seconds, m.wanted, m.moved, m.wrong = m.seconds+o.seconds, m.wanted+o.wanted, m.moved+o.moved, m.wrong+o.wrong
 	m.flight, m.queued, m.allowed = m.flight+o.flight, m.queued+o.queued, m.allowed+o.allowed
 	m.started, m.done, m.failed = m.started+o.started, m.done+o.done, m.failed+o.failed
 	for i, seconds := range o.reasons {

@@ -12,6 +12,7 @@ import (
 
 // Result returns the findings and the links against time, in the same order.
 func (s *Sums) Result() (*Challenge, []Series) {
+	s.settle()
 	j := newJudge(s)
 	c := &Challenge{Minute: s.minute.Seconds(), Planned: planned(s), Control: s.controlFigures(), Links: []Link{}, Sites: s.siteFigures()}
 	if s.clock < 0 {

@@ -142,6 +142,9 @@ func (s *Sums) Transfer(t *results.Transfer) {
 		return
 	}
 	l.failed++
+	if t.Moved >= t.Size {
+		s.wrong(l, t)
+	}
 	m := l.at(s.minuteOf(t.End))
 	end, at := EndUnknown, atUnknown
 	switch t.Site {
@@ -164,6 +167,36 @@ func (s *Sums) Transfer(t *results.Transfer) {
 		m.lost++
 	case t.Class == storage.ServerFailed && at == atDest:
 		m.full++
+	}
+}
+
+// wrong takes the bytes of a copy that was complete and failed its verification out of the minutes in
+// which they were reported: the file is not there.
+func (s *Sums) wrong(l *linkSum, t *results.Transfer) {
+	from, to := t.Begin, t.LastByte
+	if from.IsZero() {
+		from = t.Asked
+	}
+	if to.IsZero() {
+		to = t.End
+	}
+	s.spread(from, to, func(minute, part int, share float64) {
+		m := l.at(minute)
+		m.moved, m.wrong = m.moved-share*float64(t.Moved), m.wrong+share*float64(t.Moved)
+		m.part[part].moved -= float32(share * float64(t.Moved))
+	})
+}
+
+// settle removes what rounding leaves of minutes whose copies all failed their verification.
+func (s *Sums) settle() {
+	for i := range s.links {
+		for k := range s.links[i].minutes {
+			m := &s.links[i].minutes[k]
+			m.moved = max(0, m.moved)
+			for p := range m.part {
+				m.part[p].moved = max(0, m.part[p].moved)
+			}
+		}
 	}
 }
 

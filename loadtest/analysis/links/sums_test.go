@@ -91,6 +91,39 @@ func TestPauses(t *testing.T) {
 	}
 }
 
+// Bytes of complete copies that fail their verification are not achieved: the site accepted them and
+// does not have them. Bytes of copies that broke off were moved.
+func TestWrongCopies(t *testing.T) {
+	t.Parallel()
+	s := pair()
+	for at := range 600 {
+		s.Link(second(float64(at), 1))
+	}
+	for at := range 600 {
+		begin := modelStart.Add(time.Duration(at) * time.Second)
+		copied := results.Transfer{File: "f", Source: "A", Dest: "B", Size: 1e6, Moved: 1e6, Asked: begin, Begin: begin, LastByte: begin.Add(time.Second),
+			End: begin.Add(1100 * time.Millisecond), Last: true, Class: storage.Checksummed, Site: "B"}
+		switch {
+		case at < 300:
+		case at%2 == 0:
+			copied.Done, copied.Class, copied.Site = true, 0, ""
+		default:
+			copied.Size = 2e6
+		}
+		s.Transfer(&copied)
+	}
+	c, series := s.Result()
+	l := &c.Links[0]
+	if math.Abs(l.Ratio-0.5) > 0.01 || l.Failed != 450 || l.Cause == nil || l.Cause.Site != "B" {
+		t.Errorf("%+v", l)
+	}
+	for _, p := range series[0].Points {
+		if p.Achieved < 0 || p.Achieved > 1e6*1.001 {
+			t.Errorf("%v bytes/s", p.Achieved)
+		}
+	}
+}
+
 // Without lines, the findings have no result and no impossible numbers.
 func TestEmpty(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ func (s *subject) weir() {
 	m := s.m
 	for _, reason := range []int{largeFile, paced, idle} {
 		detail, share := Pacing, m.share(reason)
-		if share < 0.5 {
+		if share < 0.5 || m.wrong > m.missing()/2 { // the controller counted the bytes of wrong copies
 			continue
 		}
 		name := string(reasons()[reason])
