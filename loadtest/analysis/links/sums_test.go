@@ -101,8 +101,8 @@ func TestWrongCopies(t *testing.T) {
 	}
 	for at := range 600 {
 		begin := modelStart.Add(time.Duration(at) * time.Second)
-		copied := results.Transfer{File: "f", Source: "A", Dest: "B", Size: 1e6, Moved: 1e6, Asked: begin, Begin: begin, LastByte: begin.Add(time.Second),
-			End: begin.Add(1100 * time.Millisecond), Last: true, Class: storage.Checksummed, Site: "B"}
+		copied := results.Transfer{File: "f", Source: "A", Dest: "B", Size: 1e6, Moved: 1e6, Asked: begin, Begin: begin,
+			LastByte: begin.Add(time.Second), End: begin.Add(1100 * time.Millisecond), Last: true, Class: storage.Checksummed, Site: "B"}
 		switch {
 		case at < 300:
 		case at%2 == 0:
