@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"weir/internal/redact"
@@ -32,22 +31,14 @@ type ChallengeOptions struct {
 // run.ChallengeView.
 type ChallengeView struct {
 	ChallengeOptions
-	screen *screen.Screen
-	lines  *screen.Queue // permanent lines
-	look   screen.Look
+	terminal
 
-	mu         sync.Mutex
-	status     conduct.Status
-	loading    bool // the profile has begun
-	task       screen.Task
-	written    time.Time // when the last line was written
-	stopMoving func()
+	status conduct.Status // guarded by mu
 }
 
 // NewChallenge returns a view of a challenge. Its caller calls Start and Stop.
 func NewChallenge(o ChallengeOptions) *ChallengeView {
-	s := screen.New(o.Out)
-	return &ChallengeView{ChallengeOptions: o, screen: s, lines: screen.NewQueue(s), look: s.Look(), stopMoving: func() {}}
+	return &ChallengeView{ChallengeOptions: o, terminal: newTerminal(o.Out)}
 }
 
 // Start shows the plan.
@@ -64,12 +55,6 @@ func (v *ChallengeView) Start() {
 	v.Stream.Write(Line{Event: "start", Run: v.Dir, Start: &Start{Name: c.Name, Target: between, Steps: len(c.Profile),
 		Planned: c.Duration().Seconds(), Processes: 1}})
 	v.stopMoving = v.screen.Animate(v.rows)
-}
-
-// Stop removes the rows that move and waits until all lines are written.
-func (v *ChallengeView) Stop() {
-	_ = v.lines.Close() // the challenge survives the loss of its terminal
-	v.stopMoving()
 }
 
 // Load implements conduct.View.
@@ -113,11 +98,7 @@ func (v *ChallengeView) Status(s conduct.Status) {
 // Event implements conduct.View.
 func (v *ChallengeView) Event(e measure.Event) {
 	e.Text = v.Secrets.Text(e.Text)
-	kind := string(e.Kind)
-	if e.Kind == measure.EventStep {
-		kind = "begin"
-	}
-	v.Stream.Write(Line{Event: kind, Run: v.Dir, Time: e.Time, Happened: &e})
+	v.Stream.event(v.Dir, e)
 	switch {
 	case e.Kind == measure.EventEnd && e.Ending().Outcome == measure.Complete, e.Kind == measure.EventRun:
 		return
@@ -127,15 +108,6 @@ func (v *ChallengeView) Event(e measure.Event) {
 		e.Text = fmt.Sprintf("%v: %s", e.Class, e.Text)
 	}
 	screen.Paragraph(v.lines, "  ", "%s %s", e.Time.Local().Format(time.TimeOnly), e.Text)
-}
-
-// due reports whether a line is to be written because no row can move.
-func (v *ChallengeView) due() bool {
-	if v.screen.Moves() || time.Since(v.written) < plainEvery {
-		return false
-	}
-	v.written = time.Now()
-	return true
 }
 
 // position returns the stage.

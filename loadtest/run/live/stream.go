@@ -66,6 +66,15 @@ type Step struct {
 	Efficiency *float64            `json:"cpu_efficiency,omitempty"`
 }
 
+// event writes an event of the run directory dir.
+func (s *Stream) event(dir string, e measure.Event) {
+	kind := string(e.Kind)
+	if e.Kind == measure.EventStep {
+		kind = "begin" // "step" is the end of one
+	}
+	s.Write(Line{Event: kind, Run: dir, Time: e.Time, Happened: &e})
+}
+
 // Write writes a line.
 func (s *Stream) Write(l Line) {
 	if s == nil {

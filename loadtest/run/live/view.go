@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"time"
 
 	"weir/internal/redact"
@@ -36,41 +35,33 @@ type Options struct {
 // A View shows a run. It implements run.View and receives the same records as the run directory.
 type View struct {
 	Options
-	screen *screen.Screen
-	lines  *screen.Queue // permanent lines
-	look   screen.Look
+	terminal
 
-	mu         sync.Mutex
-	position   position
-	step       measure.Window   // measured part of the current step
-	failures   measure.Failures // of the current step, in all phases
-	second     measure.Window   // the last whole second
-	next       measure.Window   // the second under way
-	cpu        cpuUsage
-	history    []float64      // throughput of the last seconds
-	last       measure.Window // the second after them
-	loading    bool           // the load has begun
-	task       screen.Task    // preparation or clean-up under way
-	header     string         // the table header that was written last
-	written    time.Time      // when the last line was written
-	best       string         // the optimum of a search so far
-	troubled   int            // workers that were held, failed or lost
-	errors     errorLines
-	workers    func() string // nil: the clients are on this machine
-	stopMoving func()
+	// guarded by mu
+	position position
+	step     measure.Window   // measured part of the current step
+	failures measure.Failures // of the current step, in all phases
+	second   measure.Window   // the last whole second
+	next     measure.Window   // the second under way
+	cpu      cpuUsage
+	history  []float64      // throughput of the last seconds
+	last     measure.Window // the second after them
+	header   string         // the table header that was written last
+	best     string         // the optimum of a search so far
+	troubled int            // workers that were held, failed or lost
+	errors   errorLines
+	workers  func() string // nil: the clients are on this machine
 }
 
 const (
-	plainEvery  = 30 * time.Second // between lines if no row can move
-	maxHistory  = 300              // seconds of throughput that are kept
-	maxTroubled = 10               // workers whose trouble is written; others are counted
+	maxHistory  = 300 // seconds of throughput that are kept
+	maxTroubled = 10  // workers whose trouble is written; others are counted
 )
 
 // New returns a View of the run. Its caller calls Start and Stop.
 func New(o Options) *View {
-	s := screen.New(o.Out)
 	return &View{
-		Options: o, screen: s, lines: screen.NewQueue(s), look: s.Look(), stopMoving: func() {},
+		Options: o, terminal: newTerminal(o.Out),
 		position: position{plan: o.Plan, total: o.Plan.Time(), begun: time.Now(), series: o.Series, finish: o.Finish},
 	}
 }
@@ -98,12 +89,6 @@ func (v *View) Start(processes int) {
 		Name: p.Name, Target: p.Public().Target, Steps: len(p.Steps), Planned: v.position.total.Seconds(), Processes: processes,
 	}})
 	v.stopMoving = v.screen.Animate(v.rows)
-}
-
-// Stop removes the rows that move and waits until all lines are written.
-func (v *View) Stop() {
-	_ = v.lines.Close() // the run survives the loss of its terminal
-	v.stopMoving()
 }
 
 // Load records that the load begins.
@@ -144,15 +129,6 @@ func (v *View) Waiting(what string) {
 	screen.Paragraph(v.lines, "  ", "%s %s", time.Now().Format(time.TimeOnly), what)
 }
 
-// due reports whether a line is to be written because no row can move.
-func (v *View) due() bool {
-	if v.screen.Moves() || time.Since(v.written) < plainEvery {
-		return false
-	}
-	v.written = time.Now()
-	return true
-}
-
 // Workers shows the workers on other machines.
 func (v *View) Workers(summary func() string) {
 	v.mu.Lock()
@@ -162,7 +138,7 @@ func (v *View) Workers(summary func() string) {
 
 // Search shows the optimum by the steps so far.
 func (v *View) Search(e measure.Event, o *search.Optimum) {
-	v.streamEvent(e)
+	v.Stream.event(v.Dir, e)
 	text := ""
 	if o != nil {
 		text = "so far: the optimum is " + say.Plural(o.Clients, "client")
@@ -264,7 +240,7 @@ func (v *View) Event(e measure.Event) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	e.Text = v.Secrets.Text(e.Text)
-	v.streamEvent(e)
+	v.Stream.event(v.Dir, e)
 	switch {
 	case e.Kind == measure.EventStep:
 		v.position.begin(&e)
@@ -310,14 +286,6 @@ func (v *View) stepOnWorkers(e *measure.Event) {
 		text += "; " + v.workers()
 	}
 	v.eventLine(e, text)
-}
-
-func (v *View) streamEvent(e measure.Event) {
-	kind := string(e.Kind)
-	if e.Kind == measure.EventStep {
-		kind = "begin" // "step" is the end of one
-	}
-	v.Stream.Write(Line{Event: kind, Run: v.Dir, Time: e.Time, Happened: &e})
 }
 
 // print writes a permanent line. Its errors are ignored: the run survives the
