@@ -6,6 +6,9 @@ package document
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -55,6 +58,27 @@ type Place struct {
 	Line, Column int
 	Set          string // path of a --set
 	Outside      bool   // the value came from --var or the environment
+}
+
+// ReadFile returns the content of the file at path, of which it reads no more than is needed to find
+// it too large.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, MaxBytes+1))
+}
+
+// PathFrom returns a path of a file on this machine that stands at p in the document file, usable
+// from the current folder: it is relative to the folder of file, unless it came from the command
+// line or the environment.
+func (p Place) PathFrom(file, path string) string {
+	if path == "" || filepath.IsAbs(path) || file == "" || p.Set != "" || p.Outside {
+		return path
+	}
+	return filepath.Join(filepath.Dir(file), path)
 }
 
 // Get returns the value of a key, nil if n is not a map or does not have the key.

@@ -2,9 +2,7 @@ package challenge
 
 import (
 	"fmt"
-	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -47,12 +45,7 @@ func Has(data []byte, key string) bool {
 // options and sets the --set options of the command line. Its error is of type document.Mistakes
 // unless the file cannot be read.
 func Read(path string, vars map[string]string, sets []string) (*Challenge, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, document.MaxBytes+1))
+	data, err := document.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +88,10 @@ func Parse(name string, data []byte, vars map[string]string, sets []string) (*Ch
 	return c, nil
 }
 
-// resolve makes paths relative to the challenge's folder usable from the current folder. Paths that
-// came from the command line or the environment are relative to the current folder already.
+// resolve makes paths relative to the challenge's folder usable from the current folder.
 func (c *checker) resolve() {
 	for key, p := range c.paths() {
-		at := c.doc.Where[key]
-		if *p != "" && !filepath.IsAbs(*p) && c.doc.File != "" && at.Set == "" && !at.Outside {
-			*p = filepath.Join(filepath.Dir(c.doc.File), *p)
-		}
+		*p = c.doc.Where[key].PathFrom(c.doc.File, *p)
 	}
 }
 

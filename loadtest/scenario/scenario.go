@@ -8,8 +8,6 @@ package scenario
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -97,12 +95,7 @@ type Rates []unit.Rate
 // options of the command line. Its error is of type document.Mistakes unless the file cannot be
 // read.
 func Read(path string, vars map[string]string, sets []string) (*Scenario, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, document.MaxBytes+1))
+	data, err := document.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -156,15 +149,10 @@ func (t *tree) decode(root *document.Node, s *Scenario) {
 	t.Mistakes = append(t.Mistakes, s.check(t.Mistakes)...)
 }
 
-// resolve makes paths relative to the scenario's folder usable from the current folder. Paths that
-// came from the command line or the environment are relative to the current folder, like all paths
-// there.
+// resolve makes paths relative to the scenario's folder usable from the current folder.
 func (s *Scenario) resolve() {
 	for key, p := range paths(&s.Files, &s.Auth, s.Origin, s.Hosts) {
-		at := s.where[key]
-		if *p != "" && !filepath.IsAbs(*p) && s.file != "" && at.Set == "" && !at.Outside {
-			*p = filepath.Join(filepath.Dir(s.file), *p)
-		}
+		*p = s.where[key].PathFrom(s.file, *p)
 	}
 }
 
