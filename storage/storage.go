@@ -189,6 +189,12 @@ type Origin struct {
 	SciTag  int  // label of the flows of a copy (scitags.org); 0: no label
 }
 
+// Bounds of SciTag, which has the numbers of an experiment and an activity (scitags.org).
+const (
+	LeastSciTag = 65 // experiment 1, activity 1
+	MostSciTag  = 65535
+)
+
 // A Resumption selects the TLS sessions that the connections of clients resume.
 type Resumption string
 

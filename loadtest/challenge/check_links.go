@@ -3,12 +3,8 @@ package challenge
 import (
 	"slices"
 	"strings"
-)
 
-// Bounds of SciTags: the flow label of an experiment and an activity, see scitags.org.
-const (
-	leastTag = 65
-	mostTag  = 65535
+	"weir/storage"
 )
 
 // maxRate is the highest target of a link, in bit/s.
@@ -41,8 +37,8 @@ func (c *checker) linkRules() {
 		if l.Streams < 0 || l.Streams > 64 {
 			c.sayLink(k, "streams", "%d connections of a copy; use up to 64, or 0 to let the site choose", l.Streams)
 		}
-		if l.SciTag != 0 && (l.SciTag < leastTag || l.SciTag > mostTag) {
-			c.sayLink(k, "scitag", "%d is not a flow label; use %d to %d, or omit it", l.SciTag, leastTag, mostTag)
+		if l.SciTag != 0 && (l.SciTag < storage.LeastSciTag || l.SciTag > storage.MostSciTag) {
+			c.sayLink(k, "scitag", "%d is not a flow label; use %d to %d, or omit it", l.SciTag, storage.LeastSciTag, storage.MostSciTag)
 		}
 		c.protocol(k, l)
 	}

@@ -3,6 +3,7 @@ package challenge
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"path"
@@ -40,11 +41,14 @@ func (c *checker) sites() {
 		names[s.Name] = i
 		c.folders(at, s)
 		for key, text := range map[string]string{".url": s.URL, ".root": s.Root} {
-			folder := folderOf(text)
-			if other, same := folders[folder]; same && other != i && folder != "" {
+			u, err := url.Parse(text)
+			if err != nil || u.Host == "" {
+				continue // missing, or reported already
+			}
+			if other, same := folders[Folder(u)]; same && other != i {
 				c.say(at+key, "%s has the same folder; give each site a folder of its own", c.Sites[other].Name)
 			}
-			folders[folder] = i
+			folders[Folder(u)] = i
 		}
 		c.refuse(c.doc.Has(at+".in_flight") && s.InFlight < 1, at+".in_flight", "%d; use 1 or more, or omit it", s.InFlight)
 	}
@@ -62,17 +66,10 @@ func (c *checker) folders(path string, s *Site) {
 	}
 }
 
-// folderOf returns host, port and path of a URL in one spelling, "" if it has none.
-func folderOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "dav": "80", "root": "1094", "roots": "1094"}[u.Scheme]
-	}
-	return strings.ToLower(u.Hostname()) + ":" + cmp.Or(port, "443") + path.Clean("/"+u.Path)
+// Folder returns host, port and path of a URL in one spelling.
+func Folder(u *url.URL) string {
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "dav": "80", "https": "443", "davs": "443"}[u.Scheme], "1094")
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), port) + path.Clean("/"+u.Path)
 }
 
 // scheme returns the scheme of a URL, "" if it is not one.

@@ -2,9 +2,7 @@ package scenario
 
 import (
 	"fmt"
-	"net"
 	"net/url"
-	"path"
 	"slices"
 	"strings"
 
@@ -58,12 +56,7 @@ func filesAt(o *Origin, target string) string {
 // copies reports whether clients have files copied.
 func (s *Scenario) copies() bool { return slices.Contains(s.operations(), string(workload.CopyWork)) }
 
-// Limits of an origin.
-const (
-	leastSciTag = 65 // experiment 1, activity 1
-	mostSciTag  = 65535
-	mostStreams = 100
-)
+const mostStreams = 100
 
 // origin checks the origin of kind copy.
 func (c *checker) origin() {
@@ -86,8 +79,8 @@ func (c *checker) origin() {
 	}
 	known := o.Mode == challenge.Pull || o.Mode == challenge.Push
 	c.refuse(!known, "origin.mode", "unknown mode %q; use pull or push", string(o.Mode))
-	c.refuse(o.SciTag != 0 && (o.SciTag < leastSciTag || o.SciTag > mostSciTag), "origin.scitag",
-		"%d is out of range; use %d to %d (experiment << 6 | activity), or omit it", o.SciTag, leastSciTag, mostSciTag)
+	c.refuse(o.SciTag != 0 && (o.SciTag < storage.LeastSciTag || o.SciTag > storage.MostSciTag), "origin.scitag",
+		"%d is out of range; use %d to %d (experiment << 6 | activity), or omit it", o.SciTag, storage.LeastSciTag, storage.MostSciTag)
 	c.refuse(o.Streams < 0 || o.Streams > mostStreams, "origin.streams", "%d is out of range; use 1 to %d, or omit it", o.Streams, mostStreams)
 	c.refuse(len(c.Links) > 0, "link", "the bytes of third-party copies do not pass this machine, so no link can be emulated; omit link")
 	c.refuse(c.On.Batch != "", "on", "clients of kind copy run on this machine only, as the bytes do not pass it; omit on")
@@ -112,21 +105,9 @@ func (c *checker) originProtocol(o *Origin) {
 		c.say("origin.mode", "with %s:// the target always fetches the files; use pull, or omit mode", to.Scheme)
 	case rootTarget && o.Streams != 0:
 		c.say("origin.streams", "the servers of %s:// choose their connections; omit streams", to.Scheme)
-	case strings.EqualFold(at.Scheme, to.Scheme) && authority(at) == authority(to) && path.Clean("/"+at.Path) == path.Clean("/"+to.Path):
+	case strings.EqualFold(at.Scheme, to.Scheme) && challenge.Folder(at) == challenge.Folder(to):
 		c.say("origin.url", "is the target itself; name another service, or another folder of this one")
 	}
-}
-
-// authority returns the host and port of a URL.
-func authority(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "dav": "80", "https": "443", "davs": "443"}[u.Scheme]
-	}
-	if port == "" {
-		port = "1094"
-	}
-	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // originText describes the origin and the way of the bytes.
