@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"sync"
 
 	"weir/loadtest/workload"
@@ -26,7 +25,7 @@ func (p *preparer) root() string {
 	if p.Plan.Origin == nil {
 		return ""
 	}
-	return storage.AtOrigin
+	return storage.OriginPath("")
 }
 
 // source returns the folder in which the plan's files are made.
@@ -35,7 +34,7 @@ func (p *preparer) source() string { return p.root() + p.Folder }
 // belowOrigin returns the files with their paths below the origin, if they are there.
 func belowOrigin(files []workload.File) []workload.File {
 	for i := range files {
-		files[i].Path = strings.TrimPrefix(files[i].Path, storage.AtOrigin)
+		files[i].Path, _ = storage.OnOrigin(files[i].Path)
 	}
 	return files
 }
