@@ -89,6 +89,7 @@ type session struct {
 	clock    clock
 	begun    time.Time        // of the profile in this process, on the ledger's clock
 	next     []int64          // number of the next copy of each link
+	seen     []control.Seen   // of each link, for the next decision
 	left     *left            // of the challenge that is resumed; nil: it is new
 	pool     *pool            // verifies and removes copies
 	watch    *monitor.Watch   // nil: not started yet
@@ -133,7 +134,7 @@ func Resume(c Config) error {
 
 func newSession(c Config) *session {
 	of := c.Plan.Challenge
-	return &session{Config: c, c: of, next: make([]int64, len(of.Links)), waiting: map[int64]*ended{}, clock: newClock(),
+	return &session{Config: c, c: of, next: make([]int64, len(of.Links)), seen: make([]control.Seen, len(of.Links)), waiting: map[int64]*ended{}, clock: newClock(),
 		credentials: newCredentials(of.Sites)}
 }
 

@@ -169,11 +169,10 @@ func (s *session) news(now time.Time) error {
 
 // decide has the controller decide, and requests the copies that are due.
 func (s *session) decide(now time.Time, share float64) error {
-	seen := make([]control.Seen, len(s.c.Links))
-	for i := range seen {
-		seen[i] = s.ledger.decided(i, share*bytesPerSecond(s.c.Links[i].Rate))
+	for i := range s.seen {
+		s.seen[i] = s.ledger.decided(i, share*bytesPerSecond(s.c.Links[i].Rate))
 	}
-	decisions := s.control.Decide(now.Sub(s.begun), seen)
+	decisions := s.control.Decide(now.Sub(s.begun), s.seen)
 	var copies []inject.Copy
 	ceiling := false
 	for i, d := range decisions {
