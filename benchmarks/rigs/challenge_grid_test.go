@@ -196,16 +196,7 @@ func passOn(ctx context.Context, from net.Conn, server string) {
 		_ = from.(*net.TCPConn).SetLinger(0) // a reset, as without the gate
 		return
 	}
-	defer to.Close()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = io.Copy(to, from)
-		_ = to.(*net.TCPConn).CloseWrite()
-	}()
-	_, _ = io.Copy(from, to)
-	_ = from.(*net.TCPConn).CloseWrite()
-	<-ended
+	emulator.Join(ctx, from.(*net.TCPConn), to.(*net.TCPConn))
 }
 
 // kill ends the server at once and closes the gate.

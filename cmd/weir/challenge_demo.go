@@ -198,29 +198,20 @@ func (s *demoServer) open(ctx context.Context, host, server string) (err error) 
 			if err != nil {
 				return // closed
 			}
-			go pass(from, server)
+			go pass(from.(*net.TCPConn), server)
 		}
 	}()
 	return nil
 }
 
 // pass connects a connection with a server until both ways have ended.
-func pass(from net.Conn, server string) {
+func pass(from *net.TCPConn, server string) {
 	defer from.Close()
 	to, err := new(net.Dialer).Dial("tcp", server)
 	if err != nil {
 		return
 	}
-	defer to.Close()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = io.Copy(to, from)
-		_ = to.(*net.TCPConn).CloseWrite()
-	}()
-	_, _ = io.Copy(from, to)
-	_ = from.(*net.TCPConn).CloseWrite()
-	<-ended
+	emulator.Join(context.Background(), from, to.(*net.TCPConn)) // the end of the server ends it
 }
 
 // demoURL returns the URL that a server prints at its start.

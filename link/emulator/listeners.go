@@ -152,12 +152,12 @@ func (g *gates) pass(c *net.TCPConn, to string) {
 		_ = c.SetLinger(0) // so that the client receives a refusal
 		return
 	}
-	join(g.ctx, c, s)
+	Join(g.ctx, c, s)
 }
 
-// join copies in the two directions until each has ended, or one has failed, or ctx ends. It closes
-// s.
-func join(ctx context.Context, c, s *net.TCPConn) {
+// Join copies between two connections in the two directions until each has ended, or one has failed,
+// or ctx ends. It closes s; c belongs to the caller.
+func Join(ctx context.Context, c, s *net.TCPConn) {
 	defer s.Close()
 	stop := context.AfterFunc(ctx, func() { _, _ = c.Close(), s.Close() })
 	defer stop()

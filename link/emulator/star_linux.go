@@ -214,7 +214,7 @@ func (sp *spoke) carry(c *net.TCPConn, to string) {
 		_ = c.SetLinger(0) // so that the client receives a refusal
 		return
 	}
-	join(sp.forwards.ctx, c, s)
+	Join(sp.forwards.ctx, c, s)
 }
 
 // dial connects from the site to the server that this machine reaches as address.
