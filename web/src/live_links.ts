@@ -57,10 +57,10 @@ export class Matrix {
     this.root.append(this.table, this.caption);
   }
 
-  /** show draws the links; now is the time of the run in seconds. */
-  show(links: Link[], now: number): void {
+  /** show draws the links; now is the time of the run in seconds, and over reports whether it has ended. */
+  show(links: Link[], now: number, over: boolean): void {
     if (links.length === 0) return;
-    if (now < this.chosenAt || now - this.chosenAt >= chooseEvery || this.sites.sources.length < maxSites) {
+    if (over || now < this.chosenAt || now - this.chosenAt >= chooseEvery || this.sites.sources.length < maxSites) {
       this.sites = sitesOf(links);
       this.chosenAt = now;
     }

@@ -137,7 +137,7 @@ export class Page {
     this.figuresNow(d, now);
     const f = figures.frame(d);
     this.linkPart.hidden = d.links.length === 0;
-    this.matrix.show(d.links, now.time);
+    this.matrix.show(d.links, now.time, isOver(now));
     this.linkGrid.show(links.linkRows(d.links));
     write(this.linkReasons, "Controller: " + links.reasonsNow(d.links) + ".");
     const all = d.links.length > 0 ? [figures.challenge, figures.copies, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network] : [figures.throughput, figures.jobs, figures.outcomes, figures.operations, figures.rates, figures.clients, figures.latency, figures.errors, figures.cpu, figures.disks, figures.network, figures.stores];
@@ -177,13 +177,13 @@ export class Page {
     (this.bar.firstElementChild as HTMLElement).style.width = share + "%";
     this.bar.setAttribute("aria-valuenow", String(share));
     this.bar.setAttribute("aria-valuetext", statusText(now, d));
-    this.bar.classList.toggle("over", now.state === "ended" || now.state === "broken");
+    this.bar.classList.toggle("over", isOver(now));
   }
 
   /** verdicts updates the verdict once for each analysis, and the text about its age each time. */
   private verdicts(d: RunData, now: Now): void {
     const f = d.found;
-    const over = now.state === "ended" || now.state === "broken";
+    const over = isOver(now);
     write(this.basis, !f ? (over ? "The result is being calculated." : "No verdict yet.") : f.final ? "The result:" : `Based on the first ${seconds(f.until)}; ${over ? "the result follows." : "the run continues and the result may change."}`);
     if (f === this.found) return;
     this.found = f;
@@ -239,6 +239,9 @@ function list(ul: HTMLElement, items: [string, string, string][]): void {
   ul.replaceChildren(...items.map(([kind, word, text]) => el("li", "", "", el("b", kind, word), document.createTextNode(" " + text))));
   ul.hidden = items.length === 0;
 }
+
+/** isOver reports whether the run has ended, by itself or not. */
+const isOver = (now: Now): boolean => now.state === "ended" || now.state === "broken";
 
 /** statusText describes the progress of the run and its workers. */
 function statusText(now: Now, d: RunData): string {
