@@ -2,7 +2,7 @@ package main
 
 import (
 	"crypto/x509"
-	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"weir/internal/document/documenttest"
 	"weir/internal/require"
 	"weir/transfer"
 	"weir/transfer/trial"
@@ -51,23 +51,11 @@ func TestConfigExamples(t *testing.T) {
 
 func validate(t *testing.T, schema, text string, valid bool) {
 	t.Helper()
-	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, schema)
-	}
-	c := jsonschema.NewCompiler()
-	require.NoError(t, c.AddResource("config.json", parsed))
-	s, err := c.Compile("config.json")
-	require.NoError(t, err)
-	var data any
-	if err := yaml.Unmarshal([]byte(text), &data); err != nil {
+	err := documenttest.Compile(t, []byte(schema)).Validate([]byte(text))
+	if _, refused := errors.AsType[*jsonschema.ValidationError](err); err != nil && !refused {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	plain, err := json.Marshal(data)
-	require.NoError(t, err)
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(plain)))
-	require.NoError(t, err)
-	if err := s.Validate(value); (err == nil) != valid {
+	if (err == nil) != valid {
 		t.Errorf("%v\n%s", err, text)
 	}
 }

@@ -2,7 +2,6 @@ package challenge
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -13,11 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"weir/internal/document"
+	"weir/internal/document/documenttest"
 	"weir/internal/require"
 	"weir/internal/tags"
 	"weir/internal/unit"
@@ -154,44 +152,21 @@ func plannedIn(t *testing.T, text []byte) []byte {
 	return shown.ReplaceAll(text, []byte("${1}"+strings.ReplaceAll(b.String(), "$", "$$")+"${2}"))
 }
 
-func compiled(t *testing.T) *jsonschema.Schema {
+func schema(t *testing.T) documenttest.Schema {
 	t.Helper()
 	text, err := Schema()
 	require.NoError(t, err)
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	require.NoError(t, err)
-	c := jsonschema.NewCompiler()
-	require.NoError(t, c.AddResource("challenge.schema.json", doc))
-	s, err := c.Compile("challenge.schema.json")
-	require.NoError(t, err)
-	return s
-}
-
-// fits validates YAML against the schema.
-func fits(s *jsonschema.Schema, text []byte) error {
-	var v any
-	if err := yaml.Unmarshal(text, &v); err != nil {
-		return err
-	}
-	js, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(js))
-	if err != nil {
-		return err
-	}
-	return s.Validate(doc)
+	return documenttest.Compile(t, text)
 }
 
 // TestExamples parses the challenges of the pages and of the folder scenarios/challenge, and validates
 // them against the schema.
 func TestExamples(t *testing.T) {
-	s := compiled(t)
+	s := schema(t)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rates.csv"), require.File(t, "../../scenarios/challenge/mesh.csv"), 0o600))
 	check := func(name string, text []byte) {
-		if err := fits(s, text); err != nil {
+		if err := s.Validate(text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := Parse(name, text, nil, nil); err != nil {
@@ -220,7 +195,7 @@ func TestExamples(t *testing.T) {
 	for _, bad := range []string{
 		"profile: [{for: 1m, at: 1}]\n", "links: [{from: A, rate: 1Mbit}]\n", "matrix_unit: Mbps\n", "limits: x\n", "seed: a\n",
 	} {
-		if err := fits(s, []byte(two+bad)); err == nil {
+		if err := s.Validate([]byte(two + bad)); err == nil {
 			t.Errorf("the schema accepts %s", bad)
 		}
 	}

@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,12 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"weir/internal/content"
 	"weir/internal/document"
+	"weir/internal/document/documenttest"
 	"weir/internal/require"
 	"weir/internal/tags"
 	"weir/internal/unit"
@@ -154,34 +152,11 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func schema(t *testing.T) *jsonschema.Schema {
+func schema(t *testing.T) documenttest.Schema {
 	t.Helper()
 	text, err := Schema()
 	require.NoError(t, err)
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	require.NoError(t, err)
-	c := jsonschema.NewCompiler()
-	require.NoError(t, c.AddResource("scenario.schema.json", doc))
-	s, err := c.Compile("scenario.schema.json")
-	require.NoError(t, err)
-	return s
-}
-
-// valid validates YAML against the schema.
-func valid(s *jsonschema.Schema, text []byte) error {
-	var v any
-	if err := yaml.Unmarshal(text, &v); err != nil {
-		return err
-	}
-	js, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(js))
-	if err != nil {
-		return err
-	}
-	return s.Validate(doc)
+	return documenttest.Compile(t, text)
 }
 
 func TestSchema(t *testing.T) {
@@ -204,7 +179,7 @@ func TestSchema(t *testing.T) {
 		"link: {rate: 2Mbit/s, rtt: 51ms, loss: 0, share: 1.5, congestion: cubic}", "link: {a: {rate: 12MB/s, up: 0}, b: {outages: " +
 			"[{after: 1s, for: 2s}]}}", "link: {rate: \"${RATE}\"}\nvariables: {RATE: 1Mbit/s}",
 	} {
-		if err := valid(s, []byte(target+good)); err != nil {
+		if err := s.Validate([]byte(target + good)); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
@@ -216,14 +191,14 @@ func TestSchema(t *testing.T) {
 		"variables: {a-b: 1}", "files: {listing: maybe}", "link: {}", "link: {speed: 1Mbit/s}", "link: {rate: 2Mbit}", "link: {cern: {}}",
 		"link: {cern: {rtt: 1ms}, rate: 1Mbit/s}", "link: {outages: [{after: 1s}]}", "seed: -1", "load: {rate: 10}",
 	} {
-		if err := valid(s, []byte(target+bad)); err == nil {
+		if err := s.Validate([]byte(target + bad)); err == nil {
 			t.Errorf("the schema accepts %s", bad)
 		}
 		if _, err := Parse("s.yaml", []byte(target+bad+"\n"), nil, nil); err == nil {
 			t.Errorf("Parse accepts %s", bad)
 		}
 	}
-	if err := valid(s, []byte("name: x")); err == nil {
+	if err := s.Validate([]byte("name: x")); err == nil {
 		t.Error("the schema accepts a scenario without target")
 	}
 }
@@ -273,7 +248,7 @@ func TestReadyScenarios(t *testing.T) {
 	for _, file := range append(files, jobs...) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		if err := valid(s, text); err != nil {
+		if err := s.Validate(text); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 		sc, err := Read(file, nil, nil)
@@ -333,7 +308,7 @@ func TestExamplesOfThePage(t *testing.T) {
 			continue
 		}
 		examples++
-		if err := valid(s, b[2]); err != nil {
+		if err := s.Validate(b[2]); err != nil {
 			t.Errorf("%s\n%v", b[2], err)
 		}
 		sc, err := Parse(filepath.Join(dir, "s.yaml"), b[2], nil, nil)
