@@ -134,7 +134,8 @@ func Resume(c Config) error {
 
 func newSession(c Config) *session {
 	of := c.Plan.Challenge
-	return &session{Config: c, c: of, next: make([]int64, len(of.Links)), seen: make([]control.Seen, len(of.Links)), waiting: map[int64]*ended{}, clock: newClock(),
+	return &session{Config: c, c: of, next: make([]int64, len(of.Links)), seen: make([]control.Seen, len(of.Links)),
+		waiting: map[int64]*ended{}, clock: newClock(),
 		credentials: newCredentials(of.Sites)}
 }
 
