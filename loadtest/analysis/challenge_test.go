@@ -91,7 +91,7 @@ func TestChallengeHeld(t *testing.T) {
 	}
 }
 
-// A challenge that was killed is kept, and says so.
+// The findings of a challenge that was killed are kept, and report the interruption.
 func TestChallengeKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -108,9 +108,9 @@ type Service struct {
 	Name     string  `json:"name"`             // TransferService or Issuer
 	Seconds  float64 `json:"duration_seconds"` // up to the time of the event
 	Requests int     `json:"requests"`         // that ended
-	Failed   int     `json:"failed"`           // of these without a useful answer
+	Failed   int     `json:"failed"`           // of these without a usable response
 	Latency  float64 `json:"latency_seconds"`  // of a request, mean
-	Busy     bool    `json:"busy"`             // the service asked its clients to come back later
+	Busy     bool    `json:"busy"`             // the service requested a pause
 	Reason   string  `json:"reason,omitempty"` // of the last failure, one line
 }
 

@@ -197,7 +197,7 @@ func (m *model) limit(copies int) {
 
 func (m *model) ends(n int) { m.perCopy = m.perCopy[:n] }
 
-// matches reports whether a cause is one of the right answers.
+// matches reports whether a cause is correct.
 func matches(right string, c *Cause) bool {
 	for _, answer := range strings.Split(right, "|") {
 		parts := strings.SplitN(answer, " ", 3)

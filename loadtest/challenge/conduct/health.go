@@ -15,8 +15,8 @@ const (
 	slowAnswer = time.Second      // mean time to an answer from which it is recorded
 )
 
-// health records the answers of the transfer service, and of the issuer of its credentials, if they
-// failed, took long or asked to come back later. With direct injection there is no service: the
+// health records the requests to the transfer service, and to the issuer of its credentials, if they
+// failed, took long or were to be repeated later. With direct injection there is no service: the
 // failures of sites are those of copies.
 func (s *session) health(now time.Time) error {
 	span := now.Sub(s.notes.healthy)
@@ -35,8 +35,8 @@ func (s *session) health(now time.Time) error {
 	return s.answers(measure.Issuer, h.Issuer, span, now)
 }
 
-// answers writes an event with the answers of a service. It warns at most once a minute, if no request
-// had an answer or the service asked to come back later.
+// answers writes an event about the requests to a service. It warns at most once a minute, if all
+// requests failed or the service requested a pause.
 func (s *session) answers(name string, h *inject.Health, span time.Duration, now time.Time) error {
 	if h.Failed == 0 && h.Latency < slowAnswer && !h.Busy {
 		return nil

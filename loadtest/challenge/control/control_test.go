@@ -113,8 +113,8 @@ func TestRamps(t *testing.T) {
 	}
 }
 
-// While the line is limited, the link has what the line carries, and a number of copies that does not
-// grow on and on. After the limit is gone, no minute has more than 10% above the target.
+// While the line is limited, the link has the rate of the line, and the number of its copies does not
+// grow without bound. After the limit is gone, no minute has more than 10% above the target.
 func TestNoWindUp(t *testing.T) {
 	for _, moving := range []float64{0.2, 3, 20} {
 		for _, share := range []float64{0.75, 0.5, 0.2} {

@@ -65,9 +65,9 @@ type Report struct {
 // A Health is the state of the transfer service, as its clients experience it.
 type Health struct {
 	Requests int           // requests in the last interval
-	Failed   int           // of these without a useful answer
-	Latency  time.Duration // mean time to an answer
-	Busy     bool          // it asked its clients to come back later
+	Failed   int           // of these without a usable response
+	Latency  time.Duration // mean time to the response
+	Busy     bool          // the service requested a pause (status 429 or 503)
 	Reason   string        // of the last failure
 	// Issuer is the state of the server that issues the credentials for the service; nil: it had no requests
 	Issuer *Health

@@ -16,7 +16,7 @@ type health struct {
 	spent time.Duration
 }
 
-// answered counts an answer that took so long. A nil error is an accepted request.
+// answered counts a request that ended after this time. A nil error is an accepted request.
 func (h *health) answered(took time.Duration, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

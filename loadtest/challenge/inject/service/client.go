@@ -44,7 +44,7 @@ type Client struct {
 	mu     sync.Mutex
 	health inject.Health
 	spent  time.Duration
-	until  time.Time     // the service accepts no requests before; it asked for that
+	until  time.Time     // end of the pause that the service requested
 	skew   time.Duration // of the service's clock
 }
 
