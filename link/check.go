@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -34,6 +35,7 @@ const (
 	longestRun  = 366 * 24 * time.Hour
 	leastMTU    = 576 // every host takes at least that (RFC 791)
 	mostMTU     = 9000
+	leastHole   = 100 // below it, connections could not even begin
 	mostLoss    = 0.5
 	mostOnWay   = 256 << 20 // bytes that one direction of a link holds at most
 	mostLinks   = 200
@@ -101,6 +103,12 @@ func (c *checker) spec(s Spec) {
 	if s.MTU != 0 && (s.MTU < leastMTU || s.MTU > mostMTU) {
 		c.say("mtu", "%s: use %dB to %dB", s.MTU, leastMTU, mostMTU)
 	}
+	if s.Burst != 0 && (s.Burst < cmp.Or(s.MTU, defaultMTU) || s.slowest() == 0) {
+		c.say("burst", "%dB: use at least one packet, as in 1MB, and set the rate that holds after it", s.Burst)
+	}
+	if s.BlackHole != 0 && (s.BlackHole < leastHole || s.BlackHole > mostMTU) {
+		c.say("black_hole", "%dB: use %dB to %dB", s.BlackHole, leastHole, mostMTU)
+	}
 	if !(s.Share >= 0) || math.IsInf(s.Share, 0) {
 		c.say("share", "%g: use a number above 0, such as 1", s.Share)
 	}
@@ -166,7 +174,7 @@ func (c *checker) time(key string, d unit.Duration) {
 func (c *checker) room(s Spec) {
 	fast := max(s.Rate, s.Up)
 	way := time.Duration(s.RTT/2 + s.Jitter + s.Queue)
-	if holds := float64(fast) / 8 * way.Seconds(); holds > mostOnWay {
+	if holds := float64(fast)/8*way.Seconds() + float64(s.Burst); holds > mostOnWay {
 		c.say("queue", "%s: at %s this link would hold %s in one direction, more than %s: use a shorter queue, a lower rate or a shorter rtt",
 			s.Queue, fast, unit.Bytes(holds), unit.Bytes(mostOnWay))
 	}

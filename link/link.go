@@ -23,7 +23,9 @@ type Spec struct {
 	Jitter     unit.Duration `json:"jitter,omitempty" doc:"Variation of the one-way delay around its mean: at most half of rtt."`
 	Loss       unit.Fraction `json:"loss,omitempty" doc:"Share of packets lost each way."`
 	Queue      unit.Duration `json:"queue,omitempty" doc:"Longest wait of a packet before it is dropped; 0: derived from the rest."`
+	Burst      unit.Size     `json:"burst,omitempty" doc:"Bytes that pass at once after a pause, as in a token bucket. Default: none."`
 	MTU        unit.Size     `json:"mtu,omitempty" doc:"Largest IP packet. 0: 1500B."`
+	BlackHole  unit.Size     `json:"black_hole,omitempty" doc:"Largest IP packet that arrives; larger ones vanish, without ICMP. Default: all."`
 	Congestion string        `json:"congestion,omitempty" doc:"TCP congestion control at both ends, such as cubic. Default: the machine's."`
 	Share      float64       `json:"share,omitempty" doc:"Relative part of the clients. 0: 1."`
 	Trunk      string        `json:"trunk,omitempty" doc:"Name of a link that this one shares with others on the way to the service."`
@@ -95,7 +97,9 @@ func (s Spec) String() string {
 	add(s.Jitter > 0, "%s jitter", unit.Seconds(time.Duration(s.Jitter).Seconds()))
 	add(s.Loss > 0, "%s loss", unit.Percent(float64(s.Loss)))
 	add(s.Queue > 0, "queue of %s", unit.Seconds(time.Duration(s.Queue).Seconds()))
+	add(s.Burst > 0, "bursts of %s", unit.Bytes(float64(s.Burst)))
 	add(s.MTU > 0 && s.MTU != defaultMTU, "packets of %d bytes", s.MTU)
+	add(s.BlackHole > 0, "packets above %d bytes vanish", s.BlackHole)
 	add(s.Congestion != "", "%s", s.Congestion)
 	add(s.Trunk != "", "over %s", s.Trunk)
 	for _, o := range s.Outages {
@@ -140,7 +144,7 @@ type Traffic struct {
 	Packets int64 `json:"packets"` // that have arrived
 	Bytes   int64 `json:"bytes"`   // of these, IP headers included
 	Dropped int64 `json:"dropped"` // because the queue was full
-	Lost    int64 `json:"lost"`    // according to the link's loss
+	Lost    int64 `json:"lost"`    // according to the link's loss, or in its black hole
 	Cut     int64 `json:"cut"`     // because the link was down
 
 	// Busy is the share of the time in which the wire was sending; 0 if it has no rate.

@@ -29,13 +29,16 @@ func TestWrong(t *testing.T) {
 		"link.rate: 1bit/s: use 10kbit/s to 100Gbit/s": {Rate: 1},
 		"link.rtt: 1m: use 0 to 10s":                   {RTT: 60 * s},
 		"link.jitter: 6ms: the delay of one way, 5ms, cannot swing by more than itself: use at most 5ms": {RTT: 10 * ms, Jitter: 6 * ms},
-		"link.loss: 60%: use 0 to 50%":            {Loss: 0.6},
-		"link.mtu: 100B: use 576B to 9000B":       {MTU: 100},
-		"such as cubic, reno or bbr":              {Congestion: "Cubic!"},
-		"link.share: -1: use a number above 0":    {Share: -1},
-		"link.share: NaN: use a number above 0":   {Share: math.NaN()},
-		"would hold 125 GB in one direction":      {Rate: 1e11, Queue: 10 * s},
-		"link.outages.0.for: 0s: use more than 0": {Outages: []Outage{{After: s}}},
+		"link.loss: 60%: use 0 to 50%":                           {Loss: 0.6},
+		"link.mtu: 100B: use 576B to 9000B":                      {MTU: 100},
+		"link.burst: 1000B: use at least one packet, as in 1MB":  {Rate: 8e6, Burst: 1000},
+		"link.burst: 1000000B: use at least one packet, as in 1": {Burst: 1e6},
+		"link.black_hole: 60B: use 100B to 9000B":                {BlackHole: 60},
+		"such as cubic, reno or bbr":                             {Congestion: "Cubic!"},
+		"link.share: -1: use a number above 0":                   {Share: -1},
+		"link.share: NaN: use a number above 0":                  {Share: math.NaN()},
+		"would hold 125 GB in one direction":                     {Rate: 1e11, Queue: 10 * s},
+		"link.outages.0.for: 0s: use more than 0":                {Outages: []Outage{{After: s}}},
 		"link.outages.1.after: 5s: the link is still down then, from 1s for 10s: " +
 			"write outages in their order": {Outages: []Outage{{s, 10 * s}, {5 * s, s}}},
 		"link.outages.0.after: -1s: use 0 to 366d, counted from when the load begins": {Outages: []Outage{{-s, s}}},
@@ -78,7 +81,8 @@ func TestComplete(t *testing.T) {
 
 // A trunk is named by other links, and has no clients.
 func TestTrunks(t *testing.T) {
-	links := []Named{{Name: "a", Spec: Spec{Rate: 2e6, RTT: 7 * ms, Trunk: "line"}}, {Name: "line", Spec: Spec{Rate: 6e6, Up: 1e6, RTT: ms}},
+	links := []Named{{Name: "a", Spec: Spec{Rate: 2e6, RTT: 7 * ms, Burst: 1e5, BlackHole: 1400, Trunk: "line"}},
+		{Name: "line", Spec: Spec{Rate: 6e6, Up: 1e6, RTT: ms, Burst: 1e6, BlackHole: 1450}},
 		{Name: "b", Spec: Spec{Rate: 8e6, Trunk: "line", MTU: 576}}, {Name: "c"}}
 	require.NoError(t, Check(links))
 	names := func(all []Named) (out []string) {
@@ -93,7 +97,7 @@ func TestTrunks(t *testing.T) {
 	}
 	a, b, c := Path(links, links[0]), Path(links, links[2]), Path(links, links[3])
 	if a.Rate != 2e6 || a.Up != 1e6 || a.RTT != 8*ms || b.Rate != 6e6 || b.Up != 1e6 || b.MTU != 576 || c.Rate != 0 || c.Up != 0 ||
-		c.MTU != 1500 {
+		c.MTU != 1500 || a.Burst != 1e5 || b.Burst != 1e6 || a.BlackHole != 1400 || b.BlackHole != 1450 {
 		t.Errorf("paths %+v, %+v, %+v", a, b, c)
 	}
 }

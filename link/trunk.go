@@ -31,7 +31,7 @@ func Trunks(links []Named) []Named {
 
 // Path returns the link between the clients of l, one of links, and the service: l itself, with its
 // trunk if it has one. Round trip times, jitters and queues add up, the lowest rate and the
-// smallest MTU hold.
+// smallest MTU and black hole hold. The burst of the line with the lowest rate holds.
 func Path(links []Named, l Named) Spec {
 	s := l.Spec.Complete()
 	i := slices.IndexFunc(links, func(t Named) bool { return s.Trunk != "" && t.Name == s.Trunk })
@@ -39,15 +39,27 @@ func Path(links []Named, l Named) Spec {
 		return s
 	}
 	t := links[i].Spec.Complete()
+	if r := lower(s.Rate, t.Rate); r != s.Rate {
+		s.Burst = t.Burst
+	}
 	s.Rate, s.Up = lower(s.Rate, t.Rate), lower(s.FromClients(), t.FromClients())
 	s.RTT, s.Jitter, s.Queue = s.RTT+t.RTT, s.Jitter+t.Jitter, s.Queue+t.Queue
 	s.Loss = 1 - (1-s.Loss)*(1-t.Loss)
 	s.MTU = min(s.MTU, t.MTU)
+	s.BlackHole = least(s.BlackHole, t.BlackHole)
 	return s
 }
 
 // lower returns the lower of two rates, of which 0 is without a limit.
 func lower(a, b unit.Bitrate) unit.Bitrate {
+	if a == 0 || b == 0 {
+		return cmp.Or(a, b)
+	}
+	return min(a, b)
+}
+
+// least returns the smaller of two sizes, of which 0 is without a limit.
+func least(a, b unit.Size) unit.Size {
 	if a == 0 || b == 0 {
 		return cmp.Or(a, b)
 	}

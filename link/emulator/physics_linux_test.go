@@ -188,6 +188,57 @@ func TestLoss(t *testing.T) {
 	}
 }
 
+// A black hole lets connections begin and short answers pass, and nothing else.
+func TestBlackHoleOfTCP(t *testing.T) {
+	n, _ := up(t, link.Spec{Rate: 100e6, RTT: 2 * ms, BlackHole: 1400})
+	address := serve(t, n, func(c *net.TCPConn) {
+		b := make([]byte, 20000)
+		for _, size := range []int{1000, len(b)} {
+			if _, err := io.ReadFull(c, b[:1]); err == nil {
+				_, _ = c.Write(b[:size])
+			}
+		}
+	})
+	conn := dial(t, n.Sites[0], address)
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	b := make([]byte, 20000)
+	_, err := conn.Write(b[:1])
+	require.NoError(t, err)
+	_, err = io.ReadFull(conn, b[:1000])
+	require.NoError(t, err)
+	_, err = conn.Write(b[:1])
+	require.NoError(t, err)
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	if n, err := io.ReadFull(conn, b[:1400]); err == nil {
+		t.Errorf("%d bytes of packets of 1500 bytes arrived", n)
+	}
+}
+
+// A token bucket lets its burst pass faster than its rate, and then holds the rate.
+func TestBurstOfTCP(t *testing.T) {
+	tier.Slow(t, "measures links for seconds")
+	n, _ := up(t, link.Spec{Rate: 8e6, RTT: 2 * ms, Burst: 2e6, Congestion: "cubic"})
+	address := serve(t, n, pour)
+	again(t, 8, func() error {
+		time.Sleep(2200 * time.Millisecond) // the bucket fills
+		conn := dial(t, n.Sites[0], address)
+		defer conn.Close()
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		begin := time.Now()
+		if _, err := io.CopyN(io.Discard, conn, 1500e3); err != nil {
+			t.Fatal(err)
+		}
+		first := 8 * 1500e3 / time.Since(begin).Seconds()
+		got := 8 * received(t, 2*time.Second, 2*time.Second, conn)
+		t.Logf("%s at first, then %s", unit.Bits(first/8), unit.Bits(got/8))
+		if first < 24e6 {
+			return errors.New("the burst was not faster than the rate")
+		}
+		return within("bits/s after the burst", got, 8e6, 0.1)
+	})
+}
+
 // A packet that would wait longer than the queue allows is dropped.
 func TestQueue(t *testing.T) {
 	tier.Slow(t, "measures links for seconds")

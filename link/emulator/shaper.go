@@ -15,6 +15,8 @@ type params struct {
 	delay   int64
 	jitter  int64
 	queue   int64
+	burst   int64 // time on the wire of the bytes that pass at once after a pause
+	hole    int   // bytes of the largest packet that arrives; 0: all arrive
 	loss    float64
 	down    bool
 }
@@ -22,9 +24,11 @@ type params struct {
 // paramsOf returns the parameters of s for one way at a rate.
 func paramsOf(s link.Spec, rate unit.Bitrate, down bool) params {
 	s = s.Complete()
-	p := params{delay: int64(s.RTT / 2), jitter: int64(s.Jitter), queue: int64(s.Queue), loss: float64(s.Loss), down: down}
+	p := params{delay: int64(s.RTT / 2), jitter: int64(s.Jitter), queue: int64(s.Queue), loss: float64(s.Loss), down: down,
+		hole: int(s.BlackHole)}
 	if rate > 0 {
 		p.perByte = 8e9 / float64(rate)
+		p.burst = int64(float64(s.Burst) * p.perByte)
 	}
 	return p
 }
@@ -34,14 +38,14 @@ func paramsOf(s link.Spec, rate unit.Bitrate, down bool) params {
 type shaper struct {
 	params
 	rng   rand.PCG
-	free  float64 // when the wire has sent all that it has taken
+	free  float64 // when the wire has sent all that it has taken, or had: it can be burst before now
 	last  int64   // departure of the packet before: packets are never reordered
 	good  int64   // packets that get through until the next is lost
 	swing swing
 }
 
 func newShaper(p params, seed uint64) *shaper {
-	s := &shaper{params: p}
+	s := &shaper{params: p, free: -float64(p.burst)}
 	s.rng.Seed(seed, 0x77656972)
 	s.good = s.untilLoss()
 	return s
@@ -90,16 +94,20 @@ func (s *shaper) room(now int64, size int) int {
 	case s.perByte == 0:
 		return math.MaxInt
 	}
+	unused := max(0, float64(now)-s.begin(now)) // of the burst
 	each := float64(size) * s.perByte
-	return size * (1 + int(min(float64(s.queue-wait)/each, 1<<20)))
+	return size * (1 + int(min((float64(s.queue-wait)+unused)/each, 1<<20)))
 }
+
+// begin returns the time at which the wire begins to send what comes now, which a burst puts before now.
+func (s *shaper) begin(now int64) float64 { return max(s.free, float64(now-s.burst)) }
 
 // send puts bytes on the wire, which has room for them. It returns the time of their arrival, and
 // the time for which the wire is busy with them.
 func (s *shaper) send(now int64, bytes int) (at int64, busy float64) {
 	busy = float64(bytes) * s.perByte
-	s.free = max(s.free, float64(now)) + busy
-	at = int64(s.free) + s.delay
+	s.free = s.begin(now) + busy
+	at = max(int64(s.free), now) + s.delay
 	if s.jitter > 0 {
 		at += s.swing.at(now, s.jitter, &s.rng)
 	}

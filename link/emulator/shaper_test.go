@@ -34,6 +34,25 @@ func TestShaper(t *testing.T) {
 	}
 }
 
+// After a pause a burst arrives without waiting for the wire, the rest at the rate, and the queue
+// has room for both.
+func TestBurst(t *testing.T) {
+	s := newShaper(paramsOf(link.Spec{Burst: 3000, Queue: 2 * 1e6}, 8e6, false), 1) // 1 us a byte
+	for _, begin := range []int64{0, 50e6} {
+		if room := s.room(begin, 1000); room != 6000 {
+			t.Errorf("room for %d bytes at %d, want 6000", room, begin)
+		}
+		for i, want := range []int64{0, 0, 0, 1e6, 2e6} {
+			if at, _ := s.send(begin, 1000); at != begin+want {
+				t.Errorf("packet %d arrives at %d, want %d", i, at, begin+want)
+			}
+		}
+	}
+	if room := s.room(52e6, 1000); room != 3000 {
+		t.Errorf("room for %d bytes when the burst is used up, want 3000", room)
+	}
+}
+
 // The delay stays within its bounds, uses them, has no bias, and no packet
 // overtakes another.
 func TestSwing(t *testing.T) {
@@ -235,6 +254,21 @@ func TestWayCountsSegments(t *testing.T) {
 	}
 	if got.Bytes != 1500*got.Packets || got.Busy < 0.98 {
 		t.Errorf("%+v", got.Traffic)
+	}
+}
+
+// Segments above the size of a black hole are lost, the others arrive.
+func TestBlackHole(t *testing.T) {
+	w := newWay(params{hole: 1400}, 1)
+	for _, payload := range []int{10*1448 + 100, 1200, 1400} {
+		buf, full := w.buffer()
+		w.take(0, buf, copy(buf, superPacket(payload)), full, 0)
+	}
+	for p, at, _ := w.ring.due(0); p != nil; p, at, _ = w.ring.due(0) {
+		w.arrived(0, at, p)
+	}
+	if got := w.look(1e9, 1e9); got.Packets != 2 || got.Lost != 11 || got.Bytes != 152+1252 {
+		t.Errorf("the end of the first and the second packet were to arrive: %+v", got.Traffic)
 	}
 }
 

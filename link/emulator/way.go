@@ -17,7 +17,7 @@ func holds(p params) int {
 	if p.perByte == 0 {
 		return 64 << 20 // it is not known
 	}
-	return 1<<20 + int(float64(p.delay+p.jitter+p.queue)/p.perByte*5/4)
+	return 1<<20 + int(float64(p.delay+p.jitter+p.queue+p.burst)/p.perByte*5/4)
 }
 
 // set changes the parameters of the way.
@@ -56,7 +56,7 @@ func (w *way) take(now int64, b []byte, n int, full bool, line int) {
 		return
 	}
 	w.tally.wait.add(w.shaper.wait(now), int64(keep))
-	if sh := w.shaper; sh.good >= int64(keep) { // no segment is lost: the usual case
+	if sh := w.shaper; sh.good >= int64(keep) && (sh.hole == 0 || s.size() <= sh.hole) { // no segment is lost: the usual case
 		sh.good -= int64(keep)
 		if keep < s.segments {
 			n = s.cut(b, b[:n], 0, keep)
@@ -72,13 +72,13 @@ func (w *way) keep(now int64, n, wire, line int) {
 	w.ring.push(n, w.send(now, wire), line)
 }
 
-// lose takes the first keep segments of b apart if some of them are lost. Lost segments have used
-// the wire: they were lost behind it.
+// lose takes the first keep segments of b apart if some of them are lost, also in a black hole. Lost
+// segments have used the wire: they were lost behind it.
 func (w *way) lose(now int64, s super, b []byte, keep, line int) {
 	whole := w.scratch[:copy(w.scratch, b)]
 	from := 0
 	for i := range keep + 1 {
-		lost := i < keep && w.shaper.lost()
+		lost := i < keep && (w.shaper.lost() || w.shaper.hole > 0 && s.bytes(i, i+1) > w.shaper.hole)
 		if i < keep && !lost {
 			continue
 		}
