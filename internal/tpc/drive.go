@@ -25,14 +25,15 @@ type Order struct {
 	Verify    bool          // the endpoint is to compare checksums, and to fail if it cannot; XRootD does not support this
 	Streams   int           // connections for the bytes; 0 leaves it to the endpoint
 	Stall     time.Duration // longest time, from the request on, in which no byte moves; 0 is 5 min
+	Size      int64         // of the file, in bytes, for root: a server may show the file when it is complete; 0: unknown
 }
 
 // StallTime is a suitable Stall for most transfers: XRootD gives up after 2 min itself.
 const StallTime = 5 * time.Minute
 
-// Stall returns the error of a copy of which no byte has moved for StallTime.
-func Stall() error {
-	return &Error{Kind: Stalled, Begun: true, Text: fmt.Sprintf("no byte has moved for %v", StallTime)}
+// Stall returns the error of a copy of which no byte has moved for a time.
+func Stall(idle time.Duration) error {
+	return &Error{Kind: Stalled, Begun: true, Text: fmt.Sprintf("no byte has moved for %v", idle.Round(time.Second))}
 }
 
 // errStalled is the cause of a cancelled copy without progress.

@@ -182,14 +182,18 @@ func (w *watch) look(ctx context.Context, timer *time.Timer) {
 	}
 }
 
-// limit returns the longest time in which the file may not grow. Some services show no size before
-// the file is closed, and some compute a checksum when all bytes have arrived: before the first byte
-// and after the last, the limit includes the time for the whole file at slowestCopy.
-func (w *watch) limit() time.Duration {
-	if w.counted > 0 && w.counted < w.size() {
-		return w.x.s.stall
+func (w *watch) limit() time.Duration { return StallLimit(w.x.s.stall, w.counted, w.size()) }
+
+// StallLimit returns the longest time in which the file of a third-party copy may not grow, with moved
+// of size bytes. It is stall while the file has grown in part. Some services show no size before the
+// file is closed, and some compute a checksum when all bytes have arrived: before the first byte and
+// after the last, the time for the whole file at 1 MB/s is added. The protocol has no other sign of
+// progress: a copy that is slower and invisible is ended.
+func StallLimit(stall time.Duration, moved, size int64) time.Duration {
+	if moved > 0 && moved < size {
+		return stall
 	}
-	return w.x.s.stall + time.Duration(w.size()/slowestCopy)*time.Second
+	return stall + time.Duration(max(size, 0)/slowestCopy)*time.Second
 }
 
 // size returns the expected size of the file.

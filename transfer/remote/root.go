@@ -37,8 +37,6 @@ const (
 	ahead = 4       // requests in flight: a stream holds 4 MiB at most
 )
 
-var errStalled = tpc.Stall()
-
 // root sends requests to the endpoints of root URLs.
 type root struct {
 	tls  *tls.Config
@@ -270,7 +268,8 @@ func (r *root) store(ctx context.Context, t tpc.Target, size int64, open func() 
 	return convert(errors.Join(err, in.Close()))
 }
 
-// drive has the active endpoint fetch the file of the passive endpoint. A refusal of a server
+// drive has the active endpoint fetch the file of the passive endpoint. Its progress is the size of the
+// file at the active endpoint; xrootd.StallLimit ends a copy without any. A refusal of a server
 // before the end counts as not supported: the server may need credentials of its own at the other
 // server.
 func (r *root) drive(ctx context.Context, o tpc.Order, tell func(moved int64)) error {
@@ -288,6 +287,7 @@ func (r *root) drive(ctx context.Context, o tpc.Order, tell func(moved int64)) e
 	copied := make(chan error, 1)
 	go func() { copied <- xrootd.Copy(ctx, source.Client, dest.Client, from, to) }()
 	var moved int64
+	var stalled error
 	last := time.Now()
 	for ticks := time.NewTicker(progressEvery); ; {
 		select {
@@ -296,8 +296,10 @@ func (r *root) drive(ctx context.Context, o tpc.Order, tell func(moved int64)) e
 				moved, last = info.Size, time.Now()
 				tell(moved)
 			}
-			if time.Since(last) > tpc.StallTime {
-				stop(errStalled)
+			idle := time.Since(last)
+			if idle > xrootd.StallLimit(cmp.Or(o.Stall, tpc.StallTime), moved, o.Size) && stalled == nil {
+				stalled = tpc.Stall(idle)
+				stop(stalled)
 			}
 			continue
 		case err = <-copied:
@@ -307,8 +309,8 @@ func (r *root) drive(ctx context.Context, o tpc.Order, tell func(moved int64)) e
 	}
 	r.release(source, err)
 	r.release(dest, err)
-	if errors.Is(context.Cause(ctx), errStalled) {
-		return errStalled
+	if stalled != nil && err != nil {
+		return stalled
 	}
 	err = convert(err)
 	if e, ok := errors.AsType[*tpc.Error](err); ok && ctx.Err() == nil && (e.Kind == tpc.Denied || e.Kind == tpc.Failed) {

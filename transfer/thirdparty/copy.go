@@ -506,7 +506,7 @@ func (k *thirdCopy) drive(ctx context.Context) error {
 	source, temp := k.marked()
 	other, err := k.delegated(ctx, k.l.Source, source, tpc.MayRead)
 	if err == nil {
-		err = k.c.tpc.Drive(ctx, tpc.Order{Active: temp, Passive: other, Streams: k.l.Streams}, k.tell)
+		err = k.c.tpc.Drive(ctx, tpc.Order{Active: temp, Passive: other, Streams: k.l.Streams, Size: k.l.Size}, k.tell)
 	}
 	if tpc.KindOf(err) == tpc.Unsupported && ctx.Err() == nil {
 		active, passive = passive, active
@@ -515,7 +515,7 @@ func (k *thirdCopy) drive(ctx context.Context) error {
 			pushErr = k.pushes(ctx, source)
 		}
 		if pushErr == nil {
-			pushErr = k.c.tpc.Drive(ctx, tpc.Order{Active: source, Passive: other, Push: true, Streams: k.l.Streams}, k.tell)
+			pushErr = k.c.tpc.Drive(ctx, tpc.Order{Active: source, Passive: other, Push: true, Streams: k.l.Streams, Size: k.l.Size}, k.tell)
 			k.late = pushErr != nil && (ctx.Err() != nil || tpc.KindOf(pushErr) == tpc.Stalled)
 		}
 		if tpc.KindOf(pushErr) == tpc.Unsupported {

@@ -20,7 +20,7 @@ const (
 	streamNews = 200 * time.Millisecond
 )
 
-var errStalled = tpc.Stall()
+var errStalled = tpc.Stall(tpc.StallTime)
 
 // streamsFile reports whether the bytes of the file pass through the coordinator.
 func (k *thirdCopy) streamsFile() bool {
