@@ -100,6 +100,7 @@ type Verdict[K comparable, F any] struct {
 	Certainty Certainty
 	Evidence  []Evidence[F] // of the cause; of an unknown cause those of all causes in Among
 	Among     []K           // of an unknown cause: causes that the evidence does not distinguish
+	Excluded  []Evidence[F] // strong evidence against the other causes
 }
 
 // Judge returns the cause that the evidence of all hypotheses prefers. The order of hypotheses has
@@ -119,6 +120,11 @@ func Judge[K comparable, F any](all []Hypothesis[K, F]) Verdict[K, F] {
 	}
 	h := &all[best]
 	v := Verdict[K, F]{Cause: h.Cause, Detail: h.detail(), Certainty: Likely, Evidence: h.Evidence}
+	for i := range all {
+		if i != best {
+			v.exclude(&all[i])
+		}
+	}
 	if score >= CertainScore && score-next >= CertainLead && h.direct() && !othersDirect(all, best) {
 		v.Certainty = Certain
 	}
@@ -143,7 +149,18 @@ func undecided[K comparable, F any](all []Hypothesis[K, F], score int) Verdict[K
 		if s := all[i].Score(); s > 0 && score-s < LeastLead {
 			v.Among = append(v.Among, all[i].Cause)
 			v.Evidence = append(v.Evidence, all[i].Evidence...)
+			continue
 		}
+		v.exclude(&all[i])
 	}
 	return v
+}
+
+// exclude adds the strong evidence against a cause.
+func (v *Verdict[K, F]) exclude(h *Hypothesis[K, F]) {
+	for _, e := range h.Evidence {
+		if e.Strength <= -Strong {
+			v.Excluded = append(v.Excluded, e)
+		}
+	}
 }

@@ -60,3 +60,17 @@ func TestDetail(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// A verdict has the strong evidence against the other causes, and no other.
+func TestExcluded(t *testing.T) {
+	t.Parallel()
+	all := []hypothesis{of("a", cause.Strong, cause.Strong, -cause.Weak), of("b", cause.Weak, -cause.Strong),
+		of("c", -cause.Weak), of("d", -cause.Direct)}
+	if v := cause.Judge(all); v.Cause != "a" || len(v.Excluded) != 2 || v.Excluded[0].Strength != -cause.Strong {
+		t.Errorf("%+v", v)
+	}
+	all[1].For(cause.Direct, "", "for") // 4, and 5 of the first
+	if v := cause.Judge(all); v.Certainty != cause.Unknown || len(v.Among) != 2 || len(v.Excluded) != 1 {
+		t.Errorf("%+v", v)
+	}
+}

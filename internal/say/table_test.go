@@ -36,3 +36,29 @@ func TestTable(t *testing.T) {
 		t.Errorf("%q", b.String())
 	}
 }
+
+// Cut shortens first cells alone, and only as far as the width demands.
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		width       int
+		first, want string
+	}{
+		{80, "a-name-of-some-length", "NAME                   X\na-name-of-some-length  12\n\nnote of any length that is never cut\n"},
+		{20, "a-name-of-some-length", "NAME              X\na-name-of-som...  12\n\nnote of any length that is never cut\n"},
+		{5, "a-name-of-some-length", "NAME        X\na-name-...  12\n\nnote of any length that is never cut\n"},
+	} {
+		var b strings.Builder
+		table := NewTable(&b, "NAME", "X")
+		table.Cut(c.width)
+		table.Row(c.first, 12)
+		table.Row("")
+		require.NoError(t, table.Flush())
+		table = NewTable(&b)
+		table.Cut(c.width)
+		table.Row("note of any length that is never cut")
+		require.NoError(t, table.Flush())
+		if b.String() != c.want {
+			t.Errorf("width %d: %q, want %q", c.width, b.String(), c.want)
+		}
+	}
+}

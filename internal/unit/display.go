@@ -62,10 +62,11 @@ func Percent(ratio float64) string {
 
 // Significant returns x with three significant digits, without a unit and an exponent.
 func Significant(x float64) string {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
+	const most = 9 // decimals
+	if math.IsNaN(x) || math.IsInf(x, 0) || math.Abs(x) < 0.5*math.Pow10(-most) {
 		return "0"
 	}
-	return digits3(x, 9)
+	return digits3(x, most)
 }
 
 // leastShown is the least amount or rate that is not shown as 0.

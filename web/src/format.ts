@@ -41,7 +41,8 @@ const three = (x: number): string => (x === 0 ? "0" : fixed(x, Math.min(decimals
 
 /** significant formats x with three significant digits, without a unit. */
 export function significant(x: number): string {
-  return x === 0 || !finite(x) ? "0" : fixed(x, Math.min(decimals(x), 9));
+  const most = 9; // decimals
+  return !finite(x) || Math.abs(x) < 0.5 * 10 ** -most ? "0" : fixed(x, Math.min(decimals(x), most));
 }
 
 const prefixes = ["", "k", "M", "G", "T", "P", "E"];
