@@ -65,7 +65,7 @@ func parseCeiling(text string) (unit.Bitrate, error) {
 
 // newChallenge carries out a challenge in a new run directory.
 func (f *challengeFlags) newChallenge(c *cobra.Command, of *challenge.Challenge, s streams) error {
-	if _, err := of.Credentials(time.Now()); err != nil { // warnings are events of the challenge
+	if _, err := of.Credentials(time.Now(), true); err != nil { // warnings are events of the challenge
 		return usage(err)
 	}
 	for _, text := range of.Warnings() {

@@ -42,6 +42,7 @@ func TestChallengeByFTS(t *testing.T) {
 	plan, dir := filepath.Join(t.TempDir(), "plan.yaml"), filepath.Join(t.TempDir(), "run")
 	require.NoError(t, os.WriteFile(plan, []byte(text), 0o600))
 	p := started(t, "challenge", plan, "--out", dir)
+	check := foreignAt(t, filepath.Join(y.Data, "c"), "x", 3, 5, 41) // the first two are requested before the kill
 	untilHeld(t, dir, 1)
 	p.kill(t)
 	code, said := started(t, "challenge", "--resume", dir).ended()
@@ -61,11 +62,10 @@ func TestChallengeByFTS(t *testing.T) {
 	}
 	require.Near(t, "bytes that arrived over the target", done/(2*1e6*35), 1, .2)
 	require.Near(t, "bytes of links.jsonl over those that arrived", float64(got.moved)/done, 1, .1)
-	for _, s := range []*lab.System{x, y} {
-		entries, err := os.ReadDir(filepath.Join(s.Data, "c"))
-		require.NoError(t, err)
-		for _, e := range entries {
-			t.Errorf("%s is left at %s", e.Name(), s.Data)
-		}
+	check()
+	entries, err := os.ReadDir(filepath.Join(x.Data, "c"))
+	require.NoError(t, err)
+	for _, e := range entries {
+		t.Errorf("%s is left at %s", e.Name(), x.Data)
 	}
 }

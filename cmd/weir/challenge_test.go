@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,15 +39,19 @@ type gridSites struct {
 }
 
 // newGridSites starts three sites. Each connection carries 2 MB/s, so that a copy of 2 MiB takes a
-// second; each of the six links has a target of 2 MB/s.
-func newGridSites(t *testing.T, profile string) *gridSites {
+// second; each of the six links has a target of 2 MB/s. Extensions are those of site c.
+func newGridSites(t *testing.T, profile string, ofC ...serve.Extension) *gridSites {
 	t.Helper()
 	g := &gridSites{names: []string{"a", "b", "c"}, plan: filepath.Join(t.TempDir(), "plan.yaml")}
 	text := "name: rehearsal\nsites:\n"
 	for _, name := range g.names {
 		local := endpoint.CopyOptions{Guard: tpc.Guard{Hosts: []string{"127.0.0.1"}, Private: true}}
 		dir := t.TempDir()
-		s, err := serve.New(serve.Config{Dir: dir, Rate: 2e6, Log: slog.New(g), Extensions: []serve.Extension{endpoint.NewCopier(local)}})
+		extensions := []serve.Extension{endpoint.NewCopier(local)}
+		if name == "c" {
+			extensions = append(ofC, extensions...)
+		}
+		s, err := serve.New(serve.Config{Dir: dir, Rate: 2e6, Log: slog.New(g), Extensions: extensions})
 		require.NoError(t, err)
 		requests.Serve(t, s)
 		g.dirs, g.servers = append(g.dirs, dir), append(g.servers, s)
@@ -209,6 +215,58 @@ func TestChallenge(t *testing.T) {
 	}
 }
 
+// liar makes a site report third-party copies as done at once, without a file. It implements
+// serve.Extension.
+type liar struct{}
+
+func (liar) Attach(*serve.Server) error { return nil }
+func (liar) Close() error               { return nil }
+
+// Answer implements serve.Extension.
+func (liar) Answer(r *serve.Request) bool {
+	if r.Method != "COPY" || r.Header.Get("Source") == "" || strings.Contains(r.Header.Get("Source"), "weir-check") {
+		return false
+	}
+	r.Response().WriteHeader(http.StatusAccepted)
+	_, _ = io.WriteString(r.Text(), "Perf Marker\nStripe Index: 0\nStripe Bytes Transferred: 2097152\nTotal Stripe Count: 1\nEnd\n"+
+		"success: Created\n")
+	return true
+}
+
+// Bytes of copies that a site reports and does not have are no achieved rate: not in the records of
+// the links, on the live page, and in the findings. The site receives few further copies.
+func TestLyingSite(t *testing.T) {
+	tier.Slow(t, "holds rates for 20 s")
+	t.Parallel()
+	g := newGridSites(t, "[{for: 20s, at: 100%}]", liar{})
+	dir := filepath.Join(t.TempDir(), "run")
+	code, said := started(t, "challenge", g.plan, "--out", dir, "--quiet").ended()
+	if code != exitFine && code != exitInvalid {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	run, err := results.Open(dir)
+	require.NoError(t, err)
+	moved, wrong := map[string]int64{}, map[string]int64{}
+	for v, err := range run.Links() {
+		require.NoError(t, err)
+		moved[v.Dest], wrong[v.Dest] = moved[v.Dest]+v.Moved, wrong[v.Dest]+v.Wrong
+	}
+	if moved["c"] == 0 || wrong["c"] != moved["c"] || wrong["a"]+wrong["b"] > 0 || moved["a"] == 0 {
+		t.Errorf("moved %v, of these wrong %v", moved, wrong)
+	}
+	if target := int64(2 * 2 * 20 * 1e6); moved["c"] > target/2 {
+		t.Errorf("%d bytes were requested from the site that does not have them, of %d", moved["c"], target)
+	}
+	f := findings(t, dir)
+	for i := range f.Challenge.Links {
+		l := &f.Challenge.Links[i]
+		if l.Dest == "c" && (l.Achieved > l.Target/100 || l.Files > 0) || l.Dest != "c" && l.Files == 0 {
+			t.Errorf("%s: %v bytes/s, %d files", l.Name(), l.Achieved, l.Files)
+		}
+	}
+	g.isClean(t)
+}
+
 // After SIGINT no site receives a COPY request, copies in flight end within ten seconds, and
 // everything is removed.
 func TestInterruptedChallenge(t *testing.T) {
@@ -300,6 +358,63 @@ func TestKilledChallengeIsCleaned(t *testing.T) {
 	if left := g.left(t); !slices.Equal(left, []string{"foreign"}) {
 		t.Errorf("left at the sites: %v, want only the file that was there before", left)
 	}
+}
+
+// foreignAt writes foreign files at paths of copies with some ids, once the challenge has its folder in
+// dir. It returns a function that fails t unless they are the only files there.
+func foreignAt(t *testing.T, dir, source string, ids ...int64) (check func()) {
+	t.Helper()
+	var folder string
+	require.Eventually(t, "the folder of the challenge", func() bool {
+		found, err := filepath.Glob(filepath.Join(dir, "weir-*"))
+		require.NoError(t, err)
+		folder = strings.Join(found, "")
+		return len(found) == 1
+	})
+	var want []string
+	for _, id := range ids {
+		path := filepath.Join(folder, fmt.Sprintf("%s-%08d.dat", source, id))
+		require.NoError(t, os.WriteFile(path, []byte("foreign"), 0o644))
+		want = append(want, path)
+	}
+	return func() {
+		t.Helper()
+		left, err := filepath.Glob(filepath.Join(folder, "*"))
+		require.NoError(t, err)
+		for _, path := range want {
+			if b, err := os.ReadFile(path); err != nil || string(b) != "foreign" {
+				t.Errorf("%s has %q: %v", path, b, err)
+			}
+		}
+		if len(left) != len(want) {
+			t.Errorf("left: %v, want only the foreign files", left)
+		}
+	}
+}
+
+// Foreign files at paths of copies survive a challenge that is killed, resumed, killed and cleaned.
+func TestForeignFilesStay(t *testing.T) {
+	tier.Slow(t, "waits for copies")
+	t.Parallel()
+	g := newGridSites(t, "[{for: 10m, at: 100%}]")
+	dir := filepath.Join(t.TempDir(), "run")
+	p := started(t, "challenge", g.plan, "--out", dir, "--quiet")
+	var ids []int64
+	for n := range int64(60) { // of the first link, a to b
+		ids = append(ids, 6*(n+3)+1)
+	}
+	check := foreignAt(t, g.dirs[1], "a", ids...)
+	require.Eventually(t, "20 copies", func() bool { n, _ := g.requested(); return n > 20 })
+	p.kill(t)
+	n, _ := g.requested()
+	p = started(t, "challenge", "--resume", dir, "--quiet")
+	require.Eventually(t, "20 copies more", func() bool { more, _ := g.requested(); return more > n+20 })
+	p.kill(t)
+	code, said := weir(t, "clean", dir)
+	if code == exitFine || !strings.Contains(said, "did not make") && !strings.Contains(said, "not empty") {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	check()
 }
 
 // Files of challenges and of load tests are refused by commands of the other kind, with the right

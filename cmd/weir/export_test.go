@@ -68,13 +68,25 @@ func TestNumbersOfARun(t *testing.T) {
 	t.Run("fetched", func(t *testing.T) { exporttest.Prometheus(t, from.URL, w) })
 	t.Run("remote write", func(t *testing.T) { exporttest.Prometheus(t, to.URL, w) })
 	t.Run("InfluxDB", func(t *testing.T) { exporttest.InfluxDB(t, db.URL, w) })
-	t.Run("dashboard", func(t *testing.T) { everyPanel(t, to.URL, w, false) })
-	t.Run("dashboard of what was fetched", func(t *testing.T) { everyPanel(t, from.URL, w, false) })
+	t.Run("dashboard", func(t *testing.T) { everyPanel(t, to.URL, w, "", 30) })
+	t.Run("dashboard of what was fetched", func(t *testing.T) { everyPanel(t, from.URL, w, "", 30) })
 }
 
-// everyPanel sends the queries of the dashboard's panels, and fails t unless each query has a
-// result. It selects the queries of jobs and links, or all other queries.
-func everyPanel(t *testing.T, server string, w exporttest.Truth, jobs bool) {
+// panelKind returns the kind of runs that have the metrics of a query: jobs (and emulated links),
+// challenge, or "" for all runs.
+func panelKind(expr string) string {
+	switch {
+	case regexp.MustCompile(`weir_link_(target|moved)`).MatchString(expr):
+		return "challenge"
+	case regexp.MustCompile(`weir_(job|events_done|link)`).MatchString(expr):
+		return "jobs"
+	}
+	return ""
+}
+
+// everyPanel sends the queries of the dashboard's panels of a kind, and fails t unless each query has
+// a result, and there are at least so many.
+func everyPanel(t *testing.T, server string, w exporttest.Truth, kind string, least int) {
 	t.Helper()
 	var board struct {
 		Panels []struct {
@@ -121,16 +133,19 @@ func everyPanel(t *testing.T, server string, w exporttest.Truth, jobs bool) {
 			if regexp.MustCompile(`weir_disk`).MatchString(q.Expr) && !w.Disks {
 				continue // this machine provides no figures of disks
 			}
-			if regexp.MustCompile(`weir_(job|events_done|link)`).MatchString(q.Expr) != jobs {
+			if panelKind(q.Expr) != kind {
 				continue
 			}
 			check(p.Title, q.Expr, q.Instant)
 		}
 	}
 	for _, a := range board.Annotations.List {
+		if kind == "challenge" {
+			break // its last stage began long before its end
+		}
 		check(a.Name, a.Expr, false)
 	}
-	if asked < 30 && !jobs || asked < 11 {
+	if asked < least {
 		t.Errorf("only %d queries", asked)
 	}
 }
@@ -147,7 +162,21 @@ func TestDashboardOfJobs(t *testing.T) {
 	if code, said := weir(t, "export", dir, "--remote-write", to.URLs["write"]); code != exitFine {
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
-	everyPanel(t, to.URL, exporttest.TruthOf(t, dir), true)
+	everyPanel(t, to.URL, exporttest.TruthOf(t, dir), "jobs", 11)
+}
+
+// The panels of a data challenge have results for a challenge in Prometheus.
+func TestDashboardOfAChallenge(t *testing.T) {
+	tier.Slow(t, "starts Prometheus")
+	t.Parallel()
+	to := labtest.Start(t, lab.PrometheusConfig{})
+	c, dir := resultstest.Rehearsal(), filepath.Join(t.TempDir(), "run")
+	c.Minutes = 12
+	require.NoError(t, c.Write(dir))
+	if code, said := weir(t, "export", dir, "--remote-write", to.URLs["write"]); code != exitFine {
+		t.Fatalf("exit code %d:\n%s", code, said)
+	}
+	everyPanel(t, to.URL, exporttest.TruthOf(t, dir), "challenge", 3)
 }
 
 // The commands of docs/seeing.md about numbers work as written, except for addresses, which are

@@ -47,7 +47,7 @@ func (f *scenarioFlags) challenge(path string) (*challenge.Challenge, error) {
 
 // planChallenge prints the plan of a data challenge that begins now.
 func (s streams) planChallenge(c *challenge.Challenge, asJSON bool) error {
-	warnings, err := c.Credentials(time.Now())
+	warnings, err := c.Credentials(time.Now(), false)
 	if err != nil {
 		return &run.UsageError{Err: err}
 	}

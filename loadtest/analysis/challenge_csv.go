@@ -22,7 +22,7 @@ func writeChallenge(dir string, f *Findings, s *Series) error {
 // linkNames are the columns of challenge.csv. Each name contains its unit.
 const linkNames = `source destination target_bytes_per_second achieved_bytes_per_second achieved_low_bytes_per_second
 achieved_high_bytes_per_second achieved_ratio level_achieved_ratio within_ratio minutes minutes_below files arrived_bytes failed_copies
-failures expired retries labeled in_flight queued
+failures expired retries scitag labeled in_flight queued
 queue_p50_seconds queue_p99_seconds transfer_p50_seconds transfer_p99_seconds verification_p50_seconds verification_p99_seconds
 whole_p50_seconds whole_p99_seconds cause detail site certainty cause_text`
 
@@ -33,7 +33,7 @@ func ChallengeCSV(w io.Writer, c *links.Challenge) error {
 	t.names(linkNames)
 	for l := range basics.Each(c.Links) {
 		cells := []any{l.Source, l.Dest, l.Target, l.Achieved, l.Low, l.High, l.Ratio, l.Level, l.Within, l.Minutes, l.Below, l.Files, l.Bytes,
-			l.Failed, failureCell(l.Failures), l.Expired, l.Retries, l.Labeled, l.Flight, l.Queued}
+			l.Failed, failureCell(l.Failures), l.Expired, l.Retries, l.SciTag, l.Labeled, l.Flight, l.Queued}
 		for _, p := range []*links.Phase{l.Queue, l.Transfer, l.Verify, l.Whole} {
 			if p == nil {
 				cells = append(cells, nil, nil)

@@ -84,8 +84,17 @@ func (f *Findings) Open() bool { return f.Model == scenario.OpenModel }
 // OfJobs reports whether the run's clients ran jobs.
 func (f *Findings) OfJobs() bool { return f.curve().OfJobs() }
 
-// Load returns the name of the load by which steps differ: clients, jobs, or arrivals/s.
-func (f *Findings) Load() string { return f.curve().Load() }
+// Stages is the name of the steps of a data challenge, which have numbers instead of loads.
+const Stages = "stages"
+
+// Load returns the name of the load by which steps differ: clients, jobs, or arrivals/s; Stages for a
+// data challenge.
+func (f *Findings) Load() string {
+	if f.Challenge != nil {
+		return Stages
+	}
+	return f.curve().Load()
+}
 
 // Things returns the unit of the counts of a run that moves no payload: operations/s, or jobs/s if
 // each operation is a program of the user.

@@ -140,3 +140,16 @@ const (
 	Idle      Reason = "idle"       // the target is 0
 	Stopped   Reason = "stopped"    // the challenge ends
 )
+
+// CopyID returns the id of the n-th copy of a link, from 0: the copies of all links are numbered in
+// turn, from 1.
+func (c *Challenge) CopyID(link int, n int64) int64 { return n*int64(len(c.Links)) + int64(link) + 1 }
+
+// CopyOf returns the link of a copy and its number there, or -1 for an id that no copy has.
+func (c *Challenge) CopyOf(id int64) (link int, n int64) {
+	links := int64(len(c.Links))
+	if id < 1 || links == 0 {
+		return -1, 0
+	}
+	return int((id - 1) % links), (id - 1) / links
+}

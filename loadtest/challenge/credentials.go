@@ -19,14 +19,16 @@ import (
 type finding struct {
 	text  string
 	fatal bool
+	local bool // fatal on the machine of the challenge alone
 	owner []string
 }
 
 // Credentials checks that the credentials of the sites and of the service last until the end of a
 // challenge that begins now. Credentials that have ended, and those that will end and cannot be
 // renewed meanwhile, are an error of type document.Mistakes. warnings has a sentence for those that
-// must be renewed in their files, and for those that cannot be read on this machine.
-func (c *Challenge) Credentials(now time.Time) (warnings []string, err error) {
+// must be renewed in their files. Credentials that cannot be read on this machine are an error if the
+// challenge begins here, and a warning otherwise.
+func (c *Challenge) Credentials(now time.Time, here bool) (warnings []string, err error) {
 	var found []finding
 	end := now.Add(c.Duration() + time.Duration(c.Files.Linger))
 	check := func(owner string, a storage.Auth) {
@@ -48,7 +50,7 @@ func (c *Challenge) Credentials(now time.Time) (warnings []string, err error) {
 	var all document.Mistakes
 	for _, f := range found {
 		text := owners(f.owner) + ": " + f.text
-		if f.fatal {
+		if f.fatal || f.local && here {
 			all = append(all, &document.Mistake{Text: text})
 		} else {
 			warnings = append(warnings, text)
@@ -71,7 +73,7 @@ func credentialFindings(a storage.Auth, now, end time.Time) (all []finding) {
 	add := func(what string, until time.Time, err error, renewed bool) {
 		switch {
 		case err != nil:
-			all = append(all, finding{text: fmt.Sprintf("%s cannot be read: %v", what, err)})
+			all = append(all, finding{text: fmt.Sprintf("%s cannot be read: %v; write it there, or correct the path", what, err), local: true})
 		case until.IsZero() || until.After(end):
 		case until.Before(now):
 			all = append(all, finding{text: fmt.Sprintf("the %s ended at %s; get a new one", what, say.UTC(until)), fatal: true})

@@ -47,7 +47,7 @@ func TestCredentials(t *testing.T) {
 					challenge.Sites[i].Auth = storage.Auth{TokenVariable: "CHALLENGE_TOKEN"}
 				}
 			}
-			warnings, err := challenge.Credentials(now)
+			warnings, err := challenge.Credentials(now, true)
 			text := ""
 			if err != nil {
 				text = err.Error()
@@ -74,7 +74,7 @@ func TestProxies(t *testing.T) {
 	} {
 		c := valid(t, whole)
 		c.Sites[1].Auth = storage.Auth{ProxyFile: gridcerttest.ProxyFile(t, user.Proxy(t, now.Add(until)), user)}
-		warnings, err := c.Credentials(now)
+		warnings, err := c.Credentials(now, true)
 		text := strings.Join(warnings, "")
 		if until < 0 {
 			text = fmt.Sprint(err)
@@ -90,10 +90,13 @@ func TestUnreadableCredentials(t *testing.T) {
 	for i := range c.Sites {
 		c.Sites[i].Auth = storage.Auth{TokenFile: filepath.Join(t.TempDir(), "missing")}
 	}
-	warnings, err := c.Credentials(time.Now())
+	warnings, err := c.Credentials(time.Now(), false)
 	require.NoError(t, err)
 	if len(warnings) != 2 || !strings.Contains(warnings[0], "cannot be read") {
 		t.Errorf("warnings %v", warnings)
+	}
+	if _, err := c.Credentials(time.Now(), true); err == nil || !strings.Contains(err.Error(), "write it there, or correct the path") {
+		t.Errorf("begun here: %v", err)
 	}
 	if got := owners([]string{"A", "B", "C", "D", "E", "F"}); got != "A, B, C, 3 more sites" {
 		t.Error(got)

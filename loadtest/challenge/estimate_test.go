@@ -215,3 +215,25 @@ func TestPlanIsReadBack(t *testing.T) {
 	}
 	near(t, "amount", again.Estimate().Bytes, c.Estimate().Bytes)
 }
+
+// TestTextOfExtremes checks that the plan of long names and of very small and very large numbers keeps
+// within its width, and that its numbers are readable.
+func TestTextOfExtremes(t *testing.T) {
+	name := strings.Repeat("long-name-", 6)
+	c := valid(t, "sites:\n  - {name: A, url: 'https://a.example.org/x', in: 1Gbit/s, out: 1Gbit/s, space: 100TB}\n  - {name: "+name+
+		", url: 'https://b.example.org/x', in: 100Gbit/s, space: 100TB}\nlinks: [{from: A, to: "+name+", rate: 999.9Mbit/s}]\n"+
+		"profile: [{for: 1s, at: 0.1%}, {for: 10d, at: 100%}]\nfiles: {size: {weights: {999GiB: 5, 2GB: 1}}}\n")
+	small := valid(t, two+"links: [{from: A, to: B, rate: 1bit/s}]\nprofile: [{for: 1s, at: 1%}]\nfiles: {size: 1GiB}\ntimeout: 30d\n")
+	for _, c := range []*Challenge{c, small} {
+		var b bytes.Buffer
+		require.NoError(t, c.WriteText(&b))
+		for line := range strings.Lines(b.String()) {
+			if utf8.RuneCountInString(line) > textWidth+1 {
+				t.Errorf("%d characters: %s", utf8.RuneCountInString(line), line)
+			}
+		}
+		if strings.Contains(b.String(), "0.0000000") || strings.Contains(b.String(), " 1 copies") {
+			t.Error(b.String())
+		}
+	}
+}

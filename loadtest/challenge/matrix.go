@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"weir/internal/document"
 	"weir/internal/unit"
@@ -50,14 +52,24 @@ func (c *checker) matrix() {
 		c.say("matrix", "%s has more than %d bytes; a matrix of %d sites is smaller", c.Matrix, maxMatrix, maxSites)
 		return
 	}
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		c.inFile(c.Matrix, 1, 1, "not text in UTF-8; save the table as CSV (UTF-8)")
+		return
+	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if bytes.IndexByte(data, '\n') < 0 {
+		data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
+	}
 	m := &matrixReader{c: c, csv: csv.NewReader(bytes.NewReader(data)), seen: map[string]int{}}
 	m.csv.Comma, m.csv.Comment, m.csv.FieldsPerRecord = separator(data), '#', -1
 	m.csv.TrimLeadingSpace = m.csv.Comma != '\t'
 	for m.line() {
 	}
-	if m.dest == nil {
-		m.c.inFile(c.Matrix, 1, 1, "the matrix is empty; write the names of the destinations into its first line")
+	switch {
+	case m.dest == nil:
+		c.inFile(c.Matrix, 1, 1, "the matrix is empty; write the names of the destinations into its first line")
+	case len(c.Links) == 0 && !c.failed() && !c.doc.Has("links"):
+		c.inFile(c.Matrix, 1, 1, "the matrix has no rate; write a line for each source, with rates below the destinations")
 	}
 }
 
@@ -157,9 +169,23 @@ func (m *matrixReader) row(source string, cells []string) {
 	}
 }
 
+// plainSpace replaces the spaces that spreadsheets write between a number and its unit.
+func plainSpace(r rune) rune {
+	if unicode.IsSpace(r) {
+		return ' '
+	}
+	return r
+}
+
 // rate parses a cell, with the unit of the matrix if it has no unit itself.
 func (m *matrixReader) rate(cell string) (unit.Bitrate, error) {
-	if x, err := strconv.ParseFloat(cell, 64); err != nil || x == 0 {
+	cell = strings.Map(plainSpace, cell)
+	if point := strings.Replace(cell, ",", ".", 1); point != cell {
+		if _, err := m.rate(point); err == nil {
+			return 0, fmt.Errorf("%s has a decimal comma; write %s", document.Quote(cell), point)
+		}
+	}
+	if x, err := strconv.ParseFloat(cell, 64); err != nil && !errors.Is(err, strconv.ErrRange) || x == 0 {
 		return unit.ParseBitrate(cell)
 	}
 	if m.c.Unit == "" {

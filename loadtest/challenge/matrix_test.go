@@ -35,6 +35,8 @@ func TestMatrix(t *testing.T) {
 	for _, csv := range []string{
 		"from/to,A,B,C\nA,,1Gbit/s,50MB/s\nB,0,,-\nC,20Mbit/s,,\n",
 		"\ufeff# rates\nfrom/to;A;B;C\n A ; ;1Gbit/s; 50 MB/s\nB;0;;-\n;;;\nC;\"20Mbit/s\"\n",
+		"\"from/to\",\"A\",\"B\",\"C\"\r\n\"A\",,1\u00a0Gbit/s,50\u202fMB/s\r\nC,20Mbit/s\r\n",
+		"x,A,B,C\rA,,1Gbit/s,50MB/s\rC,20Mbit/s\r",
 		"\tA\tB\tC\t\nA\t\t1Gbit/s\t50MB/s\tnote\nC\t20Mbit/s\t\t\n",
 	} {
 		c, err := matrixOf(t, csv, "")
@@ -50,6 +52,16 @@ func TestUnitOfMatrix(t *testing.T) {
 	require.NoError(t, err)
 	if got := linkRates(c); got != "AB 12Gbit/s, BA 80Mbit/s" {
 		t.Error(got)
+	}
+}
+
+// TestNumbersOfMatrix checks numbers that no unit makes a rate.
+func TestNumbersOfMatrix(t *testing.T) {
+	for number, want := range map[string]string{"1e400": "too large", "-1": "negative", "NaN": "not a speed", "1_000": "1_000",
+		"0x10": "0x10", `"1,5"`: "decimal comma; write 1.5"} {
+		if _, err := matrixOf(t, "x,A,B\nA,,"+number+"\n", "matrix_unit: GB/s\n"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", number, err)
+		}
 	}
 }
 
@@ -85,6 +97,15 @@ func TestMistakesOfMatrix(t *testing.T) {
 		{"x,A,B\nA,,1Mbit/s\n@@A,,2Mbit/s\n", "first in line 2"},
 		{"x,A,B\nA,,1Mbit/s,@@2Mbit/s\n", "3 columns"},
 		{"@@", "the matrix is empty"},
+		{"@@x,A,B\n", "the matrix has no rate"},
+		{"@@ \n \n", "the matrix has no rate"},
+		{"@@x,A,B\nA,,0\n", "the matrix has no rate"},
+		{"x;A;B\nA;;@@1,5Gbit/s\n", "decimal comma; write 1.5Gbit/s"},
+		{"x,A,B\nA,,@@1e400\n", "no unit"},
+		{"x,A,B\nA,,@@1e400Gbit/s\n", "too large"},
+		{"@@\xff\xfex\x00,\x00A\x00\n\x00", "save the table as CSV (UTF-8)"},
+		{"@@x,A,B\nA,,1Mbit/s\x00\n", "save the table as CSV (UTF-8)"},
+		{"x,A,B\nA,,@@NaNMbit/s\n", "is not a speed"},
 	} {
 		csv, line, column := place(c.csv)
 		_, err := matrixOf(t, csv, "")

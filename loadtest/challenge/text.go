@@ -37,7 +37,7 @@ func (c *Challenge) WriteText(w io.Writer) error {
 	t.Row("copies by", p.injectText())
 	t.Row("sites", fmt.Sprintf("%d, with %s", len(c.Sites), say.Plural(len(c.Links), "link")))
 	t.Row("time", fmt.Sprintf("%v in %s", e.Duration, say.Plural(len(c.Profile), "stage")))
-	t.Row("amount", fmt.Sprintf("%s in %s copies of %s; at most %s (%s/s) of all links together", unit.Bytes(e.Bytes), number(e.Copies),
+	t.Row("amount", fmt.Sprintf("%s in %s of %s; at most %s (%s/s) of all links together", unit.Bytes(e.Bytes), copies(e.Copies),
 		c.Files.Size.Text(), unit.Bits(e.Rate), unit.Bytes(e.Rate)))
 	if c.Ceiling > 0 {
 		t.Row("ceiling", p.ceilingText())
@@ -101,6 +101,14 @@ func number(n float64) string {
 		return fmt.Sprint(math.Ceil(n))
 	}
 	return unit.Count(n)
+}
+
+// copies writes an expected number of copies with its noun.
+func copies(n float64) string {
+	if math.Ceil(n) == 1 {
+		return "1 copy"
+	}
+	return number(n) + " copies"
 }
 
 // hostsText describes the machines that are monitored.
@@ -231,9 +239,10 @@ func (p planText) linkTable(w io.Writer) error {
 		slices.SortStableFunc(links, func(a, b LinkEstimate) int { return cmp.Compare(b.Rate, a.Rate) })
 	}
 	t := say.NewTable(w, "link", "bit/s", "byte/s", "amount", "copies", "requests", "file/min")
+	t.Cut(textWidth)
 	for i := range links[:min(len(links), textLinks)] {
 		l := &links[i]
-		t.Row(shorten(l.Source+" to "+l.Dest, 26), compact(unit.Bits(l.BytesPer), "bit/s"), compact(unit.Bytes(l.BytesPer), "B"),
+		t.Row(l.Source+" to "+l.Dest, compact(unit.Bits(l.BytesPer), "bit/s"), compact(unit.Bytes(l.BytesPer), "B"),
 			unit.Bytes(l.Bytes), number(l.Copies), number(l.Requests), minutes(l.Grain))
 	}
 	if err := t.Flush(); err != nil {
@@ -253,14 +262,6 @@ func (p planText) linkTable(w io.Writer) error {
 // compact removes the base unit, which the column has: "1 Gbit/s" becomes "1 G".
 func compact(text, base string) string { return strings.TrimSpace(strings.TrimSuffix(text, base)) }
 
-// shorten cuts a text that has more than width characters.
-func shorten(text string, width int) string {
-	if r := []rune(text); len(r) > width {
-		return string(r[:width-3]) + "..."
-	}
-	return text
-}
-
 func (p planText) siteTable(w io.Writer) error {
 	sites := slices.Clone(p.Sites)
 	if len(sites) > textLinks {
@@ -269,9 +270,10 @@ func (p planText) siteTable(w io.Writer) error {
 		})
 	}
 	t := say.NewTable(w, "site", "in, bit/s", "out, bit/s", "space at least", "at most", "requests")
+	t.Cut(textWidth)
 	for i := range sites[:min(len(sites), textLinks)] {
 		s := &sites[i]
-		t.Row(shorten(s.Name, 18), ofLimit(8*s.In, float64(s.InLimit), bits), ofLimit(8*s.Out, float64(s.OutLimit), bits),
+		t.Row(s.Name, ofLimit(8*s.In, float64(s.InLimit), bits), ofLimit(8*s.Out, float64(s.OutLimit), bits),
 			ofLimit(s.SpaceLeast, float64(s.Space), unit.Bytes), unit.Bytes(s.SpaceMost), unit.Significant(s.RequestsPs)+"/s")
 	}
 	if err := t.Flush(); err != nil {

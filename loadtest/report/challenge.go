@@ -123,6 +123,7 @@ func linkTable(c *links.Challenge) section {
 		{"files", func(l *links.Link) string { return whole(l.Files) }},
 		{"!failed", func(l *links.Link) string { return whole(l.Failed) }},
 		{".~failures", func(l *links.Link) string { return failureText(l.Failures) }},
+		{"labeled", labeledText},
 		{".in flight", func(l *links.Link) string { return unit.Significant(l.Flight) }},
 		{".waiting", func(l *links.Link) string { return unit.Significant(l.Queued) }},
 		{"!~cause", func(l *links.Link) string { return causeText(l.Cause) }},
@@ -132,11 +133,25 @@ func linkTable(c *links.Challenge) section {
 	} else {
 		fields = slices.DeleteFunc(fields, func(x field[*links.Link]) bool { return strings.HasPrefix(x.head, "!at ") })
 	}
+	if slices.ContainsFunc(c.Links, func(l links.Link) bool { return l.SciTag > 0 }) {
+		s.Note += " Labeled are the copies that carried the flow label (SciTags) of their link: it was passed on with their requests. " +
+			"Whether the sites marked the packets is not measured."
+	} else {
+		fields = slices.DeleteFunc(fields, func(x field[*links.Link]) bool { return x.head == "labeled" })
+	}
 	tabulate(&s, every, func(*links.Link) bool { return false }, fields)
 	if n := len(c.Links) - len(s.Rows); n > 0 {
 		s.Note += fmt.Sprintf(" The other %d links are in challenge.csv.", n)
 	}
 	return s
+}
+
+// labeledText writes the copies that carried the flow label of their link, and the label.
+func labeledText(l *links.Link) string {
+	if l.SciTag == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s of %s (%d)", whole(l.Labeled), whole(l.Files+l.Failed), l.SciTag)
 }
 
 // failureText lists failures by class and end: "12 denied (destination)".

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"weir/internal/require"
 	"weir/internal/tier"
@@ -71,6 +73,37 @@ func TestChallengeOfThousandsOfLinks(t *testing.T) {
 	}
 	if regexp.MustCompile(`Shown are \d+ of 2000 links`).FindString(body(t, page.String())) == "" {
 		t.Error("the page does not say how many links the matrix leaves out")
+	}
+}
+
+// The table of links shows the copies that carried the flow label of their link, if a link has one.
+func TestLabeled(t *testing.T) {
+	c := &links.Challenge{Links: []links.Link{{Source: "A", Dest: "B", SciTag: 129, Files: 7, Failed: 3, Labeled: 8},
+		{Source: "B", Dest: "A"}}}
+	s := linkTable(c)
+	i := slices.IndexFunc(s.Head, func(h column) bool { return h.Text == "labeled" })
+	if i < 0 || s.Rows[0].Cells[i].Text != "8 of 10 (129)" || s.Rows[1].Cells[i].Text != "-" || !strings.Contains(s.Note, "SciTags") {
+		t.Errorf("column %d: %+v, %s", i, s.Rows, s.Note)
+	}
+	c.Links[0].SciTag = 0
+	if s := linkTable(c); slices.ContainsFunc(s.Head, func(h column) bool { return h.Text == "labeled" }) {
+		t.Error("there are no labels")
+	}
+}
+
+// The summary keeps within the width of a terminal whatever the names.
+func TestWidth(t *testing.T) {
+	f, _ := challenged(t, resultstest.Rehearsal())
+	for i := range f.Challenge.Links {
+		l := &f.Challenge.Links[i]
+		l.Source, l.Dest = strings.Repeat(l.Source, 40), strings.Repeat(l.Dest, 40)
+	}
+	var text bytes.Buffer
+	require.NoError(t, Text(&text, f, Options{Width: 80}))
+	for line := range strings.Lines(text.String()) {
+		if n := utf8.RuneCountInString(line) - 1; n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
 	}
 }
 

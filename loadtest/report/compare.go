@@ -184,7 +184,7 @@ func shiftTable(pair *compare.Pair, m *compare.Metric) table {
 		step := &pair.Steps[i]
 		for k := range step.Metrics {
 			if s := &step.Metrics[k]; s.Metric == m.Name {
-				t.row(false, shiftRow(loadText(step), s, m, single)...)
+				t.row(false, shiftRow(loadText(step, pair.Load), s, m, single)...)
 			}
 		}
 	}
@@ -210,7 +210,11 @@ func shiftCells(value float64, low, high, adjusted *float64, result string, m *c
 	return []string{m.Signed(value), span(low, high, m.Signed), orDash(adjusted, compare.PText), result}
 }
 
-func loadText(s *compare.StepShift) string {
+// loadText writes the load of a step without its unit, or the number of a stage.
+func loadText(s *compare.StepShift, unitOfLoads string) string {
+	if unitOfLoads == analysis.Stages {
+		return fmt.Sprint(s.Again)
+	}
 	text := fmt.Sprint(s.Clients)
 	if s.Rate > 0 {
 		text = unit.Significant(s.Rate)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/internal/say"
+	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/compare"
 	"weir/loadtest/report/figure/draw"
 )
@@ -149,7 +150,10 @@ func pairForest(pair *compare.Pair, m *compare.Metric) *draw.Forest {
 			Note: fmt.Sprintf("%s: %s to %s, %s; %s", name, m.Format(s.A), m.Format(s.B), m.Signed(s.Value), s.Result)})
 	}
 	for i := range pair.Steps {
-		name := loadText(&pair.Steps[i]) + " " + pair.Load
+		name := loadText(&pair.Steps[i], pair.Load) + " " + pair.Load
+		if pair.Load == analysis.Stages {
+			name = "stage " + loadText(&pair.Steps[i], pair.Load)
+		}
 		for k := range pair.Steps[i].Metrics {
 			add(name, &pair.Steps[i].Metrics[k])
 		}

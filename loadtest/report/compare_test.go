@@ -14,6 +14,7 @@ import (
 	"weir/internal/require"
 	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/compare"
+	"weir/loadtest/analysis/links"
 	"weir/loadtest/results"
 	"weir/loadtest/scenario"
 )
@@ -106,5 +107,33 @@ func TestComparisonHTML(t *testing.T) {
 			}
 			rest = after
 		}
+	}
+}
+
+// The steps of data challenges are stages, which have no clients.
+func TestComparisonOfChallenges(t *testing.T) {
+	challenges := func(name string, throughput float64) compare.Group {
+		g := variant(name, 2, throughput, nil)
+		for _, r := range g.Runs {
+			r.Found.Challenge = &links.Challenge{}
+			for i := range r.Found.Curve {
+				r.Found.Curve[i].Clients = 200
+			}
+		}
+		return g
+	}
+	c, err := compare.Of([]compare.Group{challenges("before", 1e8), challenges("after", 1.2e8)}, compare.Options{})
+	require.NoError(t, err)
+	var text, page bytes.Buffer
+	require.NoError(t, Comparison(&text, c, Options{}))
+	require.NoError(t, ComparisonHTML(&page, c))
+	if pair := c.Pairs[0]; pair.Load != analysis.Stages || len(pair.Steps) != 3 || pair.Steps[2].Again != 3 {
+		t.Errorf("%+v", pair)
+	}
+	if strings.Contains(text.String(), "200") || strings.Contains(text.String(), "clients") || !strings.Contains(text.String(), "stages") {
+		t.Error(text.String())
+	}
+	if !strings.Contains(page.String(), "stage 3") || strings.Contains(page.String(), "200 ") {
+		t.Error("the page has no stages")
 	}
 }

@@ -14,8 +14,12 @@ import (
 	"weir/loadtest/report/figure"
 )
 
-// loadOf is the load of a step: clients or jobs, arrivals per second in the open model.
+// loadOf is the load of a step: clients or jobs, arrivals per second in the open model, and the number
+// of the stage in a data challenge.
 func loadOf(f *analysis.Findings, s *analysis.Step) float64 {
+	if f.Challenge != nil {
+		return float64(s.Step)
+	}
 	if f.Open() {
 		return s.Rate
 	}
@@ -27,8 +31,11 @@ func loadCell(f *analysis.Findings, s *analysis.Step) string {
 	return strconv.FormatFloat(loadOf(f, s), 'g', 6, 64)
 }
 
-// at writes a step's load: "64 clients".
+// at writes a step's load: "64 clients"; "stage 2" of a data challenge.
 func at(f *analysis.Findings, s *analysis.Step) string {
+	if f.Challenge != nil {
+		return fmt.Sprintf("stage %d", s.Step)
+	}
 	if x := loadOf(f, s); x != 1 || f.Open() {
 		if x != math.Trunc(x) {
 			return unit.Significant(x) + " " + f.Load()

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/say"
 	"weir/internal/unit"
+	"weir/loadtest/analysis"
 	"weir/loadtest/analysis/compare"
 	"weir/loadtest/report/figure"
 )
@@ -43,7 +44,7 @@ func repeatedSections(r *compare.Repeated) []section {
 		for i := range r.Steps {
 			if a := r.Steps[i].Metric(name); a != nil {
 				none = none && a.Mean == 0
-				s.row(false, acrossRow(stepName(&r.Steps[i]), a, m)...)
+				s.row(false, acrossRow(stepName(&r.Steps[i], r.Load), a, m)...)
 			}
 		}
 		for i := range r.PerRun {
@@ -66,8 +67,8 @@ func acrossRow(name string, a *compare.Across, m *compare.Metric) []string {
 	return []string{name, m.Format(a.Mean), span(a.Low, a.High, m.Format), orDash(a.Scatter, unit.Percent), inside, fmt.Sprint(len(a.Values))}
 }
 
-func stepName(s *compare.RepeatedStep) string {
-	return loadText(&compare.StepShift{Clients: s.Clients, Rate: s.Rate, Again: s.Again})
+func stepName(s *compare.RepeatedStep, of string) string {
+	return loadText(&compare.StepShift{Clients: s.Clients, Rate: s.Rate, Again: s.Again}, of)
 }
 
 type runLink struct{ Link, Text, Status string }
@@ -109,14 +110,17 @@ func repeatedFigures(r *compare.Repeated) []drawing {
 		if s.Rate > 0 {
 			x = s.Rate
 		}
+		if r.Load == analysis.Stages {
+			x = float64(s.Again)
+		}
 		if a == nil {
 			continue
 		}
+		name := stepName(s, r.Load)
 		places = append(places, x)
-		mean.Points = append(mean.Points, figure.Point{X: x, Y: a.Mean, Low: a.Low, High: a.High, Note: stepName(s) + ": mean " +
-			m.Format(a.Mean)})
+		mean.Points = append(mean.Points, figure.Point{X: x, Y: a.Mean, Low: a.Low, High: a.High, Note: name + ": mean " + m.Format(a.Mean)})
 		for _, v := range a.Values {
-			each = append(each, figure.Line{Color: 1, Dots: true, Points: []figure.Point{{X: x, Y: v, Note: stepName(s) + ": " + m.Format(v)}}})
+			each = append(each, figure.Line{Color: 1, Dots: true, Points: []figure.Point{{X: x, Y: v, Note: name + ": " + m.Format(v)}}})
 		}
 	}
 	if len(places) == 0 {

@@ -23,6 +23,8 @@ const (
 	mostTextRows  = 40 // of a table
 	leastBar      = 8  // columns of the bars in a summary
 	mostBar       = 20
+	leastHung     = 16 // columns of a sentence at the end of a row
+	shortestNames = 10 // columns to which names are shortened before sentences
 	shortestTexts = 20 // columns to which the texts of a wide table are broken, and names shortened
 )
 
@@ -325,7 +327,7 @@ func (p printer) hanging(head, text string) {
 
 // hung returns the lines of text after head, which has so many columns.
 func (p printer) hung(head string, columns int, text string) []string {
-	lines := say.Wrap(text, max(p.opts.width()-columns, narrow/2))
+	lines := say.Wrap(text, max(p.opts.width()-columns, leastHung))
 	for i := range lines {
 		if i == 0 {
 			lines[i] = head + lines[i]
@@ -472,10 +474,15 @@ func (p printer) columns(t *table, upTo detail) (shown, widths []int, sentences 
 		shown, widths = append(shown, i), append(widths, t.width(i))
 		sum, sentences = sum+2+widths[len(widths)-1], c.cells == "w"
 	}
-	for ; sum > p.opts.width() && !sentences; sum-- {
+	free, least := len(shown), shortestTexts // columns that may be narrowed, and their least width
+	if sentences {                           // the last one is broken into lines
+		free, least = free-1, shortestNames
+		sum -= max(0, widths[free]-shortestTexts)
+	}
+	for ; sum > p.opts.width(); sum-- {
 		widest := -1
-		for k, i := range shown {
-			if t.Head[i].Class != "" && widths[k] > shortestTexts && (widest < 0 || widths[k] > widths[widest]) {
+		for k, i := range shown[:free] {
+			if t.Head[i].Class != "" && widths[k] > least && (widest < 0 || widths[k] > widths[widest]) {
 				widest = k
 			}
 		}

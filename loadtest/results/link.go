@@ -18,14 +18,16 @@ type LinkInterval struct {
 	Source  string           `json:"source"`
 	Dest    string           `json:"destination"`
 	Target  float64          `json:"target_bytes_per_second"`
-	Moved   int64            `json:"moved_bytes"`       // spread over the time between two reports of a copy
-	Flight  float64          `json:"in_flight"`         // copies that were requested and had not ended, mean
-	Queued  float64          `json:"queued"`            // of these not begun by the service, mean
-	Allowed int              `json:"allowed"`           // copies in flight, by the controller
-	Started int              `json:"started,omitempty"` // copies that were requested
+	Moved   int64            `json:"moved_bytes"`           // spread over the time between two reports of a copy
+	Wrong   int64            `json:"wrong_bytes,omitempty"` // of this line and earlier ones: of complete copies whose verification failed then
+	Flight  float64          `json:"in_flight"`             // copies that were requested and had not ended, mean
+	Queued  float64          `json:"queued"`                // of these not begun by the service, mean
+	Allowed int              `json:"allowed"`               // copies in flight, by the controller
+	Started int              `json:"started,omitempty"`     // copies that were requested
 	Done    int              `json:"done,omitempty"`
 	Failed  int              `json:"failed,omitempty"`
-	Reason  challenge.Reason `json:"reason"` // of the controller, for not more copies
+	Late    float64          `json:"late_seconds,omitempty"` // without a decision of the controller that was due
+	Reason  challenge.Reason `json:"reason"`                 // of the controller, for not more copies
 }
 
 // Links yields the lines of links.jsonl as Intervals does. Only data challenges have such a file.
@@ -71,10 +73,14 @@ func checkLink(l *LinkInterval) error {
 		return errors.New("damaged line: a link has a source and a destination")
 	case !(l.Seconds >= 0 && l.Seconds <= mostSeconds):
 		return impossible("duration_seconds", l.Seconds)
-	case l.Moved < 0 || l.Moved > mostCount || !(l.Target >= 0 && l.Target <= float64(mostCount)):
-		return fmt.Errorf("damaged line: moved_bytes %d or target_bytes_per_second %v is impossible", l.Moved, l.Target)
-	case !(min(l.Flight, l.Queued) >= 0 && max(l.Flight, l.Queued) <= mostClients):
+	case !(l.Late >= 0 && l.Late <= mostSeconds):
+		return impossible("late_seconds", l.Late)
+	case min(l.Moved, l.Wrong) < 0 || max(l.Moved, l.Wrong) > mostCount || !(l.Target >= 0 && l.Target <= float64(mostCount)):
+		return fmt.Errorf("damaged line: moved_bytes %d, wrong_bytes %d or target_bytes_per_second %v is impossible", l.Moved, l.Wrong, l.Target)
+	case !(l.Flight >= 0 && l.Flight <= mostClients):
 		return impossible("in_flight", l.Flight)
+	case !(l.Queued >= 0 && l.Queued <= mostClients):
+		return impossible("queued", l.Queued)
 	case min(l.Allowed, l.Started, l.Done, l.Failed) < 0:
 		return impossible("number of copies", min(l.Allowed, l.Started, l.Done, l.Failed))
 	}

@@ -38,11 +38,21 @@ func TestStalledDisk(t *testing.T) {
 		t.Errorf("the longest call took %s", longest)
 	}
 	got := make([]byte, 1024)
+	written := make(chan error, 1)
+	go func() { written <- l.written() }()
 	for i := range lines {
+		if i == lines-64-2 { // the pipe holds the last ones
+			select {
+			case err := <-written:
+				t.Fatalf("lines count as written before the file has them: %v", err)
+			default:
+			}
+		}
 		if n, err := reader.Read(got); err != nil || n != len(got) || !bytes.Equal(got, line(i)) {
 			t.Fatalf("line %d is %q, %v", i, bytes.TrimSpace(got[:n]), err)
 		}
 	}
+	require.NoError(t, <-written)
 	_ = l.close() // a pipe does not support sync
 	if l.append(line(0)) == nil {
 		t.Error("a closed file takes lines")

@@ -33,3 +33,7 @@ type Transfer struct {
 	Label    bool          `json:"labeled,omitempty"`   // its flows had a label (SciTags)
 	CPU      float64       `json:"mover_cpu_seconds,omitempty"`
 }
+
+// Wrong reports whether all bytes of a failed copy were reported as moved: the destination does not
+// have the file, or not as it was sent.
+func (t *Transfer) Wrong() bool { return t.Class.Failure() && t.Moved >= t.Size }

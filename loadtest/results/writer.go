@@ -35,6 +35,8 @@ type Writer struct {
 	transfers *lineFile // nil: no transfer was written yet
 	links     *lineFile // nil: no interval of a link was written yet
 	resumed   bool      // the run had files before
+
+	opening sync.Mutex // of transfers
 }
 
 var _ measure.Sink = (*Writer)(nil)
@@ -160,11 +162,15 @@ func (w *Writer) Event(e measure.Event) error {
 
 // Transfer appends t to transfers.jsonl, which is created with the first transfer. It must not be
 // called concurrently.
-func (w *Writer) Transfer(t *Transfer) (err error) {
+func (w *Writer) Transfer(t *Transfer) error {
 	if w.transfers == nil {
-		if w.transfers, err = w.later(TransfersFile); err != nil {
+		l, err := w.later(TransfersFile)
+		if err != nil {
 			return err
 		}
+		w.opening.Lock()
+		w.transfers = l
+		w.opening.Unlock()
 	}
 	return appendJSON(w.transfers, t)
 }
@@ -260,6 +266,9 @@ type lineFile struct {
 	writing bool  // a goroutine is writing lines
 	late    bool  // the disk is slow: callers do not wait for it
 	missed  error // error of a line whose caller did not wait
+	added   int64 // lines so far
+	ended   int64 // of these written, or failed
+	lost    error // of the first line that failed
 	closed  bool
 }
 
@@ -302,7 +311,7 @@ func (l *lineFile) append(line []byte) error {
 		l.mu.Unlock()
 		return fmt.Errorf("%s: %w", l.f.Name(), os.ErrClosed)
 	}
-	l.waiting = append(l.waiting, w)
+	l.waiting, l.added = append(l.waiting, w), l.added+1
 	if !l.writing {
 		l.writing = true
 		go l.run()
@@ -343,6 +352,10 @@ func (l *lineFile) run() {
 		err := l.write(w.text)
 		w.done <- err
 		l.mu.Lock()
+		l.ended++
+		if l.lost == nil {
+			l.lost = err
+		}
 		if err != nil && l.late {
 			l.missed = err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"weir/internal/unit"
 	"weir/loadtest/challenge"
@@ -56,6 +57,9 @@ func Challenge(c ChallengeConfig) error {
 		}
 		if c.Challenge = run.Plan.Challenge; c.Challenge == nil {
 			return usage(fmt.Errorf("%s is no data challenge: go on with weir run --resume", c.Dir))
+		}
+		if _, err := c.Challenge.Credentials(time.Now(), true); err != nil {
+			return usage(err)
 		}
 	} else if err := c.Challenge.Anywhere(); err != nil {
 		return err

@@ -30,8 +30,8 @@ func eachRun(groups []Group) iter.Seq[*Run] {
 	}
 }
 
-// loadName returns the unit of loads: clients, jobs, or arrivals/s; clients if the runs differ in
-// it.
+// loadName returns the unit of loads: clients, jobs, arrivals/s or stages; clients if the runs differ
+// in it.
 func loadName(groups []Group) string {
 	name := ""
 	for r := range eachRun(groups) {

@@ -45,7 +45,7 @@ type Pair struct {
 	Blocks  int         `json:"blocks"`  // pairs of consecutive runs of A and B; 0: no blocks
 	Blocked bool        `json:"blocked"` // tests compare within blocks, as levels move
 	Overall Shift       `json:"overall"` // first metric, mean over the common steps
-	Load    string      `json:"load"`    // unit of the loads: clients, jobs or arrivals/s
+	Load    string      `json:"load"`    // unit of the loads: clients, jobs, arrivals/s or stages
 	Steps   []StepShift `json:"steps"`   // by load
 	PerRun  []Shift     `json:"per_run"` // metrics that are one number of a run
 	Scatter *float64    `json:"scatter"` // standard deviation from run to run of the first metric; of ratios
@@ -58,7 +58,7 @@ type Pair struct {
 type StepShift struct {
 	Clients int     `json:"clients"`
 	Rate    float64 `json:"rate_per_second,omitempty"`
-	Again   int     `json:"occurrence"` // 1, or more if a load is held more than once
+	Again   int     `json:"occurrence"` // 1, or more if a load is held more than once; number of the stage
 	Metrics []Shift `json:"metrics"`
 }
 

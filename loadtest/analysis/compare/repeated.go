@@ -24,7 +24,7 @@ type Repeated struct {
 	Metrics  []string       `json:"metrics"` // the summarized metrics; the first decides
 	Runs     []*Run         `json:"runs"`
 	Lost     []string       `json:"missing"` // run directories that could not be read, and why
-	Load     string         `json:"load"`    // unit of the loads: clients, jobs or arrivals/s
+	Load     string         `json:"load"`    // unit of the loads: clients, jobs, arrivals/s or stages
 	Steps    []RepeatedStep `json:"steps"`   // by load, for loads that more than half of the runs held
 	PerRun   []Across       `json:"per_run"` // metrics that are one number of a run
 	Warnings []string       `json:"warnings"`
@@ -36,7 +36,7 @@ type Repeated struct {
 type RepeatedStep struct {
 	Clients int      `json:"clients"`
 	Rate    float64  `json:"rate_per_second,omitempty"`
-	Again   int      `json:"occurrence"` // 1, or more if a load is held more than once
+	Again   int      `json:"occurrence"` // 1, or more if a load is held more than once; number of the stage
 	Metrics []Across `json:"metrics"`
 }
 

@@ -231,6 +231,9 @@ func heldLoads(groups []Group, of string, want func(load) bool) (names []string)
 
 // text returns the name of a load for people; of is the unit of loads.
 func (l load) text(of string) string {
+	if of == analysis.Stages { // of the same load
+		return fmt.Sprintf("stage %d", l.again)
+	}
 	text := say.Plural(l.clients, strings.TrimSuffix(of, "s"))
 	if l.rate > 0 {
 		text = unit.Count(l.rate) + "/s"

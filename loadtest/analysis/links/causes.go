@@ -139,18 +139,24 @@ func nameOfInjection(detail string) fact.Fact {
 	return fact.New("challenge.cause.injection")
 }
 
-// observed returns the facts of the evidence of a verdict, the strongest first, each once.
-func observed(v verdict) []fact.Fact {
-	all := slices.Clone(v.Evidence)
-	slices.SortStableFunc(all, func(a, b cause.Evidence[observation]) int { return cmp.Compare(b.Strength, a.Strength) })
-	facts, seen := []fact.Fact{}, map[string]bool{}
-	for _, e := range all {
-		if f := e.Observation(); !seen[f.Text] && e.Strength > 0 {
-			seen[f.Text] = true
-			facts = append(facts, f)
+// observed returns the facts of the evidence for a verdict, and of that against other causes: the
+// strongest first, each once.
+func observed(v verdict) (evidence, excluded []fact.Fact) {
+	evidence, excluded = []fact.Fact{}, []fact.Fact{}
+	seen := map[string]bool{}
+	add := func(to *[]fact.Fact, all []cause.Evidence[observation], sign cause.Strength) {
+		all = slices.Clone(all)
+		slices.SortStableFunc(all, func(a, b cause.Evidence[observation]) int { return cmp.Compare(sign*b.Strength, sign*a.Strength) })
+		for _, e := range all {
+			if f := e.Observation(); sign*e.Strength > 0 && !seen[f.Text] {
+				seen[f.Text] = true
+				*to = append(*to, f)
+			}
 		}
 	}
-	return facts
+	add(&evidence, v.Evidence, 1)
+	add(&excluded, v.Excluded, -1)
+	return evidence, excluded
 }
 
 // A spell is an episode in progress.
@@ -197,7 +203,7 @@ func (j *judge) spells(link int) (all []*spell, causes map[int]Cause) {
 	}
 	for _, e := range all {
 		e.Ratio = stats.Ratio(e.moved, e.wanted)
-		e.Evidence = observed(e.verdict)
+		e.Evidence, e.Excluded = observed(e.verdict)
 		e.subject, e.verdict = nil, verdict{}
 	}
 	return all, causes

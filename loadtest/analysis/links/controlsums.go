@@ -41,7 +41,11 @@ func (c *controlSum) line(s *Sums, l *linkSum, v *results.LinkInterval) {
 	if first && gap > 0 {
 		c.gaps += gap
 	}
-	if late := max(gap, v.Seconds-max(c.usual, 1)); first && late > 0.5 && c.usual > 0 {
+	late := max(gap, v.Seconds-max(c.usual, 1))
+	if late <= 0.5 || c.usual == 0 {
+		late = 0
+	}
+	if late = max(late, v.Late); first && late > 0 {
 		i := s.minuteOf(v.Start)
 		for len(c.late) <= i {
 			c.late = append(c.late, 0)
@@ -83,17 +87,16 @@ func (s *Sums) controlFigures() Control {
 		c.CPU = &most
 	}
 	for i := range s.control.late {
-		if late, _ := s.starved(i); late {
+		if s.late(i) {
 			c.Starved++
 		}
 	}
 	return c
 }
 
-// starved reports whether weir was late in a minute, and whether its machine was busy then.
-func (s *Sums) starved(minute int) (late, busy bool) {
-	late = s.control.lateness(minute) > lateShare*s.minute.Seconds()
-	return late, of(s.hosts.own, minute).starved()
+// late reports whether weir was late in a minute.
+func (s *Sums) late(minute int) bool {
+	return s.control.lateness(minute) > lateShare*s.minute.Seconds()
 }
 
 // starved reports whether the cores of weir's machine are busy.

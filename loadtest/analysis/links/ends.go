@@ -167,7 +167,7 @@ func (s *subject) capacities() {
 // whether the site is excluded: few links with faster copies exclude nothing while many others are
 // slow as well.
 func (s *subject) excluded(e *end) bool {
-	own := s.m.perCopy()
+	own := s.copyRate(s.index, s.m)
 	best, link, fast, slow := 0.0, -1, 0, 0
 	for _, i := range e.other {
 		m := s.judged(i, s.at)
@@ -217,15 +217,18 @@ func (l *linkSum) size() float64 { return stats.Ratio(float64(l.bytes), float64(
 // files the rates scatter by the ends of copies, whatever limits them.
 const leastFiles = 5
 
-// smooth reports whether the parts of the minute have enough files for their scatter to mean
+// smooth reports whether the parts of the minutes have enough files for their scatter to mean
 // anything.
-func (s *subject) smooth() bool { return s.m.moved >= leastFiles*parts*s.l.size() }
+func (s *subject) smooth() bool {
+	part := s.sums.minute.Seconds() / parts
+	return stats.Ratio(s.m.moved, float64(s.m.seconds))*part >= leastFiles*s.l.size()
+}
 
 // together adds the evidence of a site all of whose links are below their targets, and of the
 // scatter of their sum.
 func (s *subject) together(e *end, excluded int) {
 	below, well := 0, 0
-	own := s.m.perCopy()
+	own := s.copyRate(s.index, s.m)
 	for _, i := range e.other {
 		m := s.judged(i, s.at)
 		switch {
@@ -278,57 +281,4 @@ func (s *subject) stated(e *end) {
 			return fact.New("challenge.because.capacity", "site", e.name, "rate", sum, "capacity", capacity)
 		})
 	}
-}
-
-// phases adds the evidence of the phases of copies: waiting for a site that carries few copies at
-// once, verification, and costs of a copy that do not depend on its size.
-func (s *subject) phases(e *end) {
-	m := s.m
-	if m.ended < 3 || !s.limited() {
-		return
-	}
-	strength := cause.Strong
-	_, busy := s.sums.starved(s.at)
-	if busy { // the machine that measures the phases may be what delays them
-		strength = cause.Weak
-	}
-	if share := m.verifying(); e.role == atDest && share >= 0.35 {
-		why := func() fact.Fact { return fact.New("challenge.because.verifying", "share", share) }
-		e.h.For(strength, Checksum, why)
-		if !busy && m.moved >= leastRatio*m.wanted*(1-share) {
-			e.h.For(cause.Strong, Checksum, why)
-		}
-	}
-	share := m.waiting()
-	if s.smallFiles() || share < 0.4 || !s.direct && m.mean(m.queued) > 0.3*m.mean(m.flight) {
-		return
-	}
-	waiting, free := 0, 0
-	for _, i := range e.other {
-		switch o := s.judged(i, s.at); {
-		case o == nil || o.ended < 3:
-		case o.waiting() >= 0.4:
-			waiting++
-		case o.waiting() < 0.2:
-			free++
-		}
-	}
-	switch {
-	case free > 0 && waiting == 0:
-		e.h.Against(cause.Strong, func() fact.Fact { return fact.New("challenge.because.no_wait", "site", e.name, "links", free) })
-	case waiting > 0 && free == 0:
-		e.h.For(strength, "", func() fact.Fact { return fact.New("challenge.because.wait_together", "site", e.name, "links", waiting) })
-		fallthrough
-	default:
-		e.h.For(strength, s.doorOrLogin(), func() fact.Fact { return fact.New("challenge.because.waiting", "share", share) })
-	}
-}
-
-// doorOrLogin distinguishes the two reasons for which copies wait at a site: it carries few at once,
-// or each one has a cost whatever its size.
-func (s *subject) doorOrLogin() string {
-	if share, ok := s.l.sizes.fixed(); ok && share >= 0.7 {
-		return Login
-	}
-	return Door
 }

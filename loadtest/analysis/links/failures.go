@@ -15,10 +15,15 @@ const (
 	noBytes      = 0.05 // of the target's bytes
 )
 
+// failures are the rules for copies that fail and for silence.
+type failures struct{ s *subject }
+
 // failing adds the evidence of failed copies.
-func (s *subject) failing() {
-	s.silent()
-	if at, ok := s.waitsSince(); ok {
+func (f failures) failing() {
+	s := f.s
+	f.silent()
+	f.interrupted()
+	if at, ok := f.waitsSince(); ok {
 		defer func(m *minute, at int) { s.m, s.at = m, at }(s.m, s.at)
 		s.m, s.at = &s.l.minutes[at], at
 	}
@@ -27,15 +32,15 @@ func (s *subject) failing() {
 	if max(m.failedShare(), m.share(failing)) < decisive {
 		return
 	}
-	s.expiredOrDenied(all)
+	f.expiredOrDenied(all)
 	for i := range s.ends {
 		e := &s.ends[i]
 		n := m.at[e.role]
 		switch {
 		case n > 0 && float64(n) >= mostOf*float64(all):
-			s.failsAt(e, n)
-		case float64(m.at[atUnknown]) >= mostOf*float64(all) && all > 0 && s.pattern(e, false):
-			e.h.For(cause.Strong+cause.Weak, s.failureDetail(e, m.at[atUnknown]), func() fact.Fact {
+			f.failsAt(e, n)
+		case float64(m.at[atUnknown]) >= mostOf*float64(all) && all > 0 && f.pattern(e, false):
+			e.h.For(cause.Strong+cause.Weak, f.failureDetail(e, m.at[atUnknown]), func() fact.Fact {
 				return fact.New("challenge.because.pattern", "site", e.name)
 			})
 		}
@@ -44,7 +49,8 @@ func (s *subject) failing() {
 
 // waitsSince returns the minute of the last failures, if the controller waits after them and no copy
 // has ended since.
-func (s *subject) waitsSince() (at int, ok bool) {
+func (f failures) waitsSince() (at int, ok bool) {
+	s := f.s
 	if s.m.share(failing) < 0.5 {
 		return 0, false
 	}
@@ -61,7 +67,8 @@ func (s *subject) waitsSince() (at int, ok bool) {
 }
 
 // expiredOrDenied adds the evidence of credentials. all is the number of failed copies.
-func (s *subject) expiredOrDenied(all int32) {
+func (f failures) expiredOrDenied(all int32) {
+	s := f.s
 	m := s.m
 	if n := m.expired; n > 0 && 2*n >= all {
 		s.credentials.For(cause.Direct, Expired, func() fact.Fact { return fact.New("challenge.because.expired", "failed", int(n)) })
@@ -76,25 +83,29 @@ func (s *subject) expiredOrDenied(all int32) {
 }
 
 // failsAt adds the evidence of n copies that failed at a site.
-func (s *subject) failsAt(e *end, n int32) {
+func (f failures) failsAt(e *end, n int32) {
+	s := f.s
 	strength := cause.Strong + cause.Weak
 	if n < 2 && s.m.share(failing) < 0.5 { // one failure is no pattern
 		strength = cause.Weak
 	}
 	ended, class := int(s.m.done)+int(s.m.failures()), s.m.classes[e.role].String()
-	e.h.For(strength, s.failureDetail(e, n), func() fact.Fact {
+	e.h.For(strength, f.failureDetail(e, n), func() fact.Fact {
 		return fact.New("challenge.because.failures", "site", e.name, "failed", int(n), "ended", ended, "class", class)
 	})
-	if strength > cause.Weak && s.pattern(e, true) {
+	if strength > cause.Weak && f.pattern(e, true) {
 		e.h.For(cause.Direct, "", func() fact.Fact { return fact.New("challenge.because.pattern", "site", e.name) })
 	}
 }
 
 // failureDetail names the way in which copies fail at a site.
-func (s *subject) failureDetail(e *end, n int32) string {
+func (f failures) failureDetail(e *end, n int32) string {
+	s := f.s
 	m := s.m
 	most := func(k int32) bool { return float64(k) >= mostOf*float64(n) }
 	switch class := m.classes[e.role]; {
+	case most(m.unproven):
+		return Checksum
 	case most(m.lost) && m.failedShare() > 0.5:
 		return Away
 	case e.role == atDest && most(m.full) && m.failedShare() > 0.5:
@@ -108,7 +119,8 @@ func (s *subject) failureDetail(e *end, n int32) string {
 // pattern reports whether the failures belong to a site: copies of another link of the site fail
 // as well, and those of the other site's other links do not. there is whether the failures must
 // have been reported as those of the site.
-func (s *subject) pattern(e *end, there bool) bool {
+func (f failures) pattern(e *end, there bool) bool {
+	s := f.s
 	own, fail := s.m.failedShare(), 0
 	partner := &s.ends[1-e.role]
 	for _, i := range e.other {
@@ -133,19 +145,20 @@ func (s *subject) pattern(e *end, there bool) bool {
 
 // silent adds the evidence of a site without any bytes on all of its links, while the other site of
 // the link carries bytes elsewhere.
-func (s *subject) silent() {
-	if s.m.ratio() > noBytes || s.nowhere() || s.m.running() < 0.5 && s.m.failures() == 0 {
+func (f failures) silent() {
+	s := f.s
+	if s.m.ratio() > noBytes || f.nowhere() || s.m.running() < 0.5 && s.m.failures() == 0 {
 		return
 	}
 	// copies that take long may have moved bytes that the service reports at their end
 	lumps := s.l.whole.count == 0 || s.l.whole.quantile(0.5) > s.sums.minute.Seconds()/2
 	for i := range s.ends {
 		e, partner := &s.ends[i], &s.ends[1-i]
-		here, moving := s.carrying(e.other, e.away)
-		there, elsewhere := s.carrying(partner.other, partner.away)
+		here, moving := f.carrying(e.other, e.away)
+		there, elsewhere := f.carrying(partner.other, partner.away)
 		if moving == 0 && here > 0 && elsewhere > 0 && there > 0 {
 			strength := cause.Strong
-			if here > 1 && !lumps {
+			if here > 1 && !lumps && !s.crowded() {
 				strength = cause.Direct
 			}
 			n := here
@@ -157,7 +170,8 @@ func (s *subject) silent() {
 }
 
 // nowhere reports whether no link carries bytes: the reason is not at a site then.
-func (s *subject) nowhere() bool {
+func (f failures) nowhere() bool {
+	s := f.s
 	for i := range s.links {
 		if m := s.judged(i, s.at); m != nil && m.ratio() > noBytes {
 			return false
@@ -168,7 +182,8 @@ func (s *subject) nowhere() bool {
 
 // carrying returns the number of links with a target in the minute, without the subject, and of
 // those that carry bytes.
-func (s *subject) carrying(groups ...[]int) (all, moving int) {
+func (f failures) carrying(groups ...[]int) (all, moving int) {
+	s := f.s
 	for _, links := range groups {
 		for _, i := range links {
 			m := s.judged(i, s.at)

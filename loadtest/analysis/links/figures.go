@@ -20,7 +20,7 @@ type Challenge struct {
 	Total        Total       `json:"total"`               // of all links together
 	Control      Control     `json:"control"`             // was weir itself in time?
 	Headline     []fact.Fact `json:"challenge_facts"`     // the result; the first fact is the headline
-	Clock        *float64    `json:"clock_ahead_seconds"` // least difference of the service's clock; nil: none
+	Clock        *float64    `json:"clock_ahead_seconds"` // least difference of the service's clock; nil: not seen
 }
 
 // A Link is one directed link between two sites.
@@ -43,7 +43,8 @@ type Link struct {
 	Failures []Failure `json:"failures"`      // by class and end, the most frequent first
 	Expired  int64     `json:"expired"`       // copies that failed since their credentials had ended
 	Retries  int64     `json:"retries"`       // attempts after the first one of a copy, as far as the service reports them
-	Labeled  int64     `json:"labeled"`       // copies that carried a flow label (SciTags)
+	SciTag   int       `json:"scitag"`        // flow label by the plan; 0: without
+	Labeled  int64     `json:"labeled"`       // copies that carried it
 	Flight   float64   `json:"in_flight"`     // copies in flight, mean
 	Queued   float64   `json:"queued"`        // of these not begun by the service, mean
 
@@ -134,6 +135,7 @@ type Cause struct {
 	Certainty cause.Certainty `json:"certainty"`
 	Among     []string        `json:"among,omitempty"` // of Unknown: causes that the evidence does not distinguish
 	Evidence  []fact.Fact     `json:"evidence"`        // of the minutes with the most missing bytes that were judged together
+	Excluded  []fact.Fact     `json:"excluded"`        // evidence of the same minutes against other causes
 	Fact      fact.Fact       `json:"fact"`            // names the cause
 }
 

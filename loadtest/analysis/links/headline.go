@@ -46,10 +46,23 @@ func (c *Challenge) facts() []fact.Fact {
 	if t.Expired > 0 {
 		all = append(all, fact.New("challenge.expired", "failed", t.Expired))
 	}
+	if ended := c.tagged(); ended > 0 {
+		all = append(all, fact.New("challenge.labeled", "labeled", t.Labeled, "ended", ended))
+	}
 	if c.Clock != nil {
 		all = append(all, fact.New("challenge.clock", "seconds", c.Clock))
 	}
 	return all
+}
+
+// tagged returns the number of copies that ended on links with a flow label.
+func (c *Challenge) tagged() (ended int64) {
+	for l := range basics.Each(c.Links) {
+		if l.SciTag > 0 {
+			ended += l.Files + l.Failed
+		}
+	}
+	return ended
 }
 
 // siteFacts returns the sites that reached their stated capacities in a minute.

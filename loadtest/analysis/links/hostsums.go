@@ -129,11 +129,3 @@ func (u *usage) join(o *usage) {
 		u.dropped[i] += n
 	}
 }
-
-// of returns the usage of a site in a minute, or nil if its hosts were not sampled then.
-func of(all []usage, minute int) *usage {
-	if minute >= len(all) || all[minute].seconds == 0 {
-		return nil
-	}
-	return &all[minute]
-}

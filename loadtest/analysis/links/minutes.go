@@ -66,6 +66,7 @@ type minute struct {
 	wrong                   float64 // bytes of complete copies that failed their verification; not in moved
 	low, high               float32 // smallest and largest target, bytes/s
 	flight, queued, allowed float32
+	runs                    float32 // copies in flight that the service had begun; with injection by weir itself all of them
 	started, done, failed   int32
 	reasons                 [reasonCount]float32 // seconds
 	part                    [parts]partSum
@@ -78,6 +79,7 @@ type minute struct {
 	expired, denied         int32            // failed copies
 	classes                 [3]storage.Class // last class of failure by end
 	lost                    int32            // copies that failed since the site did not answer
+	unproven                int32            // copies that failed after their last byte, before they were verified
 	full                    int32            // copies that failed at the destination's disk
 }
 
@@ -126,7 +128,7 @@ func (m *minute) below() bool { return m.moved < leastRatio*m.wanted }
 func (m *minute) mean(sum float32) float64 { return stats.Ratio(float64(sum), float64(m.seconds)) }
 
 // running returns the mean number of copies that the service had begun.
-func (m *minute) running() float64 { return max(0, m.mean(m.flight)-m.mean(m.queued)) }
+func (m *minute) running() float64 { return m.mean(m.runs) }
 
 // perCopy returns the rate of a running copy in bytes/s, 0 if hardly any copy runs.
 func (m *minute) perCopy() float64 {
@@ -168,12 +170,13 @@ func (m *minute) add(l *line, share float64, part int) {
 	m.moved += float64(l.Moved) * share
 	m.flight += float32(l.Flight * seconds)
 	m.queued += float32(l.Queued * seconds)
+	m.runs += float32(l.running * seconds)
 	m.allowed += float32(float64(l.Allowed) * seconds)
 	m.reasons[l.reason] += float32(seconds)
 	p := &m.part[part]
 	p.seconds += float32(seconds)
 	p.moved += float32(float64(l.Moved) * share)
-	p.running += float32(max(0, l.Flight-l.Queued) * seconds)
+	p.running += float32(l.running * seconds)
 }
 
 // reasonIndex returns the index of a reason, and that of paced for an unknown one.

@@ -89,7 +89,7 @@ func (m *minute) join(o *minute) {
 	}
 	m.low, m.high, m.stage = min(m.low, o.low), max(m.high, o.high), o.stage
 	m.seconds, m.wanted, m.moved, m.wrong = m.seconds+o.seconds, m.wanted+o.wanted, m.moved+o.moved, m.wrong+o.wrong
-	m.flight, m.queued, m.allowed = m.flight+o.flight, m.queued+o.queued, m.allowed+o.allowed
+	m.flight, m.queued, m.allowed, m.runs = m.flight+o.flight, m.queued+o.queued, m.allowed+o.allowed, m.runs+o.runs
 	m.started, m.done, m.failed = m.started+o.started, m.done+o.done, m.failed+o.failed
 	for i, seconds := range o.reasons {
 		m.reasons[i] += seconds
@@ -98,6 +98,7 @@ func (m *minute) join(o *minute) {
 		m.part[i].seconds, m.part[i].moved, m.part[i].running = m.part[i].seconds+p.seconds, m.part[i].moved+p.moved, m.part[i].running+p.running
 	}
 	m.moving, m.ended = m.moving+o.moving, m.ended+o.ended
+	m.arrived, m.whole, m.unproven = m.arrived+o.arrived, m.whole+o.whole, m.unproven+o.unproven
 	m.queue, m.transfer, m.verify = m.queue+o.queue, m.transfer+o.transfer, m.verify+o.verify
 	for i, n := range o.at {
 		if m.at[i] += n; n > 0 {

@@ -56,7 +56,7 @@ func planned(s *Sums) (seconds float64) {
 // linkFigure returns the figures of a link.
 func (s *Sums) linkFigure(l *linkSum, spells []*spell, rho float64) Link {
 	f := Link{Source: l.plan.From, Dest: l.plan.To, Files: l.files, Bytes: l.bytes, Failed: l.failed, Expired: l.expired,
-		Retries: l.retried, Labeled: l.label, Failures: []Failure{}, Episodes: []Episode{},
+		Retries: l.retried, SciTag: l.plan.SciTag, Labeled: l.label, Failures: []Failure{}, Episodes: []Episode{},
 		Queue: l.queue.figure(), Transfer: l.transfer.figure(), Verify: l.verify.figure(), Whole: l.whole.figure()}
 	var seconds, wanted, moved, flight, waiting, within float64
 	for m := range basics.Each(l.minutes) {

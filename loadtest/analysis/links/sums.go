@@ -44,15 +44,32 @@ type linkSum struct {
 	queue, transfer, verify, whole  durations
 	until                           time.Time // end of the last line
 	sizes                           sizeSums
+	odd                             int64   // copies that began before their request or after their end, by the service's clock
+	unproven                        int64   // copies that failed after their last byte, before they were verified
 	elastic                         float64 // see elasticity
 	elasticKnown                    bool
 	base                            float64 // rate of a copy in minutes at the target; 0: unknown
+	usual                           float64 // seconds of the verification of a copy in minutes at the target; 0: unknown
 }
 
-// A line is an interval of a link with the index of its reason.
+// A line is an interval of a link with the index of its reason and the mean number of copies that ran.
 type line struct {
 	*results.LinkInterval
-	reason int
+	reason  int
+	running float64
+}
+
+// lineOf returns the line of an interval. Without a transfer service no copy waits for one: weir has
+// requested it from a site, which has not responded yet.
+func (s *Sums) lineOf(v *results.LinkInterval) line {
+	of := line{v, reasonIndex(v.Reason), max(0, v.Flight-v.Queued)}
+	if s.plan.Inject.By == challenge.Direct {
+		of.running = v.Flight
+		if of.reason == queued {
+			of.reason = saturated
+		}
+	}
+	return of
 }
 
 // New returns the sums of a challenge without records.
@@ -88,7 +105,7 @@ func (s *Sums) Link(v *results.LinkInterval) {
 	if v.Target <= 0 {
 		return
 	}
-	of := line{v, reasonIndex(v.Reason)}
+	of := s.lineOf(v)
 	s.spread(v.Start, l.until, func(minute, part int, share float64) { l.at(minute).add(&of, share, part) })
 	m := l.at(s.minuteOf(v.Start))
 	m.started, m.done, m.failed = m.started+int32(v.Started), m.done+int32(v.Done), m.failed+int32(v.Failed)
@@ -142,7 +159,7 @@ func (s *Sums) Transfer(t *results.Transfer) {
 		return
 	}
 	l.failed++
-	if t.Moved >= t.Size {
+	if t.Wrong() {
 		s.wrong(l, t)
 	}
 	m := l.at(s.minuteOf(t.End))
@@ -163,6 +180,9 @@ func (s *Sums) Transfer(t *results.Transfer) {
 		m.expired++
 	case t.Class == storage.Denied:
 		m.denied++
+	case t.Moved >= t.Size && t.Class == storage.Timeout:
+		m.unproven++
+		l.unproven++
 	case t.Class == storage.Refused, t.Class == storage.Timeout, t.Class == storage.Reset:
 		m.lost++
 	case t.Class == storage.ServerFailed && at == atDest:
@@ -187,9 +207,17 @@ func (s *Sums) wrong(l *linkSum, t *results.Transfer) {
 	})
 }
 
-// settle removes what rounding leaves of minutes whose copies all failed their verification.
+// mostOdd is the share of copies with an impossible begin from which the phases of a link mean
+// nothing: those that seem possible are only the longest.
+const mostOdd = 0.01
+
+// settle removes what rounding leaves of minutes whose copies all failed their verification, and the
+// phases of links whose service has another clock.
 func (s *Sums) settle() {
 	for i := range s.links {
+		if l := &s.links[i]; float64(l.odd) > mostOdd*float64(l.files) {
+			l.forget()
+		}
 		for k := range s.links[i].minutes {
 			m := &s.links[i].minutes[k]
 			m.moved = max(0, m.moved)
@@ -215,25 +243,53 @@ func (s *Sums) arrived(l *linkSum, t *results.Transfer) {
 	if t.Begin.IsZero() {
 		return
 	}
-	if early := t.Begin.Sub(t.Asked); early < 0 || t.Begin.After(t.End) {
-		s.clock = min(s.clock, early, t.End.Sub(t.Begin))
+	begin := t.Begin
+	if early := begin.Sub(t.Asked); early < 0 && early >= -s.coarse() {
+		if t.End.Before(t.Asked) {
+			return
+		}
+		begin = t.Asked
+	}
+	if early := begin.Sub(t.Asked); early < 0 || begin.After(t.End) {
+		s.clock = min(s.clock, early, t.End.Sub(begin))
+		if ahead := begin.Sub(t.End); 10*max(-early, ahead) > whole {
+			l.odd++
+		}
 		return
 	}
 	m := l.at(s.minuteOf(t.End))
-	l.queue.add(t.Begin.Sub(t.Asked))
+	l.queue.add(begin.Sub(t.Asked))
 	last := t.End
-	if known := !t.LastByte.IsZero() && !t.LastByte.Before(t.Begin) && !t.LastByte.After(t.End); known {
+	if known := !t.LastByte.IsZero() && !t.LastByte.Before(begin) && !t.LastByte.After(t.End); known {
 		last = t.LastByte
 		l.verify.add(t.End.Sub(last))
 	}
-	l.transfer.add(last.Sub(t.Begin))
+	l.transfer.add(last.Sub(begin))
 	m.ended++
-	m.queue += float32(t.Begin.Sub(t.Asked).Seconds())
-	m.transfer += float32(last.Sub(t.Begin).Seconds())
+	m.queue += float32(begin.Sub(t.Asked).Seconds())
+	m.transfer += float32(last.Sub(begin).Seconds())
 	m.verify += float32(t.End.Sub(last).Seconds())
-	s.spread(t.Begin, last, func(minute, _ int, share float64) {
-		l.at(minute).moving += float32(share * last.Sub(t.Begin).Seconds())
+	s.spread(begin, last, func(minute, _ int, share float64) {
+		l.at(minute).moving += float32(share * last.Sub(begin).Seconds())
 	})
+}
+
+// coarse returns the error of the times of the service: FTS reports whole seconds. A copy that began
+// up to that before its request began at once, and the clocks need not differ.
+func (s *Sums) coarse() time.Duration {
+	if s.plan.Inject.By == challenge.FTS {
+		return time.Second
+	}
+	return 0
+}
+
+// forget removes the phases of all copies.
+func (l *linkSum) forget() {
+	l.queue, l.transfer, l.verify = durations{}, durations{}, durations{}
+	for i := range l.minutes {
+		m := &l.minutes[i]
+		m.ended, m.queue, m.transfer, m.verify, m.moving = 0, 0, 0, 0, 0
+	}
 }
 
 // Event adds a line of events.jsonl.

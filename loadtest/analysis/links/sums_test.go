@@ -3,6 +3,7 @@ package links
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,6 +92,26 @@ func TestPauses(t *testing.T) {
 	}
 }
 
+// FTS reports whole seconds: a copy that began less than one before its request began at once. More is
+// a difference of the clocks.
+func TestWholeSeconds(t *testing.T) {
+	t.Parallel()
+	for early, ahead := range map[time.Duration]bool{900 * time.Millisecond: false, 1500 * time.Millisecond: true} {
+		s := pair()
+		s.plan.Inject.By = challenge.FTS
+		for at := range 60 {
+			s.Link(second(float64(at), 1))
+			asked := modelStart.Add(time.Duration(at) * time.Second)
+			s.Transfer(&results.Transfer{File: "f", Source: "A", Dest: "B", Size: 1e6, Moved: 1e6, Asked: asked, Begin: asked.Add(-early),
+				End: asked.Add(2 * time.Second), Last: true, Done: true})
+		}
+		c, _ := s.Result()
+		if q := c.Links[0].Queue; (c.Clock != nil) != ahead || !ahead && (q == nil || q.Count != 60 || q.Max != 0) {
+			t.Errorf("%v early: queue %+v, clock %v", early, q, c.Clock)
+		}
+	}
+}
+
 // Bytes of complete copies that fail their verification are not achieved: the site accepted them and
 // does not have them. Bytes of copies that broke off were moved.
 func TestWrongCopies(t *testing.T) {
@@ -161,6 +182,7 @@ func TestGaps(t *testing.T) {
 func TestPhases(t *testing.T) {
 	t.Parallel()
 	s := pair()
+	s.plan.Links[0].SciTag = 129
 	s.Link(second(0, 1))
 	at := func(x float64) time.Time { return modelStart.Add(time.Duration(x * 1e9)) }
 	copied := &results.Transfer{Source: "A", Dest: "B", Size: 100, Done: true, Label: true, Last: true,
@@ -186,6 +208,9 @@ func TestPhases(t *testing.T) {
 	if l.Files != 2 || l.Bytes != 200 || l.Failed != 3 || l.Expired != 2 || l.Labeled != 2 || l.Retries != 1 || len(l.Failures) != 2 ||
 		l.Failures[0] != want[0] || l.Failures[1] != want[1] {
 		t.Errorf("%+v", l)
+	}
+	if text := c.Text(); l.SciTag != 129 || !strings.Contains(text, "2 of the 5 copies on links with a flow label carried it") {
+		t.Errorf("label %d: %s", l.SciTag, text)
 	}
 }
 

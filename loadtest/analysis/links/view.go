@@ -100,7 +100,7 @@ func (j *judge) explain(link int, of span) (*subject, verdict) {
 	for i := range s.ends {
 		s.ends[i].other = without(s.ends[i].all, link)
 	}
-	s.failing()
+	failures{s}.failing()
 	s.weir()
 	s.atService()
 	s.answers()
@@ -109,8 +109,8 @@ func (j *judge) explain(link int, of span) (*subject, verdict) {
 	}
 	for i := range s.ends {
 		s.watched(&s.ends[i])
-		s.phases(&s.ends[i])
 	}
+	s.phases()
 	all := []hypothesis{s.source, s.dest, s.line, s.credentials, s.injection}
 	if !j.direct {
 		all = append(all, s.service)
@@ -144,14 +144,24 @@ func (m *minute) open() bool {
 
 // learn computes the properties of a link that all of its minutes show together.
 func (l *linkSum) learn(length float64) {
-	var well []float64
+	var well, verified []float64
 	for i := range l.minutes {
-		if m := &l.minutes[i]; m.judged(length) && !m.below() && m.perCopy() > 0 {
+		m := &l.minutes[i]
+		if !m.judged(length) || m.below() {
+			continue
+		}
+		if m.perCopy() > 0 {
 			well = append(well, m.perCopy())
+		}
+		if m.ended >= 3 {
+			verified = append(verified, m.verification())
 		}
 	}
 	if len(well) > 0 {
 		l.base = stats.Quantile(well, 0.9)
+	}
+	if len(verified) > 0 {
+		l.usual = stats.Quantile(verified, 0.5)
 	}
 	l.elastic, l.elasticKnown = l.elasticity(length)
 }

@@ -86,26 +86,47 @@ func (s *subject) atCeiling() {
 	s.injection.For(strength, Ceiling, func() fact.Fact { return fact.New("challenge.because.ceiling", "rate", sum, "ceiling", limit) })
 }
 
+// crowded reports whether the cores of weir's machine are busy while most links have too little: what
+// takes the cores may delay weir, and sites of this machine. While most links have their targets, busy
+// cores delay nothing.
+func (s *subject) crowded() bool {
+	if !s.usage(s.hosts.own).starved() {
+		return false
+	}
+	below, all := 0, 0
+	for i := range s.links {
+		if m := s.judged(i, s.at); m != nil {
+			if all++; m.below() {
+				below++
+			}
+		}
+	}
+	return 2*below > all
+}
+
 // late adds the evidence of weir's own lateness.
 func (s *subject) late() {
 	own, seconds := s.usage(s.hosts.own), 0.0
+	busy := func() fact.Fact {
+		share, _ := own.cpu.mean()
+		return fact.New("challenge.because.starved", "share", share)
+	}
 	for at := s.span.from; at < s.span.to; at++ {
 		seconds += s.sums.control.lateness(at)
 	}
-	late, full := seconds > lateShare*s.sums.minute.Seconds()*float64(s.span.to-s.span.from), own.starved()
-	why := func() fact.Fact { return fact.New("challenge.because.late", "seconds", seconds) }
-	switch {
-	case late && full:
-		s.injection.For(cause.Direct, Late, why)
-	case late:
-		s.injection.For(cause.Strong+cause.Weak, Late, why)
-	case !full:
+	if seconds <= lateShare*s.sums.minute.Seconds()*float64(s.span.to-s.span.from) {
+		if s.crowded() {
+			s.injection.For(cause.Weak, Late, busy)
+		}
 		return
 	}
-	if full {
-		share, _ := own.cpu.mean()
-		s.injection.For(cause.Weak, Late, func() fact.Fact { return fact.New("challenge.because.starved", "share", share) })
+	why := func() fact.Fact { return fact.New("challenge.because.late", "seconds", seconds) }
+	if !own.starved() {
+		s.injection.For(cause.Strong+cause.Weak, Late, why)
+		return
 	}
+	s.injection.For(cause.Direct, Late, why)
+	s.injection.For(cause.Weak, Late, busy)
 }
 
 // copies adds the evidence of the limits of copies in flight.
@@ -127,7 +148,7 @@ func (s *subject) copies() {
 		}
 		return fact.New("challenge.because.limit", "flight", flight, "limit", limit, "share", share)
 	})
-	if m.verifying() >= 0.35 || m.waiting() >= 0.4 && detail == Copies {
+	if m.verifying() >= longPhase || m.waiting() >= longWait && detail == Copies {
 		s.injection.Against(cause.Strong, func() fact.Fact {
 			return fact.New("challenge.because.other_phases", "share", m.verifying()+m.waiting())
 		})

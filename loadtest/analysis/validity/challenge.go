@@ -17,8 +17,46 @@ const (
 // Challenge runs the checks of a data challenge. Copies that fail, and links below their targets, are
 // its result; the copies bypass weir's machine.
 func (d *Evidence) Challenge(c *links.Challenge) Validity {
-	return Judged(Valid, []Check{d.checkData(d.Curve), d.checkClock(), checkControl(c), checkPhases(c), checkAgree(c),
+	return Judged(Valid, []Check{d.checkData(d.Curve), d.checkClock(), checkControl(c), checkLong(c), checkCopies(c), checkPhases(c),
+		checkAgree(c),
 		d.checkMachines(), d.checkCost()})
+}
+
+// checkLong checks whether the challenge was measured at its highest level for long enough to judge a
+// minute.
+func checkLong(c *links.Challenge) Check {
+	check := Check{Name: "enough data", Status: OK}
+	if c.Seconds == 0 {
+		return check.Skip(fact.New("check.control.nothing"))
+	}
+	check.addFact("check.long.level", "seconds", c.LevelSeconds, "level", c.Level)
+	if c.LevelSeconds == 0 {
+		check.worsen(Warn, fact.New("effect.too_short"))
+	}
+	return check
+}
+
+// checkCopies checks whether any copy arrived. Failures of some copies are the result of a challenge;
+// a challenge without one copy measured no link.
+func checkCopies(c *links.Challenge) Check {
+	check := Check{Name: "copies", Status: OK}
+	t := &c.Total
+	switch {
+	case c.Seconds == 0:
+		return check.Skip(fact.New("check.copies.none"))
+	case t.Files > 0:
+		check.addFact("check.copies.arrived", "files", t.Files, "ended", t.Files+t.Failed)
+	case t.Failed > 0:
+		check.addFact("check.copies.failed", "failed", t.Failed)
+		check.worsen(Fail, fact.New("effect.no_copy"))
+	case t.Achieved > 0:
+		check.addFact("check.copies.unended")
+		check.worsen(Warn, fact.New("effect.unended_copies"))
+	default:
+		check.addFact("check.copies.none")
+		check.worsen(Fail, fact.New("effect.no_copy"))
+	}
+	return check
 }
 
 // checkControl checks whether weir itself was in time: its controller, and its machine.

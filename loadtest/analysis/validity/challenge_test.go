@@ -34,6 +34,40 @@ func TestControl(t *testing.T) {
 	}
 }
 
+// A challenge of which no copy arrived has no result; failures of some copies are its result.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		total  links.Total
+		status string
+	}{
+		"arrived":      {links.Total{Files: 5, Achieved: 1e6}, OK},
+		"most fail":    {links.Total{Files: 1, Failed: 99, Achieved: 1e3}, OK},
+		"all refused":  {links.Total{Failed: 32}, Fail},
+		"all cut off":  {links.Total{Failed: 3, Achieved: 1e6}, Fail},
+		"none ended":   {links.Total{Achieved: 1e6}, Warn},
+		"nothing came": {links.Total{}, Fail},
+	} {
+		got := checkCopies(&links.Challenge{Minute: 60, Seconds: 1800, Total: c.total})
+		if got.Status != c.status || (got.Status != OK) != (got.Effect != "") {
+			t.Errorf("%s: %s: %s", name, got.Status, got.Text())
+		}
+	}
+}
+
+// A challenge without a minute that can be judged is suspect.
+func TestLong(t *testing.T) {
+	t.Parallel()
+	for level, status := range map[float64]string{0: Warn, 12: OK} {
+		if got := checkLong(&links.Challenge{Minute: 12, Seconds: 13, LevelSeconds: level, Level: 1}); got.Status != status {
+			t.Errorf("%v s: %s: %s", level, got.Status, got.Text())
+		}
+	}
+	if got := checkLong(&links.Challenge{}); got.Status != Skipped {
+		t.Errorf("without lines: %s", got.Text())
+	}
+}
+
 // Phases are unknown without times, and suspect if clocks differ.
 func TestPhases(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"weir/loadtest/challenge"
@@ -52,6 +53,7 @@ type Sites interface {
 	Dest(link int, id int64) string
 	Verify(ctx context.Context, site, path string, f inject.File) (bool, error)
 	Remove(ctx context.Context, site, path string) error
+	RemoveRest(ctx context.Context, id int64) error
 	Clean(ctx context.Context) error
 	Close() error
 }
@@ -92,6 +94,7 @@ type session struct {
 	seen     []control.Seen   // of each link, for the next decision
 	left     *left            // of the challenge that is resumed; nil: it is new
 	pool     *pool            // verifies and removes copies
+	commits  *commits         // removals that wait for the records
 	watch    *monitor.Watch   // nil: not started yet
 	notes    notes            // events that were written
 	waiting  map[int64]*ended // copies that are verified, by id
@@ -109,7 +112,7 @@ func Run(c Config) error {
 	if err != nil {
 		return err
 	}
-	s.out = out
+	s.record(out)
 	err = s.run()
 	if err != nil && !s.loaded {
 		err = errors.Join(err, s.discard(made))
@@ -125,7 +128,7 @@ func Resume(c Config) error {
 		return err
 	}
 	s := newSession(c)
-	s.out = out
+	s.record(out)
 	if s.left, err = readLeft(run, s.c); err != nil {
 		return errors.Join(err, out.Close())
 	}
@@ -137,6 +140,11 @@ func newSession(c Config) *session {
 	return &session{Config: c, c: of, next: make([]int64, len(of.Links)), seen: make([]control.Seen, len(of.Links)),
 		waiting: map[int64]*ended{}, clock: newClock(),
 		credentials: newCredentials(of.Sites)}
+}
+
+// record sets the run directory.
+func (s *session) record(out *results.Writer) {
+	s.out, s.commits = out, &commits{sync: out.SyncTransfers}
 }
 
 // run does everything from the check of the sites to the end of the clean-up.
@@ -182,13 +190,15 @@ func (s *session) prepared(load func() error) (err error) {
 }
 
 // clean removes what is left of the challenge, unless Stop has ended it. Failures are warnings.
-func (s *session) clean() error {
+func (s *session) clean() (err error) {
+	unsaved := s.commits.close()
+	defer func() { err = errors.Join(unsaved, err) }()
 	s.pool.close()
 	if s.Stop.Err() != nil {
 		return s.warn(fmt.Sprintf("the files of this challenge stay at the sites: weir clean %s removes them", s.Dir))
 	}
 	s.View.Advance("removing the files of the challenge", 0, 0)
-	err := s.sites.Clean(s.Stop)
+	err = s.sites.Clean(s.Stop)
 	s.View.End()
 	if err != nil {
 		return s.warn(fmt.Sprintf("not everything could be removed (weir clean %s tries again): %v", s.Dir, err))
@@ -206,6 +216,8 @@ func (s *session) event(e measure.Event) error {
 	return s.out.Event(e)
 }
 
+// warn writes a warning. The lines of joined errors become one.
 func (s *session) warn(text string) error {
+	text = strings.ReplaceAll(text, "\n", "; ")
 	return s.event(measure.Event{Kind: measure.EventWarning, Text: text})
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"weir/internal/require"
 	"weir/internal/tier"
 	"weir/loadtest/challenge"
+	"weir/loadtest/challenge/control"
 	"weir/loadtest/challenge/inject"
 	"weir/loadtest/measure"
 	"weir/loadtest/results"
@@ -135,11 +137,122 @@ func TestProfile(t *testing.T) {
 	})
 }
 
+// TestLyingSite: the bytes of copies that a site reports and does not have are taken off the rate of
+// the link in the second in which their verification fails, and are due again.
+func TestLyingSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, testChallenge(stage(60*time.Second, 1)), 4*fakeRate, 4*fakeRate, 4*fakeRate)
+		r.inject.lies = func(link int) bool { return link == 0 }
+		again := int64(0)
+		r.Controller = func(o control.Options) Controller { return &watched{newPacer(o), &again} }
+		require.NoError(t, Run(r.Config))
+		got := r.check(t, r.inject.moved)
+		wrong := map[string]int64{}
+		for _, l := range got.links {
+			wrong[l.Source+l.Dest] += l.Wrong
+		}
+		if wrong["AB"] != r.inject.moved[0] || wrong["BC"]+wrong["CA"] > 0 || wrong["AB"] == 0 {
+			t.Errorf("wrong bytes: %v; %d were reported by the site without files", wrong, r.inject.moved[0])
+		}
+		require.Near(t, "bytes that the controller was to have moved again, over these", float64(again)/float64(wrong["AB"]), 1, .05)
+		last := r.view.status[50] // one a second
+		require.Near(t, "achieved rate of all links over that of the two with files", last.Achieved/(2*fakeRate), 1, .1)
+		if last.Worst != "A to B" || last.WorstShare > .1 || last.Held != 2 {
+			t.Errorf("%+v", last)
+		}
+	})
+}
+
+// watched sums the bytes that a controller is to have moved again.
+type watched struct {
+	Controller
+	again *int64
+}
+
+func (w *watched) Decide(now time.Duration, seen []control.Seen) []control.Decision {
+	for i := range seen {
+		*w.again += seen[i].Wrong
+	}
+	return w.Controller.Decide(now, seen)
+}
+
+// TestSlowDisk: a copy is removed when its final line is on stable storage, also if that takes seconds;
+// one sync serves many copies. If it fails, the challenge ends with its error.
+func TestSlowDisk(t *testing.T) {
+	for name, failure := range map[string]error{"slow": nil, "broken": errors.New("input/output error")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, testChallenge(stage(40*time.Second, 1)), 4*fakeRate, 4*fakeRate, 4*fakeRate)
+				out, err := results.Create(r.Dir, r.Plan, r.About)
+				require.NoError(t, err)
+				s := newSession(r.Config)
+				s.record(out)
+				syncs, saved := 0, map[string]bool{}
+				s.commits.sync = func() error {
+					lines := readRecord(t, r.Dir).transfers // that the disk has at the beginning
+					time.Sleep(3 * time.Second)
+					if syncs++; syncs > 3 && failure != nil {
+						return failure
+					}
+					r.sites.mu.Lock()
+					defer r.sites.mu.Unlock()
+					for _, x := range lines {
+						saved[x.Dest+"/"+x.File] = true
+					}
+					return out.SyncTransfers()
+				}
+				unsaved := 0
+				r.sites.removing = func(path string) {
+					if !saved[path] && !strings.HasSuffix(path, "source.dat") {
+						unsaved++
+					}
+				}
+				err = s.run()
+				if failure != nil {
+					if !errors.Is(err, failure) {
+						t.Errorf("error %v, want %v", err, failure)
+					}
+					return
+				}
+				require.NoError(t, err)
+				if n := len(saved); unsaved > 0 || n < 100 || syncs > 20 {
+					t.Errorf("%d copies were removed before their lines were saved, of %d with %d syncs", unsaved, n, syncs)
+				}
+				if left := r.sites.left(); len(left) > 0 {
+					t.Errorf("left at the sites: %v", left)
+				}
+			})
+		})
+	}
+}
+
+// TestSteppedClock: times of copies that injectors read after a step of the machine's clock are on the
+// clock of the challenge.
+func TestSteppedClock(t *testing.T) {
+	s := newSession(Config{Plan: Plan(testChallenge(stage(time.Minute, 1)))})
+	s.clock.wall = s.clock.wall.Add(-time.Hour) // the clock was an hour behind at the beginning
+	now := s.clock.now()
+	s.ledger = newLedger(timeline{s.c, now}, 3, now)
+	s.ledger.start([]inject.Copy{{ID: 1, Source: inject.File{Size: 100}}}, now)
+	s.ledger.step(now.Add(time.Minute))
+	require.NoError(t, s.report(&inject.Report{ID: 1, At: time.Now(), State: inject.Running, Begin: time.Now(), Moved: 40}))
+	if c := s.ledger.copies[1]; c.begin.Sub(c.asked).Abs() > 30*time.Second || c.last.Sub(c.asked).Abs() > 30*time.Second {
+		t.Errorf("requested %v, begun %v, reported %v", c.asked, c.begin, c.last)
+	}
+}
+
 // TestForeignFiles: files that are at the paths of copies before stay, and the challenge goes on.
 func TestForeignFiles(t *testing.T) {
+	for _, vague := range []bool{false, true} {
+		testForeignFiles(t, vague)
+	}
+}
+
+func testForeignFiles(t *testing.T, vague bool) {
 	synctest.Test(t, func(t *testing.T) {
 		c := testChallenge(stage(20*time.Second, 1))
 		r := newRig(t, c, 4*fakeRate, 4*fakeRate, 4*fakeRate)
+		r.inject.vague = vague
 		r.inject.exists = func(id int64) bool { return id == 4 || id == 7 }
 		require.NoError(t, Run(r.Config))
 		got := r.check(t, r.inject.moved)
@@ -279,21 +392,27 @@ func TestStopTwice(t *testing.T) {
 func TestResume(t *testing.T) {
 	profile := []challenge.Stage{stage(30*time.Second, .5), stage(60*time.Second, 1)}
 	for name, c := range map[string]*challenge.Challenge{"3 links": testChallenge(profile...), "110 links": meshChallenge(profile...)} {
-		t.Run(name, func(t *testing.T) { testResume(t, c) })
+		t.Run(name, func(t *testing.T) { testResume(t, c, 0) })
 	}
+	c := testChallenge(profile...)
+	c.Inject.By = challenge.FTS
+	t.Run("late reports", func(t *testing.T) { testResume(t, c, 15*time.Second) })
 }
 
-func testResume(t *testing.T, c *challenge.Challenge) {
+// testResume kills and resumes a challenge. With a lag, its service reports ends only, and late.
+func testResume(t *testing.T, c *challenge.Challenge, lag time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		rates := []float64{4 * fakeRate, 4 * fakeRate, fakeRate / 4}
 		for range len(c.Links) - 3 {
 			rates = append(rates, fakeRate)
 		}
 		r := newRig(t, c, rates...)
+		r.inject.mute, r.inject.lag = lag > 0, lag
 		killed := errors.New("killed")
 		kill(t, r, 50*time.Second, killed)
 		before := r.inject
 		r.again()
+		r.inject.mute, r.inject.lag = lag > 0, lag
 		begin := time.Now()
 		require.NoError(t, Resume(r.Config))
 		took := time.Since(begin)
@@ -307,6 +426,12 @@ func testResume(t *testing.T, c *challenge.Challenge) {
 		for i := range before.moved {
 			want += before.moved[i] + r.inject.moved[i]
 		}
+		if lag > 0 { // bytes of copies that were broken off are unknown
+			want = 0
+			for _, x := range got.transfers {
+				want += x.Moved
+			}
+		}
 		require.Near(t, "bytes in links.jsonl over those moved", float64(moved)/float64(want), 1, .03)
 		held := 0.0
 		for _, iv := range got.intervals {
@@ -315,12 +440,21 @@ func testResume(t *testing.T, c *challenge.Challenge) {
 			}
 		}
 		require.Near(t, "seconds held", held, 90, .5)
-		begun, started := int64(0), 0
+		begun, started, done, ended := int64(0), 0, int64(0), 0
 		for _, iv := range got.intervals {
-			begun += iv.Begun
+			begun, done = begun+iv.Begun, done+iv.Done
 		}
 		for _, l := range got.links {
-			started += l.Started
+			started, ended = started+l.Started, ended+l.Done
+		}
+		arrived := 0
+		for _, x := range got.transfers {
+			if x.Done {
+				arrived++
+			}
+		}
+		if done != int64(arrived) || ended != arrived {
+			t.Errorf("%d copies are done by intervals.jsonl and %d by links.jsonl, %d have arrived", done, ended, arrived)
 		}
 		if n := len(got.transfers); begun != int64(n) || started != n {
 			t.Errorf("%d copies began by intervals.jsonl and %d by links.jsonl, %d have ended", begun, started, n)
@@ -349,6 +483,25 @@ func testResume(t *testing.T, c *challenge.Challenge) {
 		}
 		if err := Resume(r.Config); !errors.Is(err, ErrOver) {
 			t.Errorf("resuming again: %v, want ErrOver", err)
+		}
+	})
+}
+
+// TestServiceIsAway: a challenge that is resumed waits for its service, a new one reports the error.
+func TestServiceIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, testChallenge(stage(30*time.Second, 1)), fakeRate, fakeRate, fakeRate)
+		r.inject.away = time.Now().Add(time.Minute)
+		if err := Run(r.Config); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("a new challenge: %v", err)
+		}
+		r.again()
+		kill(t, r, 20*time.Second, errors.New("killed"))
+		r.again()
+		r.inject.away = time.Now().Add(time.Minute)
+		require.NoError(t, Resume(r.Config))
+		if left := r.sites.left(); len(left) > 0 {
+			t.Errorf("left at the sites: %v", left)
 		}
 	})
 }
@@ -428,6 +581,26 @@ func TestSpread(t *testing.T) {
 	}
 	if sum != 60 {
 		t.Errorf("%d bytes after the seconds that were written, want 60", sum)
+	}
+}
+
+// TestQueuedAgain: a copy that its service tries again waits in the queue once more.
+func TestQueuedAgain(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := newLedger(timeline{testChallenge(stage(time.Hour, 1)), begin}, 3, begin)
+	l.start([]inject.Copy{{ID: 1, Link: 1, Source: inject.File{Size: 100}}}, begin)
+	states := []inject.State{inject.Queued, inject.Running, inject.Queued, inject.Queued, inject.Running, inject.Queued, inject.Failed}
+	for n, state := range states {
+		now := begin.Add(time.Duration(n+1) * time.Second)
+		l.step(now)
+		l.report(&inject.Report{ID: 1, State: state, Moved: -1, At: now}, now)
+		want := 0
+		if state == inject.Queued {
+			want = 1
+		}
+		if got := l.links[1].seen.Queued; got != want {
+			t.Errorf("report %d, %v: %d copies in the queue, want %d", n, state, got, want)
+		}
 	}
 }
 

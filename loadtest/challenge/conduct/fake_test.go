@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ type fakeSites struct {
 	files   map[string]int64 // by site/path: size
 	making  func()           // called before a source is made
 	removed int
+
+	removing func(path string) // called before a file is removed, with the lock
 }
 
 func newFakeSites(c *challenge.Challenge) *fakeSites {
@@ -83,10 +86,26 @@ func (f *fakeSites) Verify(_ context.Context, site, path string, file inject.Fil
 
 func (f *fakeSites) Remove(_ context.Context, site, path string) error {
 	f.mu.Lock()
+	if f.removing != nil {
+		f.removing(site + "/" + path)
+	}
 	delete(f.files, site+"/"+path)
 	f.removed++
 	f.mu.Unlock()
 	return f.manifest.Removed(site, path)
+}
+
+// RemoveRest keeps files of the size of foreign ones.
+func (f *fakeSites) RemoveRest(ctx context.Context, id int64) error {
+	link, _ := f.c.CopyOf(id)
+	site, path := f.c.Links[link].To, f.Dest(link, id)
+	f.mu.Lock()
+	foreign := f.files[site+"/"+path] == foreignSize
+	f.mu.Unlock()
+	if foreign {
+		return f.manifest.Removed(site, path)
+	}
+	return f.Remove(ctx, site, path)
 }
 
 func (f *fakeSites) Clean(ctx context.Context) error {
@@ -112,7 +131,10 @@ func (f *fakeSites) left() []string {
 	return all
 }
 
-const fakeSize = int64(1 << 20)
+const (
+	fakeSize    = int64(1 << 20)
+	foreignSize = int64(7)
+)
 
 // fakeInjector moves bytes at a fixed rate per link, shared evenly by its copies.
 type fakeInjector struct {
@@ -121,10 +143,14 @@ type fakeInjector struct {
 	rate   []float64 // of each link, bytes/s
 	fails  func(id int64) bool
 	exists func(id int64) bool // there is a foreign file at the path of the copy
+	vague  bool                // the service does not report that as the reason
+	lies   func(link int) bool // copies of the link are reported as done, and are not there
 	hangs  bool                // copies do not end after Cancel
 	health func() inject.Health
-	mute   bool   // copies have no progress, and the service verifies them
-	before func() // called by Start, may be nil
+	mute   bool          // copies have no progress, and the service verifies them
+	lag    time.Duration // age of reports
+	away   time.Time     // until then, the service refuses connections
+	before func()        // called by Start, may be nil
 	stop   chan struct{}
 	ended  sync.WaitGroup
 
@@ -174,9 +200,9 @@ func (f *fakeInjector) step(seconds float64) {
 	}
 	for id, c := range f.copies {
 		if f.exists != nil && f.exists(id) {
-			f.sites.put(f.sites.c.Links[c.Link].To+"/"+c.Dest, 7)
+			f.sites.put(f.sites.c.Links[c.Link].To+"/"+c.Dest, foreignSize)
 			delete(f.copies, id)
-			f.config.Report(inject.Report{ID: id, At: time.Now(), State: inject.Failed, Class: storage.Other, Reason: "exists", Exists: true})
+			f.config.Report(inject.Report{ID: id, At: time.Now(), State: inject.Failed, Class: storage.Other, Reason: "exists", Exists: !f.vague})
 			continue
 		}
 		before := int64(c.moved)
@@ -188,17 +214,25 @@ func (f *fakeInjector) step(seconds float64) {
 		}
 		if int64(c.moved) >= c.Source.Size {
 			r.State, r.Verified = inject.Done, f.mute
-			f.sites.put(f.sites.c.Links[c.Link].To+"/"+c.Dest, c.Source.Size)
+			if f.lies == nil || !f.lies(c.Link) {
+				f.sites.put(f.sites.c.Links[c.Link].To+"/"+c.Dest, c.Source.Size)
+			}
 			if f.fails != nil && f.fails(id) {
 				r.State, r.Class, r.Reason, r.Site = inject.Failed, storage.ServerFailed, "disk full", f.sites.c.Links[c.Link].To
 			}
 			delete(f.copies, id)
 		}
+		r.At = r.At.Add(-f.lag)
 		f.config.Report(r)
 	}
 }
 
-func (f *fakeInjector) Check(context.Context) error { return nil }
+func (f *fakeInjector) Check(context.Context) error {
+	if time.Now().Before(f.away) {
+		return syscall.ECONNREFUSED
+	}
+	return nil
+}
 
 func (f *fakeInjector) Start(ctx context.Context, copies []inject.Copy) error {
 	f.mu.Lock()

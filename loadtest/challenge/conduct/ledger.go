@@ -16,6 +16,11 @@ const (
 	settled = 10 * time.Second
 	// longestOpen bounds the time for which a copy without progress reports keeps seconds open.
 	longestOpen = 2 * time.Minute
+	// coarse is the largest error of a time of a service that reports whole seconds: a copy does not begin
+	// before its request.
+	coarse = time.Second
+	// inTime is the longest time between two steps that is not late: a tick, and what jitter adds to it.
+	inTime = 3 * tickTime
 	// manyLinks is the number of links above which lines of links.jsonl are for ten seconds.
 	manyLinks = 100
 )
@@ -77,6 +82,9 @@ func (l *ledger) step(now time.Time) {
 	l.extend(now)
 	from := l.last
 	l.last = now
+	if due := from.Add(inTime); now.After(due) {
+		l.each.overlaps(due, now, func(c *cell, seconds float64) { c.late += seconds })
+	}
 	flight, queued, target := 0, 0, 0.0
 	for i := range l.links {
 		s := &l.links[i].seen
@@ -141,12 +149,18 @@ func (l *ledger) report(r *inject.Report, at time.Time) (ended *copyState) {
 		at = l.last
 	}
 	k := &l.links[c.Link].seen
-	if c.state == inject.Queued && r.State != inject.Queued {
+	switch {
+	case c.state == inject.Queued && r.State != inject.Queued:
 		k.Queued--
 		c.begin = at
+	case c.state != inject.Queued && r.State == inject.Queued: // the service tries again
+		k.Queued++
 	}
 	if !r.Begin.IsZero() {
 		c.begin = r.Begin
+		if early := c.asked.Sub(c.begin); early > 0 && early <= coarse {
+			c.begin = c.asked
+		}
 	}
 	c.state = r.State
 	l.bytes(c, r, at)
@@ -198,7 +212,7 @@ func (l *ledger) decided(link int, target float64) control.Seen {
 	k := &l.links[link].seen
 	k.Target = target
 	seen := *k
-	k.Moved, k.Done, k.Failed = 0, 0, 0
+	k.Moved, k.Done, k.Failed, k.Wrong = 0, 0, 0, 0
 	return seen
 }
 
@@ -215,6 +229,9 @@ func (l *ledger) end(link int, t *results.Transfer) {
 	case t.Class.Failure():
 		k.Failed++
 	}
+	if t.Wrong() {
+		k.Wrong += t.Moved
+	}
 	l.totals.end(t)
 }
 
@@ -225,6 +242,9 @@ func (p *part) end(t *results.Transfer) {
 		p.done++
 	case t.Class.Failure():
 		p.failed++
+	}
+	if t.Wrong() {
+		p.wrong += t.Moved
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *session) begin() error {
 
 // warnOfCredentials warns of credentials that end before the challenge.
 func (s *session) warnOfCredentials() error {
-	warnings, err := s.c.Credentials(time.Now())
+	warnings, err := s.c.Credentials(time.Now(), false)
 	if err != nil {
 		warnings = append(warnings, oneLine(err.Error()))
 	}
@@ -201,7 +201,7 @@ func (s *session) copy(link int) inject.Copy {
 
 // copyOf returns the n-th copy of a link, from 0.
 func (s *session) copyOf(link int, n int64) inject.Copy {
-	id := n*int64(len(s.c.Links)) + int64(link) + 1
+	id := s.c.CopyID(link, n)
 	c := inject.Copy{ID: id, Link: link, Source: s.sites.Source(link, int(n)), Dest: s.sites.Dest(link, id)}
 	if s.remover != nil {
 		c.Dest = c.Source.Path
@@ -241,6 +241,9 @@ func (s *session) request(copies []inject.Copy, now time.Time) error {
 
 // work does everything that is not urgent: jobs at the sites and, once a second, the records.
 func (s *session) work(now time.Time) error {
+	if err := s.commits.run(); err != nil {
+		return err
+	}
 	s.pool.run(now)
 	if now.Sub(s.notes.worked) < time.Second {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"weir/internal/pause"
 	"weir/internal/unit"
 	"weir/loadtest/challenge"
 	"weir/loadtest/challenge/control"
@@ -23,6 +24,9 @@ import (
 
 // checkTimeout limits the check of the transfer service and the sites.
 const checkTimeout = 2 * time.Minute
+
+// checkPause is the time between two checks when a challenge is resumed.
+const checkPause = 5 * time.Second
 
 // stateDir is the folder in the run directory in which an injector keeps its state.
 const stateDir = "injector"
@@ -40,14 +44,29 @@ func (s *session) openInjector() error {
 		return err
 	}
 	s.remover, _ = s.injector.(inject.Remover)
-	s.View.Advance("checking the transfer service and the sites", 0, 0)
+	checked := "the sites"
+	if s.c.Inject.By != challenge.Direct {
+		checked = "the transfer service and the sites"
+	}
+	s.View.Advance("checking "+checked, 0, 0)
 	ctx, cancel := context.WithTimeout(s.Finish, checkTimeout)
 	defer cancel()
 	defer s.View.End()
-	if err := s.injector.Check(ctx); err != nil {
-		return fmt.Errorf("check before the challenge: %w", err)
+	if err := s.check(ctx); err != nil {
+		return errors.Join(fmt.Errorf("check before the challenge: %w", err), s.injector.Close())
 	}
 	return nil
+}
+
+// check checks that the service can be reached. A challenge that is resumed waits until ctx ends for a
+// service that may come back.
+func (s *session) check(ctx context.Context) error {
+	for {
+		err := s.injector.Check(ctx)
+		if err == nil || s.left == nil || !sites.MayPass(err) || !pause.For(ctx, checkPause) {
+			return err
+		}
+	}
 }
 
 // closeInjector ends the injector and, unless Stop has ended the challenge, what its service still has
@@ -82,6 +101,9 @@ func newCredentials(all []challenge.Site) func(site string) (storage.Credentials
 func (s *session) controlOptions() control.Options {
 	c := s.c
 	o := control.Options{Ceiling: bytesPerSecond(c.Ceiling), Delay: 2 * time.Second}
+	if c.Inject.By == challenge.Direct { // there is no service whose state is polled
+		o.Delay = 500 * time.Millisecond
+	}
 	if c.Inject.By == challenge.Rucio {
 		o.Delay = time.Minute
 	}

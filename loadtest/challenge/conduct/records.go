@@ -38,7 +38,7 @@ func (n *totals) end(t *results.Transfer) {
 func (s *session) report(r *inject.Report) error {
 	r.At = s.clock.at(r.At)
 	if !r.Begin.IsZero() {
-		r.Begin = r.Begin.Round(0)
+		r.Begin = s.clock.at(r.Begin)
 	}
 	c := s.ledger.report(r, r.At)
 	if c == nil {
@@ -46,11 +46,11 @@ func (s *session) report(r *inject.Report) error {
 	}
 	line := s.line(c, r)
 	if r.Exists { // it stays: somebody else made it
-		if err := s.manifest.Removed(s.manifestPath(&c.Copy)); err != nil {
-			return err
-		}
 		s.ledger.end(c.Link, &line)
-		return errors.Join(s.out.Transfer(&line), s.failure(&line))
+		err := s.out.Transfer(&line)
+		listed := s.manifestPath(&c.Copy)
+		s.commits.add(func() { _ = s.manifest.Removed(listed) }) // else clean finds that it is foreign
+		return errors.Join(err, s.failure(&line))
 	}
 	if r.State != inject.Done || r.Verified || !s.c.Verify {
 		return s.final(c, &line)
@@ -117,30 +117,35 @@ func (s *session) final(c *copyState, t *results.Transfer) error {
 	if t.Done {
 		due = due.Add(time.Duration(s.c.Files.Linger))
 	}
-	s.remove(&c.Copy, due, t.Done)
+	damaged := t.Class == storage.Checksummed && t.Site == t.Dest
+	s.remove(&c.Copy, due, c.state == inject.Done || damaged)
 	if !t.Class.Failure() {
 		return nil
 	}
 	return s.failure(t)
 }
 
-// remove has a copy removed when it is due. Copies that failed have a queue of their own, because
-// they need not linger.
-func (s *session) remove(c *inject.Copy, due time.Time, done bool) {
+// remove has a copy removed when it is due, and its final line is on stable storage. made reports whether the
+// service has made it: there may be a foreign file at the path of another copy. Those have a queue of their own,
+// because they need not linger.
+func (s *session) remove(c *inject.Copy, due time.Time, made bool) {
 	site, path, id, listed := s.c.Links[c.Link].To, c.Dest, c.ID, s.manifestPath(c)
 	queue := "remove " + site
-	if !done {
+	if !made {
 		queue = "remove failed " + site
 	}
-	s.pool.add(queue, due, func(ctx context.Context) {
+	do := func(ctx context.Context) {
 		// if that fails, the copy stays in the manifest: the clean-up tries again, and reports the error
 		switch {
-		case s.remover == nil:
+		case s.remover == nil && made:
 			_ = s.sites.Remove(ctx, site, path)
-		case !done || s.remover.Remove(ctx, []int64{id}) == nil:
+		case s.remover == nil:
+			_ = s.sites.RemoveRest(ctx, id)
+		case !made || s.remover.Remove(ctx, []int64{id}) == nil:
 			_ = s.manifest.Removed(listed)
 		}
-	})
+	}
+	s.commits.add(func() { s.pool.add(queue, due, do) })
 }
 
 // failure writes an event for the first failure of its class and site in the stage.
@@ -184,6 +189,7 @@ func (s *session) write(until time.Time, written []time.Time) error {
 func (c *cell) link(i int, l *challenge.Link) *results.LinkInterval {
 	p, seconds := &c.parts[i], c.seconds()
 	return &results.LinkInterval{Start: c.start.UTC(), Seconds: seconds, Stage: c.stage, Source: l.From, Dest: l.To,
-		Target: math.Round(1e3*p.target/seconds) / 1e3, Moved: p.moved, Flight: p.flight / seconds, Queued: p.queued / seconds,
-		Allowed: p.allowed, Started: p.started, Done: p.done, Failed: p.failed, Reason: p.reason()}
+		Target: math.Round(1e3*p.target/seconds) / 1e3, Moved: p.moved, Wrong: p.wrong, Flight: p.flight / seconds, Queued: p.queued / seconds,
+		Allowed: p.allowed, Started: p.started, Done: p.done, Failed: p.failed, Late: math.Round(1e3*c.late) / 1e3,
+		Reason: p.reason()}
 }

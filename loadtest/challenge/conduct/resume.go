@@ -21,20 +21,29 @@ type left struct {
 	final   map[int64]bool
 	next    []int64 // number of the next copy of each link, as far as final lines have it
 	totals  totals
-	recent  []results.Transfer // that ended after the last cell that was written
-	all     time.Time          // end of the last cell of intervals.jsonl
-	each    []time.Time        // of links.jsonl, for each link: a kill may have left a cell without some of them
-	begin   time.Time          // of the first stage
-	last    time.Time          // sign of life of the process before
-	copies  []inject.Copy      // without a final line
-	begun   int64              // copies that intervals.jsonl has as begun, less those that are known to have begun
-	started []int              // the same of each link, by links.jsonl
+	recent  []recent      // that ended after the last cell that was written, or were reported after it
+	all     time.Time     // end of the last cell of intervals.jsonl
+	each    []time.Time   // of links.jsonl, for each link: a kill may have left a cell without some of them
+	begin   time.Time     // of the first stage
+	last    time.Time     // sign of life of the process before
+	copies  []inject.Copy // without a final line
+	begun   int64         // copies that intervals.jsonl has as begun, less the copies that are known to have begun
+	started []int         // the same of each link, by links.jsonl
+	ended   int64         // copies that intervals.jsonl has as ended, less the copies whose final lines were read
+	ends    []int         // the same of each link, by links.jsonl
+}
+
+// A recent is a copy whose end is not in all files.
+type recent struct {
+	results.Transfer
+	all, each bool // it is not in intervals.jsonl, not in links.jsonl
 }
 
 // readLeft reads the state of the challenge c from its run directory.
 func readLeft(run *results.Run, c *challenge.Challenge) (*left, error) {
 	n := len(c.Links)
-	l := &left{stages: map[int]bool{}, final: map[int64]bool{}, next: make([]int64, n), started: make([]int, n), each: make([]time.Time, n)}
+	l := &left{stages: map[int]bool{}, final: map[int64]bool{}, next: make([]int64, n), started: make([]int, n), ends: make([]int, n),
+		each: make([]time.Time, n)}
 	if err := l.readLinks(run, c); err != nil {
 		return nil, err
 	}
@@ -43,7 +52,7 @@ func readLeft(run *results.Run, c *challenge.Challenge) (*left, error) {
 			return nil, err
 		}
 	}
-	if err := l.readTransfers(run, n); err != nil {
+	if err := l.readTransfers(run, c); err != nil {
 		return nil, err
 	}
 	ending, err := run.Ending()
@@ -61,6 +70,7 @@ func (l *left) readIntervals(run *results.Run) error {
 		took := time.Duration(iv.Seconds * float64(time.Second))
 		l.all = iv.Start.Add(took)
 		l.begun += iv.Begun
+		l.ended += iv.Done + iv.Errors()
 		if iv.Phase == measure.Measured {
 			l.held += took
 		}
@@ -80,6 +90,7 @@ func (l *left) readLinks(run *results.Run, c *challenge.Challenge) error {
 		}
 		if i, ok := index[[2]string{v.Source, v.Dest}]; ok {
 			l.started[i] += v.Started
+			l.ends[i] += v.Done + v.Failed
 			l.each[i] = v.Start.Add(time.Duration(v.Seconds * float64(time.Second)))
 		}
 	}
@@ -121,25 +132,44 @@ func (l *left) readSamples(run *results.Run) error {
 	return nil
 }
 
-func (l *left) readTransfers(run *results.Run, links int) error {
+func (l *left) readTransfers(run *results.Run, c *challenge.Challenge) error {
 	for t, err := range run.Transfers() {
 		if err != nil {
 			return err
 		}
 		l.final[t.Request] = true
-		if link, n := place(t.Request, links); link >= 0 {
+		if link, n := c.CopyOf(t.Request); link >= 0 {
 			l.next[link] = max(l.next[link], n+1)
 			l.known(link)
+			l.addRecent(t, link)
 		}
 		l.totals.end(t)
-		if t.End.After(l.all) || t.End.After(l.first()) {
-			l.recent = append(l.recent, *t)
-		}
-		if t.End.After(l.last) {
-			l.last = t.End
+		for _, at := range []time.Time{t.Asked, t.End} {
+			if at.After(l.last) {
+				l.last = at
+			}
 		}
 	}
 	return nil
+}
+
+// addRecent keeps a copy whose end the process before has not counted: it ended after the last cell, or
+// it was reported late, so that it belonged to a later cell. The first copies are those that were counted.
+func (l *left) addRecent(t *results.Transfer, link int) {
+	r := recent{*t, t.End.After(l.all), t.End.After(l.each[link])}
+	if t.Done || t.Class.Failure() {
+		if !r.all {
+			r.all = l.ended <= 0
+			l.ended--
+		}
+		if !r.each {
+			r.each = l.ends[link] <= 0
+			l.ends[link]--
+		}
+	}
+	if r.all || r.each {
+		l.recent = append(l.recent, r)
+	}
 }
 
 // known counts a copy that was requested.
@@ -162,14 +192,6 @@ func (l *left) countBegun(each, all *cell, link, copies int) {
 	}
 }
 
-// place returns the link of a copy and its number there, from 0; -1 for an impossible id.
-func place(id int64, links int) (link int, n int64) {
-	if id < 1 || links == 0 {
-		return -1, 0
-	}
-	return int((id - 1) % int64(links)), (id - 1) / int64(links)
-}
-
 // takeOver has the injector take over the copies of a challenge that is resumed, and has copies that
 // had ended removed. The manifest has them: a copy is recorded before it is requested, and its id is
 // its seed.
@@ -184,7 +206,7 @@ func (s *session) takeOver() error {
 	}
 	now := s.clock.now()
 	for _, m := range made {
-		link, n := place(int64(m.Seed), len(s.c.Links))
+		link, n := s.c.CopyOf(int64(m.Seed))
 		if link < 0 {
 			continue
 		}
@@ -194,7 +216,7 @@ func (s *session) takeOver() error {
 		}
 		s.next[link] = max(s.next[link], n+1)
 		if s.left.final[c.ID] {
-			s.remove(&c, now, true)
+			s.remove(&c, now, s.remover != nil) // at a site it may be a foreign file
 			continue
 		}
 		s.left.copies = append(s.left.copies, c)
@@ -236,7 +258,7 @@ func (s *session) resume(now time.Time) error {
 }
 
 // fillGap writes the last seconds of the process before, which it had kept open for later reports.
-// They count as held. Their bytes are those of the copies that have a final line.
+// They count as held. Their bytes are the bytes of the copies that have a final line.
 func (s *session) fillGap() error {
 	l := s.left
 	if l.all.IsZero() || !l.last.After(l.all) && !l.last.After(l.first()) {
@@ -244,20 +266,24 @@ func (s *session) fillGap() error {
 	}
 	g := s.ledgerFrom(l.all.Add(-l.held), l.all)
 	g.each.cells, g.each.next = nil, l.first()
-	g.extend(l.last)
+	last := l.last.Add(-1) // a cell that begins with the last moment would be empty, and is not written
+	g.all.extend(last, g.line)
+	g.each.extend(slices.MaxFunc([]time.Time{last, l.first()}, time.Time.Compare), g.line)
 	for i := range l.recent {
-		t := &l.recent[i]
-		link, _ := place(t.Request, len(s.c.Links))
-		if link >= 0 && t.End.After(l.each[link]) {
-			g.each.past(t, link, l.each[link])
+		r := &l.recent[i]
+		t := &r.Transfer
+		link, _ := s.c.CopyOf(t.Request)
+		progress := s.c.Inject.By == challenge.Direct
+		if r.each {
+			g.each.past(t, link, l.each[link], progress)
 			g.each.at(t.End).parts[link].end(t)
 		}
-		if link >= 0 && t.End.After(l.all) {
-			g.all.past(t, 0, l.all)
+		if r.all {
+			g.all.past(t, 0, l.all, progress)
 			g.all.at(t.End).parts[0].end(t)
 			addEnd(&g.all.at(t.End).sum, t)
 		}
-		if link >= 0 && t.Asked.After(l.all) {
+		if t.Asked.After(l.all) {
 			l.countBegun(g.each.at(t.Asked), g.all.at(t.Asked), link, 1)
 		}
 	}
@@ -281,17 +307,23 @@ func (s *session) fillGap() error {
 // first returns the earliest end of the lines of a link.
 func (l *left) first() time.Time { return slices.MinFunc(l.each, time.Time.Compare) }
 
-// past adds the part of a copy after a moment, evenly over its time.
-func (s *series) past(t *results.Transfer, part int, from time.Time) {
+// past adds the part of a copy after a moment, evenly over its time. Without reports of its progress, none
+// of its bytes were counted before.
+func (s *series) past(t *results.Transfer, part int, from time.Time, progress bool) {
 	begin := t.Begin
 	if begin.IsZero() {
 		begin = t.Asked
 	}
-	if begin.IsZero() || !t.End.After(from) {
-		return
-	}
 	bytes := t.Moved
-	if begin.Before(from) {
+	switch {
+	case (begin.IsZero() || !t.End.After(from)) && progress:
+		return
+	case begin.IsZero() || !t.End.After(from):
+		s.at(from).parts[part].moved += bytes
+		return
+	case begin.Before(from) && !progress:
+		begin = from
+	case begin.Before(from):
 		bytes = int64(float64(bytes) * float64(t.End.Sub(from)) / float64(t.End.Sub(begin)))
 		begin = from
 	}

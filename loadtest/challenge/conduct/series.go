@@ -10,7 +10,7 @@ import (
 
 // A part has what one link, or all links together, did in a cell.
 type part struct {
-	moved                 int64
+	moved, wrong          int64   // wrong: of copies whose verification failed in the cell
 	flight, queued        float64 // copies in flight, and of these not begun, times seconds
 	target                float64 // bytes
 	allowed               int
@@ -36,6 +36,7 @@ type cell struct {
 	over       bool // after the last stage
 	parts      []part
 	sum        measure.Sum // of the copies of all links
+	late       float64     // seconds in which a decision was due
 }
 
 func (c *cell) seconds() float64 { return c.end.Sub(c.start).Seconds() }

@@ -68,7 +68,8 @@ func (s *session) status(now time.Time) Status {
 	return st
 }
 
-// recent sums the bytes and targets of the last cells that have ended.
+// recent sums the targets of the last cells that have ended, and the bytes without those of copies
+// whose verification failed.
 func (s *series) recent(now time.Time) (moved, target []float64, seconds float64) {
 	moved, target = make([]float64, s.parts), make([]float64, s.parts)
 	for i := len(s.cells) - 1; i >= 0 && seconds < rateTime.Seconds(); i-- {
@@ -78,9 +79,12 @@ func (s *series) recent(now time.Time) (moved, target []float64, seconds float64
 		}
 		seconds += c.seconds()
 		for k := range c.parts {
-			moved[k] += float64(c.parts[k].moved)
+			moved[k] += float64(c.parts[k].moved - c.parts[k].wrong)
 			target[k] += c.parts[k].target
 		}
+	}
+	for k := range moved { // wrong copies may have moved before
+		moved[k] = max(0, moved[k])
 	}
 	return moved, target, seconds
 }

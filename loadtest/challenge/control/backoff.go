@@ -3,7 +3,7 @@ package control
 // A backoff has a link with failing copies wait before it tries again.
 type backoff struct {
 	streak int     // failures without a success
-	pauses int     // without a success
+	pauses int     // more than successes
 	until  float64 // end of the pause, seconds
 	trying bool    // the copy after the pause was started
 }
@@ -11,16 +11,18 @@ type backoff struct {
 const (
 	failures     = 3  // in a row that are no accident
 	longestPause = 60 // seconds
+	shortPause   = 4  // seconds, of a link between sites that carry copies of other links
+	alive        = 10 // seconds since the last good copy of a site that carries copies
 )
 
-// observe counts failures.
-func (b *backoff) observe(at float64, s *Seen) {
+// observe counts failures. longest is the longest pause in seconds.
+func (b *backoff) observe(at float64, s *Seen, longest int) {
 	switch {
-	case s.Done > 0:
-		*b = backoff{}
+	case s.Done > 0: // a site has a free place, or is well again
+		*b = backoff{pauses: max(0, b.pauses-1)}
 	case s.Failed > 0 && at >= b.until:
-		if b.streak += s.Failed; b.streak >= failures {
-			b.until = at + float64(min(longestPause, 1<<min(b.pauses, 6)))
+		if b.streak += s.Failed; b.streak >= failures || b.pauses > 0 {
+			b.until = at + float64(min(longest, 1<<min(b.pauses, 6)))
 			b.pauses++
 			b.trying = false
 		}

@@ -32,6 +32,7 @@ type Seen struct {
 	Left     int64   // bytes of the copies in flight that are still to be moved; their sizes if that is unknown
 	Done     int     // copies that ended with success since the last decision
 	Failed   int     // copies that failed since the last decision
+	Wrong    int64   // bytes, moved before, of complete copies of these that failed their verification: they are due again
 }
 
 // A Decision is what a link may do until the next decision.

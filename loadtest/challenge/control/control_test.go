@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -247,6 +248,22 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// Copies whose verification fails are made up for, but with them the link moves no more than a tenth above
+// the target, and the error of its files.
+func TestWrongCopies(t *testing.T) {
+	for wrong, least := range map[float64]float64{0.05: 0.98, 0.3: 0.74} {
+		r := newRig(t, one(simulated.Link{PerCopy: file}, time.Second), control.Options{Delay: time.Second}, file)
+		r.wrong = wrong
+		r.run(t, 1200)
+		low, high := r.worst(0, 300, 1200, 60)
+		arrived := r.ratio(0, 300, 1200) * (1 - wrong)
+		t.Logf("%v wrong: %v to %v of the target, %v arrived", wrong, low, high, arrived)
+		if high > 1.12 || arrived < least {
+			t.Errorf("%v wrong: at most %v of the target were moved, %v arrived", wrong, high, arrived)
+		}
+	}
+}
+
 // A site is away for ten minutes: few copies are tried meanwhile, the last of them at most a minute
 // before the link goes on; nothing is made up for.
 func TestOutage(t *testing.T) {
@@ -349,5 +366,49 @@ func TestSlowService(t *testing.T) {
 	r.run(t, 3600)
 	if low, high := r.worst(0, 60, 3600, 600); low < 0.95 || high > 1.05 {
 		t.Errorf("means of ten minutes are %.3f to %.3f of the target", low, high)
+	}
+}
+
+// Links begin one after the other, and have their targets in the first minute nevertheless: with 57
+// files in it, the mean is within a file.
+func TestFirstMinute(t *testing.T) {
+	const links, files, size = 8, 57, 105_263_158
+	m := simulated.Options{Latency: 20 * time.Millisecond, Seed: 3}
+	for i := range links {
+		m.Sites = append(m.Sites, simulated.Site{}, simulated.Site{})
+		m.Links = append(m.Links, simulated.Link{From: 2 * i, To: 2*i + 1, PerCopy: 10 * rate})
+	}
+	r := newRig(t, m, control.Options{Delay: 2 * time.Second}, size)
+	r.run(t, 180)
+	for i := range links {
+		for minute := range 3 {
+			if got := r.ratio(i, 60*minute, 60*(minute+1)); got < 1-1.1/files || got > 1+1.1/files {
+				t.Errorf("link %d has %.3f of its target in minute %d", i, got, minute)
+			}
+		}
+	}
+}
+
+// A site moves 2 copies at once and refuses more, and its two links need 3.6: each has its share, and
+// the refused copies are few.
+func TestRefusingDoor(t *testing.T) {
+	const size = int64(rate)
+	for n := range 15 {
+		most := 1 + n%3
+		m := simulated.Options{Sites: make([]simulated.Site, 4), Latency: 20 * time.Millisecond, Spread: 0.5, Seed: uint64(n)}
+		m.Sites[2].Most = most
+		for i := range 4 { // those to site 3 show that the sources are well
+			m.Links = append(m.Links, simulated.Link{From: i % 2, To: 2 + i/2, PerCopy: rate / 1.8})
+		}
+		r := newRig(t, m, control.Options{Delay: 2 * time.Second}, size)
+		r.target = func(_ int, at float64) float64 { return rate * min(1, 0.5+math.Floor(at/60)) }
+		r.run(t, 1200)
+		a, b := r.ratio(0, 60, 1200), r.ratio(1, 60, 1200)
+		least, all := min(a, b), (a+b)*1.8/float64(most)
+		refused := float64(r.last[0].Failed+r.last[1].Failed) / float64(r.last[0].Done+r.last[1].Done)
+		if least < 0.4*max(a, b) || all < 0.9 || refused > 2.2 {
+			t.Errorf("%d at once: the links have %.2f and %.2f of their targets, %.0f%% of the door; %.2f refused copies for each good one",
+				most, a, b, 100*all, refused)
+		}
 	}
 }

@@ -45,6 +45,7 @@ type period struct {
 	at, dt      float64 // its end and its duration, seconds
 	share       float64 // of their targets that the links may have
 	rate, slots float64 // weights of the period in the smoothed values
+	pause       int     // longest pause of a link after failures, seconds
 }
 
 // New returns a controller of links that have not started.
@@ -79,8 +80,10 @@ func (c *Controller) Decide(now time.Duration, seen []Seen) []Decision {
 	p := period{at: now.Seconds(), dt: dt, rate: 1 - math.Exp(-dt/smooth), slots: 1 - math.Exp(-dt/slotTime)}
 	p.share = c.total.observe(p.at, dt, seen, c.links)
 	c.due = c.due[:0]
+	c.good(p.at, seen)
 	for i := range c.links {
 		l := &c.links[i]
+		p.pause = c.longest(p.at, l.limit)
 		l.observe(&p, &seen[i])
 		c.decisions[i] = l.limits(p.at, &seen[i])
 		if l.debt > 0 && c.decisions[i].Reason == "" {

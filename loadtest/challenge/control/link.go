@@ -31,11 +31,12 @@ func (l *link) reset(limit *Limit, delay float64) {
 func (l *link) observe(p *period, s *Seen) {
 	known, before := l.climb.needed > 0, l.climb.residual
 	l.climb.observe(p.at, p.dt, s, l.rate)
-	l.fail.observe(p.at, s)
+	l.fail.observe(p.at, s, p.pause)
 	rate, left, moved := s.Target*p.share, float64(s.Left), float64(s.Moved)
 	// the requested bytes follow the required bytes, the bytes in flight those of the target rate
 	l.debt += rate*p.dt - (moved + left - l.left)
 	l.left = left
+	l.debt += float64(s.Wrong)
 	if late := l.climb.residual - before; !known && late <= backlog {
 		l.debt += l.rate * late // the bytes in flight are measured for the first time
 	}

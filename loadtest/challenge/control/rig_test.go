@@ -37,7 +37,9 @@ type rig struct {
 	flight  [][]float64 // copies in flight, mean of each second
 	reasons []map[challenge.Reason]int
 	starts  []int
-	brief   bool // keep no values of seconds
+	brief   bool    // keep no values of seconds
+	wrong   float64 // share of the copies whose verification fails
+	lost    []int   // of each link, number of these
 }
 
 // newRig returns a rig; the links of the controller have the limits of the model's links.
@@ -58,7 +60,7 @@ func newRig(t testing.TB, m simulated.Options, o control.Options, size int64) *r
 		model: model, control: control.New(o), random: rand.New(rand.NewPCG(5, 6)), last: make([]simulated.Counts, n),
 		seen: make([]control.Seen, n), moved: make([][]float64, n), owed: make([][]float64, n), flight: make([][]float64, n),
 		left:    make([][]float64, n),
-		reasons: make([]map[challenge.Reason]int, n), starts: make([]int, n),
+		reasons: make([]map[challenge.Reason]int, n), starts: make([]int, n), lost: make([]int, n),
 		target: func(int, float64) float64 { return rate },
 		size:   func(*rand.Rand, int) int64 { return size },
 	}
@@ -85,6 +87,10 @@ func (r *rig) tick(t testing.TB) {
 		r.seen[i] = control.Seen{
 			Target: r.target(i, r.at.Seconds()), Moved: now.Moved - last.Moved, InFlight: now.InFlight, Queued: now.Queued, Left: now.Left,
 			Done: now.Done - last.Done, Failed: now.Failed - last.Failed,
+		}
+		if n := int(r.wrong*float64(now.Done)) - r.lost[i]; n > 0 {
+			s := &r.seen[i]
+			s.Done, s.Failed, s.Wrong, r.lost[i] = s.Done-n, s.Failed+n, int64(n)*r.size(r.random, i), r.lost[i]+n
 		}
 		if !r.brief {
 			r.record(i, second, &now)

@@ -8,6 +8,26 @@ type site struct {
 	used   int
 	weight float64 // sum of the target rates of its links
 	need   float64 // slots that its links use at their target rates, each at most its share
+	good   float64 // time of the last good copy, seconds
+}
+
+// good notes the good copies of sites.
+func (c *Controller) good(at float64, seen []Seen) {
+	for i := range seen {
+		if seen[i].Done > 0 {
+			c.sites[c.links[i].limit.Source].good, c.sites[c.links[i].limit.Dest].good = at, at
+		}
+	}
+}
+
+// longest returns the longest pause of a link after failures. Copies that fail between sites that
+// carry those of other links may be too many for a site: the link tries again soon, so that the
+// others do not keep all places.
+func (c *Controller) longest(at float64, l *Limit) int {
+	if last := min(c.sites[l.Source].good, c.sites[l.Dest].good); last > 0 && at-last < alive {
+		return shortPause
+	}
+	return longestPause
 }
 
 // shareSlots limits each link to the slots of its sites that the other links do not need. A link that

@@ -1,6 +1,7 @@
 package sites
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,10 @@ import (
 )
 
 const (
-	mostWriters  = 32 // files that are made at once, at all sites together
-	siteWriters  = 4  // at one site
-	makeAttempts = 5
+	mostWriters  = 32          // files that are made at once, at all sites together
+	siteWriters  = 4           // at one site
+	makeAttempts = 5           // pauses of 7.5 s together
+	pastAttempts = 10          // pauses of 75 s together, when a challenge is resumed: its sites were usable before
 	shortTime    = time.Minute // limit of operations without payload
 )
 
@@ -103,7 +105,11 @@ func (p *preparation) site(ctx context.Context, at *place) {
 			return
 		}
 	}
-	if err := p.try(ctx, at); err != nil {
+	err := p.try(ctx, at)
+	if err == nil && p.o.Path != nil && !p.begun {
+		err = p.vacant(ctx, at)
+	}
+	if err != nil {
 		fail(err)
 		return
 	}
@@ -153,7 +159,7 @@ func (s *Sites) mkdir(ctx context.Context, at *place, folder string) error {
 	if err := s.create(Made{Site: at.site.Name, Path: folder + "/"}); err != nil {
 		return err
 	}
-	_, err := at.store.ask(ctx, storage.Op{Kind: storage.Mkdir, Path: folder, Timeout: shortTime}, makeAttempts)
+	_, err := at.store.ask(ctx, storage.Op{Kind: storage.Mkdir, Path: folder, Timeout: shortTime}, s.attempts)
 	switch {
 	case err == nil, errors.Is(err, fs.ErrExist), errors.Is(err, errors.ErrUnsupported): // then writes make folders
 		return nil
@@ -163,6 +169,35 @@ func (s *Sites) mkdir(ctx context.Context, at *place, folder string) error {
 		return errors.Join(fmt.Errorf("the credentials do not allow to write: %w", err), s.removed(at, folder+"/"))
 	}
 	return err
+}
+
+// vacant returns an error if foreign files are at paths at which the service of the challenge is to make
+// copies: the service may replace or remove them. Copies of an earlier challenge are the service's.
+func (s *Sites) vacant(ctx context.Context, at *place) error {
+	var all sync.WaitGroup
+	errs, slots := make([]error, len(s.c.Links)), make(chan struct{}, mostClients)
+	for i := range s.c.Links {
+		if s.c.Links[i].To != at.site.Name {
+			continue
+		}
+		for _, f := range s.places[s.c.Links[i].From].files {
+			slots <- struct{}{}
+			all.Go(func() {
+				defer func() { <-slots }()
+				ours, err := s.begins(ctx, at, f.path, f)
+				if err == nil && !ours {
+					err = fmt.Errorf("%s is at a path of a copy, and this challenge did not make it: move it", f.path)
+				}
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					s.mu.Lock()
+					errs[i] = cmp.Or(errs[i], err)
+					s.mu.Unlock()
+				}
+			})
+		}
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // try writes a small file and removes it, so that a site that cannot be written or cleaned is
@@ -195,7 +230,7 @@ func (s *Sites) makeFile(ctx context.Context, at *place, f *file) error {
 		case !wrong && !errors.Is(err, fs.ErrNotExist):
 			return err
 		case wrong:
-			if _, err := at.store.ask(ctx, storage.Op{Kind: storage.Remove, Path: f.path, Timeout: shortTime}, makeAttempts); err != nil {
+			if _, err := at.store.ask(ctx, storage.Op{Kind: storage.Remove, Path: f.path, Timeout: shortTime}, s.attempts); err != nil {
 				return err
 			}
 		}
@@ -218,7 +253,7 @@ func (s *Sites) makeFile(ctx context.Context, at *place, f *file) error {
 func (s *Sites) makeParents(ctx context.Context, at *place, path string) {
 	for i := range path {
 		if path[i] == '/' {
-			_, _ = at.store.ask(ctx, storage.Op{Kind: storage.Mkdir, Path: path[:i], Timeout: shortTime}, makeAttempts)
+			_, _ = at.store.ask(ctx, storage.Op{Kind: storage.Mkdir, Path: path[:i], Timeout: shortTime}, s.attempts)
 		}
 	}
 }
@@ -231,7 +266,7 @@ func (s *Sites) write(ctx context.Context, at *place, f *file) (err error) {
 		switch {
 		case storage.Classify(err) == storage.Denied:
 			return errors.Join(err, s.removed(at, f.path)) // it was not made
-		case err == nil, try == makeAttempts, !mayPass(err), ctx.Err() != nil:
+		case err == nil, try >= s.attempts, !MayPass(err), ctx.Err() != nil:
 			return err
 		}
 		_, _ = at.store.ask(ctx, storage.Op{Kind: storage.Remove, Path: f.path, Timeout: shortTime}, 2) // often there is nothing

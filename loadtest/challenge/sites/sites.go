@@ -58,13 +58,17 @@ type Sites struct {
 	o      Options
 	c      *challenge.Challenge
 	folder string  // of the challenge, at each site
+	begun  bool    // by another process
 	files  []*file // of sources, unless each has its own
 	places map[string]*place
 	sums   tpc.Sums
+	// attempts of an operation before the first copy, and of verifications
+	attempts int
 
 	mu       sync.Mutex
 	recorded map[[2]string]bool // paths in the manifest that were not removed, by site
 	absent   map[[2]string]bool // copies that did not exist when they were to be removed
+	foreign  map[[2]string]bool // files of others at paths of copies
 }
 
 // A place is a site that is opened.
@@ -79,16 +83,20 @@ type place struct {
 // Open opens the storage of all sites, without network access. If the manifest has entries,
 // the challenge is resumed: the same folders and files are used again.
 func Open(ctx context.Context, o Options) (*Sites, error) {
-	s := &Sites{o: o, c: o.Challenge, places: map[string]*place{}, recorded: map[[2]string]bool{}, absent: map[[2]string]bool{}}
+	s := &Sites{o: o, c: o.Challenge, places: map[string]*place{}, recorded: map[[2]string]bool{}, absent: map[[2]string]bool{},
+		foreign: map[[2]string]bool{}, attempts: makeAttempts}
 	left, err := o.Manifest.Left()
 	if err != nil {
 		return nil, err
+	}
+	if len(left) > 0 {
+		s.attempts = pastAttempts
 	}
 	prefix := "weir-" + s.c.Name + "-"
 	for _, m := range left {
 		s.recorded[[2]string{m.Site, m.Path}] = true
 		if dir, ok := strings.CutSuffix(m.Path, "/"); ok && strings.HasPrefix(dir, prefix) {
-			s.folder = dir
+			s.folder, s.begun = dir, true
 		}
 	}
 	if s.folder == "" {

@@ -12,7 +12,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"weir/internal/content"
 	"weir/internal/require"
@@ -189,8 +192,8 @@ func TestCopies(t *testing.T) {
 	m := &manifest{}
 	s := open(t, newChallenge(start(t, serve.Config{Dir: a}), start(t, serve.Config{Dir: b})), m)
 	require.NoError(t, s.Prepare(t.Context(), nil))
-	f, path := s.Source(0, 0), s.Dest(0, 12)
-	if other := s.Dest(0, 13); path == other {
+	f, path := s.Source(0, 0), s.Dest(0, 13) // of the first source
+	if other := s.Dest(0, 14); path == other {
 		t.Errorf("two copies are called %s", path)
 	}
 	check := func(want error) {
@@ -242,6 +245,73 @@ func TestForeignCopiesStay(t *testing.T) {
 	}
 }
 
+// Foreign files at paths of copies whose state is unknown stay; complete copies and parts of copies are
+// removed.
+func TestForeignFilesAtPathsOfCopiesStay(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	m := &manifest{}
+	c := newChallenge(start(t, serve.Config{Dir: a}), start(t, serve.Config{Dir: b}))
+	s := open(t, c, m)
+	require.NoError(t, s.Prepare(t.Context(), nil))
+	text := requests.Read(t, a, s.Source(0, 0).Path)
+	files := map[int64]string{0: text, 1: text[:500], 2: "", 3: "foreign", 4: strings.Repeat("x", len(text)), 5: text + "more"}
+	var foreign []string
+	for n := range int64(7) { // the last one does not exist
+		id := c.CopyID(0, n*int64(c.Files.Sources)) // of the first source
+		path := s.Dest(0, id)
+		require.NoError(t, m.Created(Made{Site: "B", Path: path, Size: int64(len(text)), Seed: uint64(id)}))
+		if content, ok := files[n]; ok {
+			requests.Write(t, content, b, path)
+		}
+		if n >= 3 && n <= 5 {
+			foreign = append(foreign, path)
+		}
+	}
+	require.NoError(t, s.RemoveRest(t.Context(), c.CopyID(0, 3*int64(c.Files.Sources))))
+	again := open(t, c, m) // as weir clean
+	err := again.Clean(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "did not make") {
+		t.Errorf("clean: %v", err)
+	}
+	if got, want := names(t, b), append([]string{s.Folder()}, foreign...); !slices.Equal(got, want) {
+		t.Errorf("left: %v, want %v", got, want)
+	}
+}
+
+// A service that chooses paths begins no copies while foreign files are there.
+func TestForeignFilesAtPathsOfTheService(t *testing.T) {
+	a, b := t.TempDir(), t.TempDir()
+	m := &manifest{}
+	c := newChallenge(start(t, serve.Config{Dir: a}), start(t, serve.Config{Dir: b}))
+	c.Files.Keep = true // the paths are those of earlier challenges
+	at := func() *Sites {
+		s, err := Open(t.Context(), Options{Challenge: c, Drivers: all.Drivers(), Manifest: m,
+			Path:        func(name string) string { return "x/" + name },
+			Credentials: func(string) (storage.Credentials, error) { return storage.Credentials{}, nil }})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		return s
+	}
+	first := at()
+	require.NoError(t, first.Prepare(t.Context(), nil))
+	require.NoError(t, first.Clean(t.Context()))
+	path := first.Source(0, 0).Path
+	require.NoError(t, os.MkdirAll(filepath.Join(b, "x"), 0o755))
+	requests.Write(t, requests.Read(t, a, path), b, path) // the service has not removed it yet
+	second := at()
+	require.NoError(t, second.Prepare(t.Context(), nil))
+	require.NoError(t, second.Clean(t.Context()))
+	requests.Write(t, "foreign", b, path)
+	third := at()
+	if err := third.Prepare(t.Context(), nil); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a foreign file: %v", err)
+	}
+	require.NoError(t, third.Clean(t.Context()))
+	if got := requests.Read(t, b, path); got != "foreign" {
+		t.Errorf("it is %q", got)
+	}
+}
+
 // A removal is repeated while the site fails.
 func TestRemovalsAreRepeated(t *testing.T) {
 	tier.Slow(t, "waits between attempts")
@@ -265,6 +335,44 @@ func TestRemovalsAreRepeated(t *testing.T) {
 	if err := s.Remove(ctx, "B", s.Dest(0, 1)); err == nil {
 		t.Error("a removal that failed has no error")
 	}
+}
+
+// awayUntil is a storage that refuses connections until a time, and has no files.
+type awayUntil struct{ time.Time }
+
+func (a awayUntil) Client() storage.Client { return a }
+func (awayUntil) Close() error             { return nil }
+func (a awayUntil) Do(_ context.Context, op *storage.Op, _ storage.Progress) (storage.Result, error) {
+	switch {
+	case time.Now().Before(a.Time):
+		return storage.Result{}, syscall.ECONNREFUSED
+	case op.Kind == storage.Checksum:
+		return storage.Result{}, errors.ErrUnsupported
+	}
+	return storage.Result{Size: 1000}, nil
+}
+
+// A resumed challenge waits for a site that is away for some time, which a new one reports.
+func TestResumeWaitsForSites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, resumed := range []bool{false, true} {
+			there := awayUntil{time.Now().Add(time.Minute)}
+			m := &manifest{}
+			if resumed {
+				m.made = []Made{{Site: "A", Path: "weir-test-abc/"}}
+			}
+			c := newChallenge("away://a", "away://b")
+			c.Files.Size = workload.Dist{Fixed: 1000}
+			s, err := Open(t.Context(), Options{Challenge: c, Manifest: m, Drivers: []storage.Driver{{Schemes: []string{"away"},
+				Open: func(context.Context, storage.Target) (storage.Service, error) { return there, nil }}},
+				Credentials: func(string) (storage.Credentials, error) { return storage.Credentials{}, nil }})
+			require.NoError(t, err)
+			if err := s.Prepare(t.Context(), nil); (err == nil) != resumed {
+				t.Errorf("resumed %v: %v", resumed, err)
+			}
+			require.NoError(t, s.Close())
+		}
+	})
 }
 
 // Sites that cannot be used are reported with their names.

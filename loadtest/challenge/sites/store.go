@@ -54,15 +54,15 @@ func (s *store) ask(ctx context.Context, op storage.Op, attempts int) (res stora
 	wait := firstPause
 	for try := 1; ; try++ {
 		res, err = s.do(ctx, op)
-		if try == attempts || !mayPass(err) || !pause.For(ctx, max(wait, min(storage.RetryAfter(err), lastPause))) {
+		if try == attempts || !MayPass(err) || !pause.For(ctx, max(wait, min(storage.RetryAfter(err), lastPause))) {
 			return res, err
 		}
 		wait = min(2*wait, lastPause)
 	}
 }
 
-// mayPass reports whether an operation that failed with err may succeed later.
-func mayPass(err error) bool {
+// MayPass reports whether an operation that failed with err may succeed later.
+func MayPass(err error) bool {
 	switch storage.Classify(err) {
 	case storage.Reset, storage.Busy, storage.Timeout, storage.Refused:
 		return true

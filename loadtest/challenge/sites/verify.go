@@ -24,7 +24,7 @@ func (s *Sites) Verify(ctx context.Context, site, path string, f inject.File) (v
 
 // verify compares the file at f.Path with f.
 func (s *Sites) verify(ctx context.Context, at *place, f inject.File) (verified bool, err error) {
-	res, err := at.store.ask(ctx, storage.Op{Kind: storage.Stat, Path: f.Path, Timeout: shortTime}, makeAttempts)
+	res, err := at.store.ask(ctx, storage.Op{Kind: storage.Stat, Path: f.Path, Timeout: shortTime}, s.attempts)
 	if err == nil {
 		err = storage.CheckSize(f.Size, res.Size)
 	}
@@ -54,7 +54,7 @@ func (s *Sites) checksum(ctx context.Context, at *place, f inject.File) (sum str
 			break
 		}
 		err = s.sums.Ask(ctx, store.server, f.Size, func(ctx context.Context) error {
-			res, err := store.ask(ctx, op, makeAttempts)
+			res, err := store.ask(ctx, op, s.attempts)
 			sum = res.Sum
 			return err
 		})

@@ -38,6 +38,7 @@ type linkState struct {
 	source, dest   string
 	seq            int64 // of the last change
 	recent         []carried
+	wrong          float64 // bytes of wrong copies that are still to be taken off
 	flight, queued float64
 	done, failed   int
 	reason         string
@@ -70,23 +71,33 @@ func (h *history) link(l *results.LinkInterval) {
 	x := h.links.all[i]
 	x.seq, x.flight, x.queued, x.reason = h.seq, l.Flight, l.Queued, short(string(l.Reason), mostName)
 	x.done, x.failed = x.done+l.Done, x.failed+l.Failed
-	x.recent = append(x.recent, carried{at, l.Seconds, l.Target * l.Seconds, float64(l.Moved)})
+	achieved := x.net(l)
+	x.recent = append(x.recent, carried{at, l.Seconds, l.Target * l.Seconds, achieved})
 	x.recent = slices.DeleteFunc(x.recent, func(c carried) bool { return c.at <= at-lastMinute || c.at > at })
 	h.links.stage = l.Stage
-	h.links.add(math.Round(at), l)
+	h.links.add(math.Round(at), l, achieved)
 	if len(h.links.rates.at) > mostRows {
 		h.links.rates.halve()
 		h.turn()
 	}
 }
 
+// net returns the bytes of a line less those of copies whose verification failed. They may have been
+// moved in earlier lines: the rest is taken off later ones.
+func (x *linkState) net(l *results.LinkInterval) float64 {
+	x.wrong += float64(l.Wrong)
+	off := min(x.wrong, float64(l.Moved))
+	x.wrong -= off
+	return float64(l.Moved) - off
+}
+
 // add adds the rates of a link to the sums of their moment. Moments before the newest are left out.
-func (o *linksOf) add(at float64, l *results.LinkInterval) {
+func (o *linksOf) add(at float64, l *results.LinkInterval, achieved float64) {
 	i := o.rates.add(at)
 	if i < 0 || l.Seconds <= 0 {
 		return
 	}
-	for c, x := range [rateColumns]float64{l.Target, float64(l.Moved) / l.Seconds, l.Flight, l.Queued} {
+	for c, x := range [rateColumns]float64{l.Target, achieved / l.Seconds, l.Flight, l.Queued} {
 		y := &o.rates.cols[c][i]
 		if isUnknown(*y) {
 			*y = 0

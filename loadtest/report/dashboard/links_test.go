@@ -71,6 +71,28 @@ func TestPageHasTheLinks(t *testing.T) {
 	}
 }
 
+// Bytes of copies whose verification failed are taken off, if need be off later lines.
+func TestWrongBytesAreTakenOff(t *testing.T) {
+	s := newShown(".", "", time.Now)
+	achieved := func(second int, moved, wrong int64) float64 {
+		s.change(func() {
+			s.h.link(&results.LinkInterval{Start: resultstest.Start().Add(time.Duration(second) * time.Second), Seconds: 1, Source: "A", Dest: "B",
+				Target: 8, Moved: moved, Wrong: wrong})
+		})
+		_, x := s.h.links.all[0].rate()
+		return x * float64(second+1)
+	}
+	for i, want := range []float64{8, 8, 8, 8, 16} { // of moved bytes 8, 8, 8, 8, 8 and wrong bytes 0, 8, 16, 0, 0
+		if got := achieved(i, 8, []int64{0, 8, 16, 0, 0}[i]); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%v bytes in %d seconds, want %v", got, i+1, want)
+		}
+	}
+	last := s.h.links.rates.cols[rateAchieved]
+	if len(last) != 5 || last[3] != 0 || last[4] != 8 {
+		t.Errorf("rates of all links: %v", last)
+	}
+}
+
 // The first message of 2,000 links stays small enough to be sent each ten seconds.
 func TestThousandsOfLinksStaySmall(t *testing.T) {
 	s := newShown(".", "", time.Now)

@@ -149,6 +149,10 @@ func (v *ChallengeView) rows(columns int) []string {
 		return []string{p.Row(columns-3, v.look)}
 	}
 	s := &v.status
+	if s.Ending { // the rest of the profile is not held
+		p := screen.Progress{Where: v.position(), Now: now, Share: screen.Unknown, Left: screen.Unknown}
+		return []string{" " + v.text(), p.Row(columns-3, v.look)}
+	}
 	left := max(time.Duration(s.Left*float64(time.Second))-now.Sub(s.Time), 0)
 	p := screen.Progress{Where: v.position(), Now: now, Left: left, Share: 1}
 	if s.Length > 0 {

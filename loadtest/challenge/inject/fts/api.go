@@ -98,10 +98,14 @@ func jobStates(body []byte) (all []jobState, err error) {
 // unknown reports whether the service does not have the job.
 func (j *jobState) unknown() bool { return strings.HasPrefix(j.Status, "404") }
 
-// parseTime parses a time of FTS, in UTC without a zone. It returns the zero time for other texts.
+// parseTime parses a time of FTS, in UTC without a zone. FTS cuts off parts of seconds: the middle of
+// the second is within half a second of the time. It returns the zero time for other texts.
 func parseTime(text string) time.Time {
-	t, _ := time.Parse("2006-01-02T15:04:05", strings.TrimSuffix(strings.Replace(text, " ", "T", 1), "Z"))
-	return t
+	t, err := time.Parse("2006-01-02T15:04:05", strings.TrimSuffix(strings.Replace(text, " ", "T", 1), "Z"))
+	if err != nil || t.Nanosecond() != 0 {
+		return t
+	}
+	return t.Add(time.Second / 2)
 }
 
 // whoami returns the caller's identity.

@@ -172,7 +172,8 @@ func TestCoordinator(t *testing.T) {
 		class storage.Class
 	}{202: {"X", storage.NotFound}, 203: {"X", storage.Checksummed}, 204: {"Y", storage.Other}} {
 		got := last[id]
-		if got.State != inject.Failed || got.Site != want.site || got.Class != want.class || got.Reason == "" || got.Expired {
+		if got.State != inject.Failed || got.Site != want.site || got.Class != want.class || got.Reason == "" || got.Expired ||
+			got.Exists != (id == 204) {
 			t.Errorf("copy %d: %+v", id, got)
 		}
 	}

@@ -162,7 +162,7 @@ func (i *injector) reportOf(e *entry, f *flight, s *fileState) (r inject.Report,
 	case inject.Failed:
 		v := service.Judge(s.Reason, service.URLOf(p.From, l.Protocol, ""), service.URLOf(p.To, l.Protocol, ""))
 		ended := !e.tokens.IsZero() && !r.At.IsZero() && r.At.After(e.tokens.Add(-time.Second))
-		r.Class, r.Reason, r.Site = v.Class, service.Line(s.Reason), v.Site(p)
+		r.Class, r.Reason, r.Site, r.Exists = v.Class, service.Line(s.Reason), v.Site(p), v.Exists
 		r.Expired = v.Expired || v.Class == storage.Denied && ended
 	}
 	return r, true

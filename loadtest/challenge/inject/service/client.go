@@ -45,7 +45,9 @@ type Client struct {
 	health inject.Health
 	spent  time.Duration
 	until  time.Time     // end of the pause that the service requested
-	skew   time.Duration // of the service's clock
+	skew   time.Duration // of the service's clock against that of this machine when the client was made
+	made   time.Time     // with the reading of the monotonic clock
+	wall   time.Time     // the same without
 }
 
 // NewClient returns a client of the API at an http or https URL. authorize adds credentials to each
@@ -63,8 +65,8 @@ func NewClient(base string, cred storage.Credentials, authorize func(context.Con
 		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		TLSClientConfig: cred.TLS, TLSHandshakeTimeout: 10 * time.Second, MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTime,
 	}
-	home := u.Host
-	return &Client{base: strings.TrimSuffix(base, "/"), authorize: authorize, http: &http.Client{
+	home, now := u.Host, time.Now()
+	return &Client{base: strings.TrimSuffix(base, "/"), authorize: authorize, made: now, wall: now.Round(0), http: &http.Client{
 		Transport: transport, Timeout: requestTime,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if r.URL.Host != home || len(via) > 3 { // credentials stay with the service
@@ -213,7 +215,8 @@ func (c *Client) account(ctx context.Context, begun time.Time, header http.Heade
 	c.health.Requests++
 	c.spent += now.Sub(begun)
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
-		c.skew = date.Add(time.Second / 2).Sub(begun.Add(now.Sub(begun) / 2))
+		middle := begun.Add(now.Sub(begun) / 2).Sub(c.made) // steps of the wall clock change nothing
+		c.skew = date.Add(time.Second / 2).Sub(c.wall.Add(middle))
 	}
 	if e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable {
 		wait := busyTime
@@ -241,15 +244,19 @@ func (c *Client) Health() inject.Health {
 	return h
 }
 
-// Local returns a time of the service's clock as a time of the clock of this machine, or the zero
-// time for the zero time.
+// Local returns a time of the service's clock as a time of this process, with a reading of the
+// monotonic clock as time.Now returns it, or the zero time for the zero time.
 func (c *Client) Local(t time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.IsZero() || c.skew.Abs() < leastSkew {
+	if t.IsZero() {
 		return t
 	}
-	return t.Add(-c.skew)
+	since := t.Sub(c.wall)
+	if c.skew.Abs() >= leastSkew {
+		since -= c.skew
+	}
+	return c.made.Add(since)
 }
 
 // message returns the name of an error and its text from the body of a response: JSON of FTS or of

@@ -24,6 +24,7 @@ type Verdict struct {
 	Class   storage.Class
 	End     End
 	Expired bool // credentials had ended, or were refused as invalid
+	Exists  bool // there is a file at the destination
 }
 
 // Site returns the name of the site of a copy to which the failure belongs, "" if that is unknown.
@@ -44,6 +45,9 @@ func (v Verdict) Site(p Pair) string {
 func Judge(reason, source, dest string) Verdict {
 	v := Verdict{Class: classOf(reason), End: endOf(reason, source, dest)}
 	v.Expired = v.Class == storage.Denied && mentionsEnd(reason)
+	lower := strings.ToLower(reason)
+	v.Exists = v.End != Source && (strings.Contains(lower, "file exists") ||
+		strings.HasPrefix(lower, "destination") && strings.Contains(lower, "[17]"))
 	return v
 }
 

@@ -22,23 +22,29 @@ import (
 // coordinator.
 func TestJudge(t *testing.T) {
 	for reason, want := range map[string]Verdict{
-		"SOURCE [2] No such file or directory":                                                              {storage.NotFound, Source, false},
-		"SOURCE [2] HTTP 404 : File not found ":                                                             {storage.NotFound, Source, false},
-		"SOURCE CHECKSUM MISMATCH":                                                                          {storage.Checksummed, Source, false},
-		"DESTINATION [28] No space left on device":                                                          {storage.ServerFailed, Dest, false},
-		"DESTINATION OVERWRITE [17] Destination file exists and overwrite":                                  {storage.Other, Dest, false},
-		"DESTINATION MAKE_PARENT [13] Permission denied":                                                    {storage.Denied, Dest, false},
-		"TRANSFER [5] TRANSFER CHECKSUM MISMATCH USER_DEFINE and DST checksums are different":               {storage.Checksummed, Dest, false},
-		"TRANSFER [70] Communication error on send":                                                         {storage.Reset, Unknown, false},
-		"TRANSFER [110] TRANSFER Operation timed out":                                                       {storage.Timeout, Unknown, false},
-		"TRANSFER [111] Connection refused: davs://y:1094/f cannot be reached":                              {storage.Refused, Dest, false},
-		"TRANSFER ERROR: Copy failed (3rd pull). Last attempt: HTTP 403 : Permission refused (destination)": {storage.Denied, Dest, false},
-		"TRANSFER ERROR: Copy failed (3rd pull). Last attempt: HTTP 503 : busy":                             {storage.Busy, Unknown, false},
-		"TRANSFER [13] Permission denied: x-1: the token of https://issuer expired at 2026-11-29":           {storage.Denied, Source, true},
-		"DESTINATION [13] the certificate has expired":                                                      {storage.Denied, Dest, true},
-		"TRANSFER [125] Operation canceled":                                                                 {storage.Canceled, Unknown, false},
-		"something else":                                                                                    {storage.Other, Unknown, false},
-		"":                                                                                                  {storage.Other, Unknown, false},
+		"SOURCE [2] No such file or directory":     {storage.NotFound, Source, false, false},
+		"SOURCE [2] HTTP 404 : File not found ":    {storage.NotFound, Source, false, false},
+		"SOURCE CHECKSUM MISMATCH":                 {storage.Checksummed, Source, false, false},
+		"DESTINATION [28] No space left on device": {storage.ServerFailed, Dest, false, false},
+
+		"DESTINATION OVERWRITE [17] Destination file exists and overwrite": {storage.Other, Dest, false, true},
+		"DESTINATION MAKE_PARENT [13] Permission denied":                   {storage.Denied, Dest, false, false},
+
+		"TRANSFER [5] TRANSFER CHECKSUM MISMATCH USER_DEFINE and DST checksums are different": {storage.Checksummed, Dest, false, false},
+		"TRANSFER [70] Communication error on send":                                           {storage.Reset, Unknown, false, false},
+		"TRANSFER [110] TRANSFER Operation timed out":                                         {storage.Timeout, Unknown, false, false},
+
+		"TRANSFER [111] Connection refused: davs://y:1094/f cannot be reached": {storage.Refused, Dest, false, false},
+
+		"TRANSFER ERROR: Copy failed (3rd pull). Last attempt: HTTP 403 : Permission refused (destination)": {storage.Denied, Dest, false, false},
+
+		"TRANSFER ERROR: Copy failed (3rd pull). Last attempt: HTTP 503 : busy": {storage.Busy, Unknown, false, false},
+
+		"TRANSFER [13] Permission denied: x-1: the token of https://issuer expired at 2026-11-29": {storage.Denied, Source, true, false},
+		"DESTINATION [13] the certificate has expired":                                            {storage.Denied, Dest, true, false},
+		"TRANSFER [125] Operation canceled":                                                       {storage.Canceled, Unknown, false, false},
+		"something else":                                                                          {storage.Other, Unknown, false, false},
+		"":                                                                                        {storage.Other, Unknown, false, false},
 	} {
 		if got := Judge(reason, "davs://x:1/c", "davs://y:1094/c"); got != want {
 			t.Errorf("%s: %+v, want %+v", reason, got, want)
@@ -136,6 +142,21 @@ func TestClient(t *testing.T) {
 	}
 	if _, err := NewClient("http://example.org", storage.Credentials{Token: "t"}, nil); err == nil {
 		t.Error("a token would be sent without TLS")
+	}
+}
+
+// A step of this machine's clock after the client was made moves no time of the service.
+func TestSteppedClock(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // Date is that of its responses
+	defer s.Close()
+	c, err := NewClient(s.URL, storage.Credentials{}, func(context.Context, *http.Request) error { return nil })
+	require.NoError(t, err)
+	defer c.Close()
+	c.wall = c.wall.Add(-time.Hour) // the clock was an hour behind until now
+	_, _, err = c.Do(t.Context(), Request{Method: "GET", Path: "/"})
+	require.NoError(t, err)
+	if off := time.Since(c.Local(time.Now().Round(0))).Abs(); off > time.Minute { // by the monotonic clock
+		t.Errorf("a time of the service is off by %s", off)
 	}
 }
 

@@ -79,6 +79,11 @@ func (s *Simulated) admit(c *running) {
 			s.end(c, inject.Failed, "site is away")
 			return
 		}
+		if n := s.o.Sites[i].Most; n > 0 && s.sites[i].slots >= n {
+			c.fault = i
+			s.end(c, inject.Failed, "site refuses further copies")
+			return
+		}
 	}
 	if s.o.TokenLife > 0 && s.now-c.asked > s.o.TokenLife.Seconds() {
 		c.fault = l.To

@@ -34,7 +34,8 @@ type Options struct {
 type Site struct {
 	Name     string
 	In, Out  float64  // capacity
-	Slots    int      // copies from and to the site at once; 0: no limit
+	Slots    int      // copies from and to the site at once, others wait; 0: no limit
+	Most     int      // copies from and to the site at once, others fail; 0: no limit
 	PerCopy  float64  // rate of one copy
 	Failure  float64  // probability that the site breaks a copy, at a random point
 	Outages  []Outage // in which copies with this site fail

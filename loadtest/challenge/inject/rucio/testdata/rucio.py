@@ -6,7 +6,7 @@ import time
 
 
 def setup(arg):
-    """Adds RSEs, between which files are copied by https, and from which the reaper removes files in their folders."""
+    """Adds RSEs, between which files are copied by their schemes (default https), and from which the reaper removes files in their folders."""
     from rucio.client import Client
 
     c = Client()
@@ -16,7 +16,7 @@ def setup(arg):
         c.add_rse(name, rse_type="DISK", deterministic=True)
         some = {"read": 1, "write": 1}
         c.add_protocol(name, {
-            "hostname": rse["Host"], "port": int(rse["Port"]), "scheme": "https", "prefix": rse["Prefix"],
+            "hostname": rse["Host"], "port": int(rse["Port"]), "scheme": rse.get("Scheme", "https"), "prefix": rse["Prefix"],
             "impl": "rucio.rse.protocols.gfal.Default",
             "domains": {"lan": some, "wan": dict(some, third_party_copy_read=1, third_party_copy_write=1)},
         })
