@@ -98,6 +98,7 @@ func newRoot(s streams) *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"Measure:", []*cobra.Command{runCommand(s), findCommand(s), challengeCommand(s), planCommand(s), calibrateCommand(s), cleanCommand(s)}},
+		{"Find causes:", []*cobra.Command{diagnoseCommand(s)}},
 		{"Analyze:", []*cobra.Command{
 			listRunsCommand(s), watchCommand(s), reportCommand(s), compareCommand(s), mergeCommand(s), analyzeCommand(s), exportCommand(s),
 		}},
