@@ -121,8 +121,8 @@ bench: needs-full build ## measured against the peers: rewrites docs/benchmarks.
 bench-page: ## the text and the picture of docs/benchmarks.md written anew, its figures kept
 	go test ./benchmarks -run TestWritePage -count 1 -results $(CURDIR)/docs/benchmarks.md -out $(CURDIR)/docs/benchmarks.md
 
-rigs: needs-full build ## situations whose truth is known, and 200 healthy runs: rewrites docs/truth.md (an hour; AREA=load or challenge: half of it)
-	WEIR_TIER=full go test ./benchmarks/rigs -run 'TestRigs|TestChallengeRigs' -full -area "$(AREA)" -parallel 4 -timeout 3h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -out $(CURDIR)/docs/truth.md
+rigs: needs-full build ## situations whose truth is known, and 200 healthy runs: rewrites docs/truth.md (AREA=load or challenge: half an hour each; AREA=diagnose: five hours, goes on where it was)
+	WEIR_TIER=full go test ./benchmarks/rigs -run 'TestRigs|TestChallengeRigs|TestDiagnoseRigs' -full -area "$(AREA)" -keep $(CURDIR)/$(BUILD)/rigs -parallel 4 -timeout 10h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -out $(CURDIR)/docs/truth.md
 
 # Interrupt it with Ctrl-C, and start it again when the machine is free: it goes on where it was.
 reports: needs-full build ## the runs of docs/reports that are not in runs/ yet, their texts and figures (a day; ONLY=003 makes some)

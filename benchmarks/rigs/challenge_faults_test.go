@@ -2,6 +2,7 @@ package rigs
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,14 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"weir/internal/tpc"
+	"weir/lab/labtest"
+	"weir/transfer/access"
+	"weir/transfer/coordinator"
+	"weir/transfer/fts/rest"
+	"weir/transfer/schedule"
+	"weir/transfer/transfertest"
 )
 
 // smallDisk prepares a small file system for C, and lets copies stay.
@@ -64,12 +73,14 @@ func away(g *grid, r *running) {
 	g.must(g.site("C").begin())
 }
 
-// hang stops C for a minute.
-func hang(g *grid, r *running) {
-	r.at(2, 40*time.Second)
-	g.site("C").signal(syscall.SIGSTOP)
-	g.sleep(time.Minute)
-	g.site("C").signal(syscall.SIGCONT)
+// hang stops a site for a time.
+func hang(site string, from, length time.Duration) func(g *grid, r *running) {
+	return func(g *grid, r *running) {
+		r.at(2, from)
+		g.site(site).signal(syscall.SIGSTOP)
+		g.sleep(length)
+		g.site(site).signal(syscall.SIGCONT)
+	}
 }
 
 func tokenSites() map[string]siteSpec {
@@ -120,20 +131,23 @@ func issue(g *grid, r *running) {
 	}
 }
 
-// starve limits the CPU time of weir.
-func starve(g *grid, r *running) {
-	group := fmt.Sprintf("/sys/fs/cgroup/cpu/weir-rig-%d-%d", os.Getpid(), r.cmd.Process.Pid)
-	if err := os.Mkdir(group, 0o755); err != nil {
-		g.cannot("no control group for CPU time: %v", err)
+// starve limits the CPU time of weir from a time of the second stage on, to microseconds in each
+// second.
+func starve(from time.Duration, quota int) func(g *grid, r *running) {
+	return func(g *grid, r *running) {
+		group := fmt.Sprintf("/sys/fs/cgroup/cpu/weir-rig-%d-%d", os.Getpid(), r.cmd.Process.Pid)
+		if err := os.Mkdir(group, 0o755); err != nil {
+			g.cannot("no control group for CPU time: %v", err)
+		}
+		g.ends(func() error { return os.Remove(group) })
+		write := func(name, value string) { g.must(os.WriteFile(filepath.Join(group, name), []byte(value), 0o644)) }
+		r.at(2, from)
+		write("cpu.cfs_period_us", "1000000")
+		write("cpu.cfs_quota_us", strconv.Itoa(quota))
+		write("cgroup.procs", strconv.Itoa(r.cmd.Process.Pid))
+		r.at(2, 175*time.Second) // the rest is for the removal of files
+		write("cpu.cfs_quota_us", "-1")
 	}
-	g.ends(func() error { return os.Remove(group) })
-	write := func(name, value string) { g.must(os.WriteFile(filepath.Join(group, name), []byte(value), 0o644)) }
-	r.at(2, 20*time.Second)
-	write("cpu.cfs_period_us", "1000000")
-	write("cpu.cfs_quota_us", "3000")
-	write("cgroup.procs", strconv.Itoa(r.cmd.Process.Pid))
-	r.at(2, 175*time.Second) // the rest is for the removal of files
-	write("cpu.cfs_quota_us", "-1")
 }
 
 // moveClock moves the times of copies, except those of their ends, as a service with a clock that is
@@ -167,6 +181,17 @@ func moveClock(g *grid, r *ran) {
 	again := &ran{findings: f, title: "moved", dir: moved, text: fmt.Sprintf("%s %v", out2, err)}
 	g.links(again, "CD CA", "source C -|source C disk")
 	g.expect(f != nil && f.Challenge != nil && f.Challenge.Clock != nil, "a warning about clocks expected")
+}
+
+// oneAtOnce starts a coordinator that makes one copy at once for each link.
+func oneAtOnce(g *grid) {
+	conf := coordinator.Config{State: filepath.Join(g.dir, "coordinator"), Listen: labtest.Address(g.T), Approve: -1, JobArea: tpc.Network,
+		Rules: schedule.Rules{Min: 1, Max: 1}}
+	g.must(os.Mkdir(conf.State, 0o700))
+	s := transfertest.Start(g.T, func(ctx context.Context) (transfertest.Coordinator, error) { return coordinator.Open(ctx, conf) })
+	path := filepath.Join(g.dir, "token")
+	g.must(os.WriteFile(path, []byte(s.NewToken("challenge", access.MaySubmit)), 0o600))
+	g.more = "inject: {by: fts, url: '" + s.Address.URLs[0] + rest.Path + "', auth: {token_file: '" + path + "', insecure: true}}\n"
 }
 
 // foreignFiles are the files that are left, without the sources of a site that was away.

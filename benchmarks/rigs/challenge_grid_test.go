@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"weir/internal/unit"
+	"weir/lab"
+	"weir/lab/labtest"
 	"weir/link"
 	"weir/link/emulator"
 )
@@ -46,6 +49,7 @@ type grid struct {
 	sites   []*gridSite
 	extra   map[string]siteSpec // of sites, in addition to those of the rig
 	auth    string              // of each site in the plan
+	more    string              // further lines of the plan
 }
 
 // A gridSite is a site, or its absence.
@@ -53,9 +57,13 @@ type gridSite struct {
 	grid    *grid
 	spec    siteSpec
 	name    string
-	address string // of the gate, as HOST:PORT
-	server  string // address of the server
-	foreign string // URL of a server that is not a child
+	address string   // of the gate, as HOST:PORT
+	server  string   // address of the server
+	path    string   // of the URL, of a server that is not a child; "" of a child
+	command []string // of the server, which ends with its input; nil: this program as a site
+	env     []string // of command
+	log     string   // file for the errors of command; "": those of this program
+	user    uint32   // of command; 0: that of this program
 	mu      sync.Mutex
 	gate    net.Listener
 	cmd     *exec.Cmd
@@ -113,6 +121,9 @@ func (g *grid) site(name string) *gridSite { return g.sites[name[0]-'A'] }
 func (g *grid) start(name string, of siteSpec) *gridSite {
 	at := g.network.Site(name)
 	w := &gridSite{grid: g, spec: of, name: name, server: net.JoinHostPort(at.Address, gridPort)}
+	if of.XRootD {
+		w.xrootd()
+	}
 	w.spec.Listen = w.server
 	if w.spec.Dir == "" {
 		w.spec.Dir = filepath.Join(g.dir, "site-"+name)
@@ -124,19 +135,41 @@ func (g *grid) start(name string, of siteSpec) *gridSite {
 	return w
 }
 
-// begin starts the server and opens the gate.
+// xrootd starts XRootD as the server of a site. The gate leads to it, without a line of the site.
+func (w *gridSite) xrootd() {
+	x := labtest.Start(w.grid.T, lab.XRootDConfig{Copies: true, Extra: w.spec.Extra})
+	at, err := url.Parse(x.URLs["http"])
+	w.grid.must(err)
+	w.server, w.path, w.spec.Dir = at.Host, at.Path+"/rig", filepath.Join(x.Data, "rig")
+	w.grid.must(os.Mkdir(w.spec.Dir, 0o777))
+	w.grid.must(os.Chmod(w.spec.Dir, 0o777)) // XRootD has a user of its own
+}
+
+// begin starts the server, unless it runs already, and opens the gate.
 func (w *gridSite) begin() error {
-	b, err := json.Marshal(w.spec)
+	if w.path != "" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.open()
+	}
+	argv, err := w.program()
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
+	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // the end of its input ends it
+	cmd.Stderr, cmd.Env = os.Stderr, w.env
+	if w.log != "" {
+		log, err := os.OpenFile(w.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		cmd.Stderr = log
 	}
-	cmd := exec.Command(self, siteWord, string(b)) //nolint:noctx // the end of its input ends it
-	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if w.user > 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: w.user, Gid: w.user}
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -155,6 +188,19 @@ func (w *gridSite) begin() error {
 	defer w.mu.Unlock()
 	w.cmd, w.in = cmd, in
 	return w.open()
+}
+
+// program returns the command of the server. Its first line of output reports that it has started.
+func (w *gridSite) program() ([]string, error) {
+	if w.command != nil {
+		return w.command, nil
+	}
+	b, err := json.Marshal(w.spec)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	return []string{self, siteWord, string(b)}, err
 }
 
 // open opens the gate at the address that it had before.
@@ -209,8 +255,8 @@ func (w *gridSite) kill() {
 	if w.cmd != nil {
 		_ = w.in.Close()
 		_ = w.cmd.Process.Signal(syscall.SIGCONT)
-		_ = w.cmd.Process.Kill()
-		_ = w.cmd.Wait() // its error only reports the signal
+		_ = syscall.Kill(-w.cmd.Process.Pid, syscall.SIGKILL) // with its children
+		_ = w.cmd.Wait()                                      // its error only reports the signal
 	}
 	w.gate, w.cmd = nil, nil
 }
@@ -225,9 +271,6 @@ func (w *gridSite) signal(sig syscall.Signal) {
 // left returns the files and folders at the sites.
 func (g *grid) left() (all []string) {
 	for _, w := range g.sites {
-		if w.foreign != "" {
-			continue
-		}
 		g.must(fs.WalkDir(os.DirFS(w.spec.Dir), ".", func(path string, _ fs.DirEntry, err error) error {
 			if path != "." && path != ".weir-serve-folders" && path != "lost+found" { // of weir serve and of file systems
 				all = append(all, w.name+"/"+path)
@@ -280,11 +323,7 @@ func (p *gridPlan) text(g *grid) string {
 	var b strings.Builder
 	b.WriteString("sites:\n")
 	for _, w := range g.sites {
-		url := "http://" + w.address
-		if w.foreign != "" {
-			url = w.foreign
-		}
-		fmt.Fprintf(&b, "  - {name: %s, url: '%s'%s}\n", w.name, url, p.auth)
+		fmt.Fprintf(&b, "  - {name: %s, url: 'http://%s%s'%s}\n", w.name, w.address, w.path, p.auth)
 	}
 	b.WriteString("links:\n")
 	for _, l := range p.links() {

@@ -213,13 +213,15 @@ const (
 )
 
 // stage adds a stage of a link. Lines at its ends have a target in between, and at the end of the
-// challenge none.
+// challenge none. The first line of the challenge has nearly the target: it counts, as the copies
+// that bring the link to its rate are in it.
 func (c *controlled) stage(all []gridSecond) {
 	target := all[len(all)/2].Target
-	for len(all) > 0 && all[0].Target != target {
+	off := func(x gridSecond) bool { return math.Abs(x.Target-target) > 0.01*target }
+	for len(all) > 0 && off(all[0]) {
 		all = all[1:]
 	}
-	for len(all) > 0 && all[len(all)-1].Target != target {
+	for len(all) > 0 && off(all[len(all)-1]) {
 		all = all[:len(all)-1]
 	}
 	if target*60 < leastFiles*gridFile || len(all) < overshootSpan {

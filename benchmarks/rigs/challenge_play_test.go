@@ -25,6 +25,7 @@ const challengeVerb = "challenge"
 type challengeResult struct {
 	result
 	grade   grade
+	heldOut bool
 	control controlled
 	full    float64 // share of the time in which all cores of the machine were busy
 }
@@ -74,7 +75,7 @@ func TestChallengeRigs(t *testing.T) {
 	}
 	t.Run("rigs", func(t *testing.T) {
 		for i := range all {
-			results[i].rig = &all[i].rig
+			results[i].rig, results[i].heldOut = &all[i].rig, all[i].heldOut
 			t.Run(all[i].name, func(t *testing.T) {
 				t.Parallel()
 				all[i].carryOut(t, weir, &results[i])
@@ -177,6 +178,7 @@ func (r *challengeRig) playOn(s *stage, res *challengeResult) {
 	s.newGrid(g, r.specs, r.lines...)
 	plan := r.plan
 	plan.auth = g.auth
+	plan.more += g.more
 	b := s.begin(plan.text(g), how{verb: challengeVerb})
 	done := make(chan struct{})
 	if r.during != nil {
@@ -203,29 +205,43 @@ const challengeHead = "## Data challenges\n"
 const aboutChallenges = "Each rig is a data challenge of four minutes between four sites (`weir serve --third-party`, behind emulated " +
 	"lines) on\neight links with targets of 1 Mbit/s, unless it says otherwise: a minute at half of the targets, then the whole. " +
 	"AB is the link from\nA to B. A rig is *right* if each link that is held back has the right cause, all others hold their targets, and " +
-	"nothing is left at the\nsites. Control is measured where nothing limits and a minute has 50 files or more. weir requests the copies " +
-	"itself (`direct`): a transfer\nservice with a known limit is not among the rigs.\n\n"
+	"nothing is left at the\nsites. The rules were not adjusted by the rigs that are held out (`other-`): they have " +
+	" faults of other rigs elsewhere. Control is\n" +
+	"measured where nothing limits and a minute has 50 files or more. weir requests the copies " +
+	"itself (`direct`),\nunless a coordinator does.\n\n"
+
+// A gradeSum counts the rigs by their outcomes.
+type gradeSum struct{ right, played, unknown, certain int }
+
+// sumOf counts the rigs that were held out, or the others.
+func sumOf(results []challengeResult, heldOut bool) (n gradeSum) {
+	for i := range results {
+		r := &results[i]
+		if r.skipped != "" || r.heldOut != heldOut {
+			continue
+		}
+		n.played++
+		n.certain += r.grade.certain
+		switch r.word() {
+		case "right":
+			n.right++
+		case "cannot tell":
+			n.unknown++
+		}
+	}
+	return n
+}
+
+// String returns the numbers in the form of the page.
+func (n *gradeSum) String() string {
+	return fmt.Sprintf("%d of %d rigs right, %d cannot tell, %d verdicts wrong and certain.", n.right, n.played, n.unknown, n.certain)
+}
 
 // renderChallenges writes the section of data challenges.
 func renderChallenges(about machine, results []challengeResult) string {
 	var b strings.Builder
-	right, played, unknown, certain := 0, 0, 0, 0
-	for i := range results {
-		r := &results[i]
-		if r.skipped != "" {
-			continue
-		}
-		played++
-		certain += r.grade.certain
-		switch r.word() {
-		case "right":
-			right++
-		case "cannot tell":
-			unknown++
-		}
-	}
-	fmt.Fprintf(&b, "%s\n**%d of %d rigs right, %d cannot tell, %d verdicts wrong and certain.** The bars are 19 of 20 and 0.\n\n%s",
-		challengeHead, right, played, unknown, certain, aboutChallenges)
+	known, heldOut := sumOf(results, false), sumOf(results, true)
+	fmt.Fprintf(&b, "%s\n**%s** Held out: **%s** The bars are 19 of 20 and 0.\n\n%s", challengeHead, &known, &heldOut, aboutChallenges)
 	kept := ""
 	if *againFlag != "" {
 		kept = " The challenges had been carried out before, and were analyzed again with that commit."
@@ -235,7 +251,7 @@ func renderChallenges(about machine, results []challengeResult) string {
 	b.WriteString("| rig | situation and truth | result | weir reports |\n|---|---|---|---|\n")
 	for i := range results {
 		r := &results[i]
-		words := []string{r.word()}
+		words := []string{r.word(), fmt.Sprintf("machine full %.0f%%", 100*r.full)}
 		if text := r.control.String(); text != "" {
 			words = append(words, text)
 		}
@@ -251,25 +267,28 @@ func writeChallenges(path string, about machine, results []challengeResult) erro
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	before, after := splitChallenges(string(text))
+	before, after := splitSection(string(text), challengeHead)
 	return os.WriteFile(path, []byte(before+renderChallenges(about, results)+after), 0o644)
 }
 
-// withChallenges returns a page of rigs of load tests with the section of data challenges of the page
-// at path, if it has one.
-func withChallenges(text, path string) string {
+// withSections returns a page of rigs of load tests with the sections of the other areas of the page
+// at path, if it has them.
+func withSections(text, path string) string {
 	old, _ := os.ReadFile(path) // "" if it does not exist
-	before, after := splitChallenges(string(old))
-	section := strings.TrimSuffix(strings.TrimPrefix(string(old), before), after)
-	before, after = splitChallenges(text)
-	return before + section + after
+	for _, head := range []string{challengeHead, diagnoseHead} {
+		before, after := splitSection(string(old), head)
+		section := strings.TrimSuffix(strings.TrimPrefix(string(old), before), after)
+		before, after = splitSection(text, head)
+		text = before + section + after
+	}
+	return text
 }
 
-// splitChallenges returns the text before and after the section of data challenges. Without such a
-// section it belongs before that of healthy runs, or at the end.
-func splitChallenges(text string) (before, after string) {
+// splitSection returns the text before and after the section with a head. Without such a section it
+// belongs before that of healthy runs, or at the end.
+func splitSection(text, head string) (before, after string) {
 	const next = "## Healthy runs\n"
-	before, after, found := strings.Cut(text, challengeHead)
+	before, after, found := strings.Cut(text, head)
 	if !found {
 		before, after, found = strings.Cut(text, next)
 		if found {
@@ -296,10 +315,10 @@ func TestChallengeSection(t *testing.T) {
 	}
 	text := string(require.File(t, path))
 	if strings.Count(text, challengeHead) != 1 ||
-		!strings.Contains(text, "**1 of 2 rigs right, 0 cannot") || !strings.Contains(text, `**wrong**<br>a\|b`) {
+		!strings.Contains(text, "**1 of 2 rigs right, 0 cannot") || !strings.Contains(text, `**wrong**<br>machine full 0%<br>a\|b`) {
 		t.Errorf("not the section of one rig that is right and one that is wrong:\n%s", text)
 	}
-	if got := withChallenges(rest, path); got != text {
+	if got := withSections(rest, path); got != text {
 		t.Errorf("the section has changed with the rest of the page:\n%s\nbefore:\n%s", got, text)
 	}
 	written := string(require.File(t, "../../docs/truth.md"))
@@ -308,7 +327,7 @@ func TestChallengeSection(t *testing.T) {
 			t.Errorf("docs/truth.md lacks %q: make rigs AREA=challenge", row)
 		}
 	}
-	before, after := splitChallenges(text)
+	before, after := splitSection(text, challengeHead)
 	if before+after != rest {
 		t.Errorf("the rest of the page has changed:\n%s%s", before, after)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,8 +33,11 @@ type siteSpec struct {
 	Doors       int           // third-party copies at once, others wait; 0: no limit
 	Login       time.Duration // of each GET, one after the other
 	Sum         time.Duration // of each checksum, one after the other
+	SumRate     int64         // bytes/s of a checksum of the whole file, before each answer to a GET; 0: none
 	Every       int           // refuse each request of this number; 0: none
 	Tokens      bool          // require a bearer token whose time is not over
+	XRootD      bool          // XRootD instead of weir serve, of these fields with Extra alone
+	Extra       string        // lines of its configuration
 }
 
 // runSite serves as a site until SIGTERM. Its first line of output is the URL.
@@ -113,6 +117,7 @@ func (f *siteFaults) Answer(r *serve.Request) bool {
 		one(&f.sums, f.Sum)
 	case r.Method == http.MethodGet:
 		one(&f.login, f.Login)
+		f.sum(r)
 		return f.refuse(r)
 	case r.Method == "COPY":
 		f.door(r)
@@ -127,6 +132,16 @@ func one(lock *sync.Mutex, d time.Duration) {
 		lock.Lock()
 		defer lock.Unlock()
 		time.Sleep(d)
+	}
+}
+
+// sum takes the time of a checksum of the file.
+func (f *siteFaults) sum(r *serve.Request) {
+	if f.SumRate == 0 {
+		return
+	}
+	if st, err := os.Stat(filepath.Join(f.Dir, filepath.FromSlash(r.URL.Path))); err == nil {
+		time.Sleep(time.Duration(float64(st.Size()) / float64(f.SumRate) * float64(time.Second)))
 	}
 }
 

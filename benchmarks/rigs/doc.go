@@ -17,4 +17,14 @@
 //	go test ./benchmarks/rigs -run TestChallengeRigs -full -area challenge -again DIR
 //
 // The second command analyzes and judges the run directories that the first one kept.
+//
+// Rigs of diagnoses (TestDiagnoseRigs) are files at real servers behind an emulated line. Each is
+// played in network and mount namespaces of its own, in a process of its own. Other tools have to see
+// its situation before weir diagnose is judged:
+//
+//	go test ./benchmarks/rigs -run TestDiagnoseRigs -full -area diagnose -parallel 4 -keep DIR
+//	go test ./benchmarks/rigs -run TestDiagnoseRigs/rigs/mtu -full -area diagnose -check
+//
+// Results of rigs that ended stay in DIR and are not measured again with the same weir; with -again
+// DIR they are judged again. The second command only checks a situation.
 package rigs

@@ -22,13 +22,15 @@ var (
 	fullFlag    = flag.Bool("full", false, "play all rigs, ask other programs as well, and try healthy runs")
 	healthyFlag = flag.Int("healthy", 200, "how many healthy runs -full tries for false alarms")
 	outFlag     = flag.String("out", "", "`FILE` to write the page of -full to")
-	areaFlag    = flag.String("area", "", "`AREA` of the rigs to play: load or challenge; default: both")
-	againFlag   = flag.String("again", "", "`DIR` of -keep whose data challenges are analyzed and judged again instead of being carried out")
-	keepFlag    = flag.String("keep", "", "`DIR` to keep the run directories of missed rigs in")
+	areaFlag    = flag.String("area", "", "`AREA` of the rigs to play: load, challenge or diagnose; default: all")
+	againFlag   = flag.String("again", "", "`DIR` of -keep whose data challenges and diagnoses are judged again instead of being "+
+		"carried out")
+	keepFlag = flag.String("keep", "", "`DIR` to keep the run directories of missed rigs, and diagnoses, in")
 )
 
 func TestMain(m *testing.M) {
-	child := map[string]func(args []string, out io.Writer) error{faultyWord: runFaulty, busyWord: runBusy, siteWord: runSite}
+	child := map[string]func(args []string, out io.Writer) error{faultyWord: runFaulty, busyWord: runBusy, siteWord: runSite,
+		moverWord: runMover}
 	if len(os.Args) > 1 && child[os.Args[1]] != nil { // rigs run this program as servers
 		if err := child[os.Args[1]](os.Args[2:], os.Stdout); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[1], err)
@@ -43,6 +45,7 @@ func TestMain(m *testing.M) {
 const (
 	loadArea      = "load"
 	challengeArea = "challenge"
+	diagnoseArea  = "diagnose"
 )
 
 // A rig is a situation whose truth is known.
@@ -102,7 +105,7 @@ func TestRigs(t *testing.T) {
 	caught, missed := p.count()
 	t.Logf("%d of %d rigs caught; %d healthy runs, %d false alarms", caught, caught+missed, len(p.healthy), p.alarms())
 	if *outFlag != "" && t.Context().Err() == nil {
-		require.NoError(t, os.WriteFile(*outFlag, []byte(withChallenges(p.render(), *outFlag)), 0o644))
+		require.NoError(t, os.WriteFile(*outFlag, []byte(withSections(p.render(), *outFlag)), 0o644))
 	}
 }
 

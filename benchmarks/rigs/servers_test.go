@@ -57,7 +57,7 @@ func (d *daemon) start() error {
 	if err := d.cmd.Start(); err != nil {
 		return err
 	}
-	for try := time.Now(); time.Since(try) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
+	for try := time.Now(); time.Since(try) < time.Minute; time.Sleep(5 * time.Millisecond) {
 		conn, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", d.address)
 		if err == nil {
 			return conn.Close()

@@ -179,10 +179,12 @@ func TestTransferRecord(t *testing.T) {
 	c, err := r.Client()
 	require.NoError(t, err)
 	begin := time.Now()
-	require.Eventually(t, "a sample of site B", func() bool {
-		list, err := c.Samples(ctx, "B", begin, 1)
-		return err == nil && len(list) > 0
-	})
+	for _, site := range []string{"A", "B"} { // of its door, after the copies
+		require.Eventually(t, "a sample of site "+site, func() bool {
+			list, err := c.Samples(ctx, site, begin, 1)
+			return err == nil && len(list) > 0
+		})
+	}
 	out := filepath.Join(r.Dir(), "recorded")
 	r.wants(exitFine, words("transfer record 1 --out "+out), "weir report")
 	r.wants(exitError, words("transfer record 1 --out "+out), "holds a run already")
