@@ -117,7 +117,7 @@ func (p *livePage) end(ctx context.Context, err error, interrupted bool) error {
 	}
 	ctx, cancel := p.untilSignal(ctx, false)
 	defer cancel()
-	telling, stop := context.WithTimeout(ctx, 20*time.Second)
+	telling, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	p.Settle(telling)
 	if p.Pages() > 0 && !interrupted && screen.IsTerminal(p.err) {
