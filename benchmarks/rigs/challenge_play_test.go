@@ -206,7 +206,7 @@ const aboutChallenges = "Each rig is a data challenge of four minutes between fo
 	"lines) on\neight links with targets of 1 Mbit/s, unless it says otherwise: a minute at half of the targets, then the whole. " +
 	"AB is the link from\nA to B. A rig is *right* if each link that is held back has the right cause, all others hold their targets, and " +
 	"nothing is left at the\nsites. The rules were not adjusted by the rigs that are held out (`other-`): they have " +
-	" faults of other rigs elsewhere. Control is\n" +
+	"faults of other rigs elsewhere. Control is\n" +
 	"measured where nothing limits and a minute has 50 files or more. weir requests the copies " +
 	"itself (`direct`),\nunless a coordinator does.\n\n"
 
