@@ -23,7 +23,7 @@ ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR  ?= $(PREFIX)/share/fish/vendor_completions.d
 
 .PHONY: man completions install uninstall screenshots
-.PHONY: build demo test test-full test-changed test-rucio test-xrootd lint needs needs-full bench bench-page rigs reports chaos golden clean web release site
+.PHONY: build demo test test-full test-changed test-rucio test-xrootd lint needs needs-full bench bench-page rigs proof reports chaos golden clean web release site
 
 # It runs on machines with another libc, too, where batch systems bring it, and is as small as can be.
 build: web ## the command, bin/weir
@@ -123,6 +123,9 @@ bench-page: ## the text and the picture of docs/benchmarks.md written anew, its 
 
 rigs: needs-full build ## situations whose truth is known, and 200 healthy runs: rewrites docs/truth.md (AREA=load or challenge: half an hour each; AREA=diagnose: five hours, goes on where it was)
 	WEIR_TIER=full go test ./benchmarks/rigs -run 'TestRigs|TestChallengeRigs|TestDiagnoseRigs' -full -area "$(AREA)" -keep $(CURDIR)/$(BUILD)/rigs -parallel 4 -timeout 10h -count 1 -v -weir $(CURDIR)/$(BIN)/weir -out $(CURDIR)/docs/truth.md
+
+proof: needs-full build ## data challenges of half an hour between six real sites, by each injector (two hours, on a machine that does nothing else)
+	WEIR_TIER=full go test ./benchmarks/rigs -run TestChallengeProof -minutes 30 -parallel 1 -timeout 4h -count 1 -v -weir $(CURDIR)/$(BIN)/weir
 
 # Interrupt it with Ctrl-C, and start it again when the machine is free: it goes on where it was.
 reports: needs-full build ## the runs of docs/reports that are not in runs/ yet, their texts and figures (a day; ONLY=003 makes some)

@@ -135,9 +135,11 @@ func kept() (dir string, again bool) {
 // (-keep): a rig that ended is not played again with the same weir. -again judges them anew.
 func TestDiagnoseRigs(t *testing.T) {
 	tier.Quiet(t, "transfers whose cause of slowness is known")
-	tier.Full(t, "takes hours")
 	if *areaFlag != "" && *areaFlag != diagnoseArea {
 		t.Skip("not of area " + *areaFlag)
+	}
+	if !*fullFlag && !*checkFlag {
+		t.Skip("takes hours: -full plays them")
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make the namespaces")

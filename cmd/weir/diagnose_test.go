@@ -96,7 +96,7 @@ func (s *slowness) diagnosed(t *testing.T, dir string) (r diagnose.Report) {
 
 // Each line, server and client is named by what is wrong with it.
 func TestDiagnose(t *testing.T) {
-	tier.Full(t, "transfers over slow lines")
+	tier.Quiet(t, "transfers over slow lines")
 	linkNeeds(t)
 	dir := diagnosedFile(t, 64<<20)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "small"), make([]byte, 5000), 0o600))
