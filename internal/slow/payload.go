@@ -204,15 +204,21 @@ func (j *judge) steady() bool {
 	return j.proportional() && middle(j.Fresh, func(f *Flow) float64 { return f.Spread }) < 0.1
 }
 
-// proportional reports whether several streams carry as many times the rate of one.
+// proportional reports whether several streams carry as many times the rate of one. Flows of less than a second do not
+// count: a limit lets a burst pass.
 func (j *judge) proportional() bool {
+	seen := false
 	for i := range j.Many {
 		f := &j.Many[i]
+		if f.Seconds < 1 {
+			continue
+		}
+		seen = true
 		if ratio := f.Rate / (float64(f.Streams) * j.one); ratio < 0.85 || ratio > 1.15 {
 			return false
 		}
 	}
-	return len(j.Many) > 0
+	return seen
 }
 
 // exporter judges what the server's host reports of itself.
