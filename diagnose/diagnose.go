@@ -26,7 +26,7 @@ type Options struct {
 	URL      *url.URL // a file; with Write, a folder
 	Cred     storage.Credentials
 	Driver   storage.Driver
-	Write    bool          // write files into a folder of its own below URL instead of reading
+	Write    bool          // write files into a new folder below URL instead of reading
 	To       string        // folder of this machine in which the payload is kept as a transfer keeps it; "": dropped
 	Refer    *url.URL      // a file of a service that is known to be fast; may be nil
 	Exporter string        // URL of the node_exporter of the server's host; may be empty

@@ -102,10 +102,7 @@ func (d *diagnosis) run(ctx context.Context, ops []storage.Op, load func(context
 func (d *diagnosis) connect(ctx context.Context, clients []storage.Client) {
 	var all sync.WaitGroup
 	for _, c := range clients {
-		all.Go(func() {
-			op := storage.Op{Kind: storage.Stat, Path: d.known(), Timeout: silence}
-			_, _ = c.Do(ctx, &op, storage.NoProgress{})
-		})
+		all.Go(func() { _ = d.stat(ctx, c) })
 	}
 	all.Wait()
 	d.report.Spent.Requests += len(clients)

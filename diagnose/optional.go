@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"weir/storage"
 )
@@ -30,17 +29,17 @@ func (d *diagnosis) kept(ctx context.Context) (string, error) {
 
 // reference reads a file of a service that is known to be fast.
 func (d *diagnosis) reference(ctx context.Context) (string, error) {
-	base := *d.Refer
-	i := strings.LastIndexByte(base.Path, '/') + 1
-	of := base.Path[i:]
-	base.Path = base.Path[:i]
+	other := &diagnosis{Options: d.Options, watch: d.watch}
+	other.URL, other.Write = d.Refer, false
+	base := other.base()
 	s, err := d.Driver.Open(ctx, storage.Target{URL: &base, Cred: d.Cred, Reach: newRoute(&base).reach})
 	if err != nil {
 		return "", err
 	}
 	defer s.Close()
-	other := &diagnosis{Options: d.Options, service: s, watch: d.watch, file: of}
-	f, err := other.run(ctx, []storage.Op{{Kind: storage.Read, Path: of, Size: -1, Ranges: []storage.Range{{Length: d.limit()}}}}, nil)
+	other.service = s
+	op := storage.Op{Kind: storage.Read, Path: other.file, Size: -1, Ranges: []storage.Range{{Length: d.limit()}}}
+	f, err := other.run(ctx, []storage.Op{op}, nil)
 	if err != nil {
 		return "", err
 	}

@@ -28,7 +28,6 @@ type route struct {
 	mu     sync.Mutex
 	lookup float64         // s, since the last call of took
 	good   map[string]bool // addresses that answered
-	seen   map[string][]netip.Addr
 }
 
 func newRoute(u *url.URL) *route {
@@ -36,7 +35,7 @@ func newRoute(u *url.URL) *route {
 	if err != nil {
 		port = uint64(monitor.DefaultPort(u.Scheme))
 	}
-	return &route{host: u.Hostname(), port: uint16(port), good: map[string]bool{}, seen: map[string][]netip.Addr{}}
+	return &route{host: u.Hostname(), port: uint16(port), good: map[string]bool{}}
 }
 
 // reach is a storage.Reach.
@@ -71,7 +70,6 @@ func (r *route) find(ctx context.Context, host string) ([]netip.Addr, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lookup += time.Since(begun).Seconds()
-	r.seen[host] = all
 	return all, nil
 }
 

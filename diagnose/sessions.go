@@ -99,7 +99,7 @@ func (d *diagnosis) session(ctx context.Context) (slow.Setup, error) {
 	c := d.service.Client()
 	defer c.Close()
 	d.route.took()
-	op := storage.Op{Kind: storage.Read, Path: d.file, Size: -1, Ranges: []storage.Range{{Length: 1}}, Timeout: 4 * silence}
+	op := firstByte(d.file)
 	if d.Write {
 		op = storage.Op{Kind: storage.Write, Path: d.newFile(), Timeout: 4 * silence}
 	}
@@ -121,7 +121,12 @@ func (d *diagnosis) session(ctx context.Context) (slow.Setup, error) {
 	return p.setup(d.route.took()), nil
 }
 
-// mkdir makes the folder of its own.
+// firstByte returns the operation that reads the first byte of a file.
+func firstByte(path string) storage.Op {
+	return storage.Op{Kind: storage.Read, Path: path, Size: -1, Ranges: []storage.Range{{Length: 1}}, Timeout: 4 * silence}
+}
+
+// mkdir makes the folder that the diagnosis writes into.
 func (d *diagnosis) mkdir(ctx context.Context) error {
 	c := d.service.Client()
 	defer c.Close()
@@ -133,21 +138,13 @@ func (d *diagnosis) mkdir(ctx context.Context) error {
 
 // median returns the medians of each phase.
 func median(all []slow.Setup) (m slow.Setup) {
-	of := func(value func(*slow.Setup) *float64) {
+	for phase, of := range m.Phases() {
 		var values []float64
 		for i := range all {
-			values = append(values, *value(&all[i]))
+			values = append(values, *all[i].Phases()[phase])
 		}
-		slices.Sort(values)
-		*value(&m) = values[len(values)/2]
+		*of = middle(values)
 	}
-	of(func(s *slow.Setup) *float64 { return &s.Lookup })
-	of(func(s *slow.Setup) *float64 { return &s.Connect })
-	of(func(s *slow.Setup) *float64 { return &s.TLS })
-	of(func(s *slow.Setup) *float64 { return &s.Login })
-	of(func(s *slow.Setup) *float64 { return &s.Redirect })
-	of(func(s *slow.Setup) *float64 { return &s.Open })
-	of(func(s *slow.Setup) *float64 { return &s.First })
 	return m
 }
 
@@ -158,7 +155,9 @@ func (d *diagnosis) silent(ctx context.Context, err error) (string, error) {
 		return "", err
 	}
 	d.seen.Stuck = &slow.Stuck{}
-	if _, answers := d.request(ctx, d.service.Client()); answers == nil {
+	c := d.service.Client()
+	defer c.Close()
+	if _, answers := d.request(ctx, c); answers == nil {
 		d.seen.Stuck.Requests = true
 	}
 	return "no answer, though connections are accepted", nil
@@ -167,9 +166,15 @@ func (d *diagnosis) silent(ctx context.Context, err error) (string, error) {
 // request returns the time of a request without payload.
 func (d *diagnosis) request(ctx context.Context, c storage.Client) (float64, error) {
 	begun := time.Now()
-	_, err := c.Do(ctx, &storage.Op{Kind: storage.Stat, Path: d.known(), Timeout: silence}, storage.NoProgress{})
+	err := d.stat(ctx, c)
 	d.report.Spent.Requests++
 	return time.Since(begun).Seconds(), err
+}
+
+// stat carries out a request without payload. Goroutines may call it at once.
+func (d *diagnosis) stat(ctx context.Context, c storage.Client) error {
+	_, err := c.Do(ctx, &storage.Op{Kind: storage.Stat, Path: d.known(), Timeout: silence}, storage.NoProgress{})
+	return err
 }
 
 // latencies measures connects and requests alternately, n times or until ctx ends.
@@ -250,7 +255,7 @@ func (d *diagnosis) smaller(ctx context.Context) (string, error) {
 		return "none in the folder is smaller than a quarter", nil
 	}
 	p := &points{begun: time.Now()}
-	op := storage.Op{Kind: storage.Read, Path: least.Name, Size: -1, Ranges: []storage.Range{{Length: 1}}, Timeout: 4 * silence}
+	op := firstByte(least.Name)
 	if _, err = c.Do(ctx, &op, p); err != nil {
 		return "", err
 	}

@@ -5,16 +5,15 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
+	"weir/internal/burn"
 	"weir/internal/slow"
 	"weir/internal/sockdiag"
 	"weir/monitor"
 )
 
-// A watch measures the sockets of this process and this machine while payload moves. A nil watch
-// measures nothing.
+// A watch measures the sockets of this process and this machine while payload moves.
 type watch struct {
 	reader *sockdiag.Reader // nil: sockets are not measured
 	unread error            // why
@@ -66,14 +65,7 @@ func (w *watch) Sample(s *monitor.Sample) error {
 func (w *watch) hostBegin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.since, w.usage, w.samples = time.Now(), used(), nil
-}
-
-// used returns the CPU time of this process.
-func used() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // cannot fail
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	w.since, w.usage, w.samples = time.Now(), burn.Process(), nil
 }
 
 // hostEnd returns the state of this machine since hostBegin, or the busier state of h, and that of the server's.
@@ -81,7 +73,7 @@ func (w *watch) hostEnd(h slow.Host) (slow.Host, *slow.Server) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	took := time.Since(w.since).Seconds()
-	h.Own = max(h.Own, (used()-w.usage).Seconds()/took)
+	h.Own = max(h.Own, (burn.Process()-w.usage).Seconds()/took)
 	var here, there, core, disk []float64
 	lost := 0.0
 	for _, s := range w.samples {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"weir/internal/cause"
+	"weir/internal/stats"
 	"weir/internal/unit"
 )
 
@@ -58,10 +59,10 @@ func (j *judge) of(c Cause, d Detail) *cause.Hypothesis[what, string] {
 }
 
 // exclude notes that a cause is excluded, and by what, and speaks against it.
-func (j *judge) exclude(what string, of ...*cause.Hypothesis[what, string]) {
-	j.excluded = append(j.excluded, what)
+func (j *judge) exclude(why string, of ...*cause.Hypothesis[what, string]) {
+	j.excluded = append(j.excluded, why)
 	for _, h := range of {
-		h.Against(cause.Strong, what)
+		h.Against(cause.Strong, why)
 	}
 }
 
@@ -144,8 +145,7 @@ func middle(of []Flow, value func(*Flow) float64) float64 {
 	for i := range of {
 		all[i] = value(&of[i])
 	}
-	slices.Sort(all)
-	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
+	return stats.Quantile(all, 0.5)
 }
 
 // brief reports whether payload moved for too short a time to see what limits it.

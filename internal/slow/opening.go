@@ -74,8 +74,8 @@ func (j *judge) opening() what {
 	return what{Checksum, ""}
 }
 
-// family judges addresses that do not answer, and returns their share of the time of programs that try them first. rest is the
-// other time of the transfer.
+// family judges addresses that do not answer. A program that tries such an address first loses a share of its time, which is
+// returned. rest is the other time of the transfer.
 func (j *judge) family(rest float64) (share float64) {
 	for _, a := range j.Families {
 		if a.Failed == "" || len(j.Families) < 2 {

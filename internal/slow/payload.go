@@ -20,12 +20,8 @@ func (j *judge) host() {
 			unit.Bits(k.Rate), unit.Bits(j.one)))
 		j.best[what{ThisHost, Disk}], j.one = j.one, k.Rate
 	}
-	if h.Disk >= half {
-		j.of(ThisHost, Disk).For(cause.Direct, "", unit.Percent(h.Disk)+" of the time is spent in calls to the local disk")
-	}
 	busy := max(h.Throttled, h.CPU)
 	switch {
-	case h.Disk >= half:
 	case h.Throttled >= 0.2 && behind, h.CPU >= full && behind && unread >= half:
 		text := fmt.Sprintf("the CPU is %s busy or withheld, and data wait in %s of the time", unit.Percent(busy), unit.Percent(unread))
 		j.of(ThisHost, CPU).For(cause.Direct, "", text)
@@ -37,7 +33,7 @@ func (j *judge) host() {
 	case measured && unread >= half:
 		j.of(Program, "").For(cause.Strong, "", "data wait for this program in "+unit.Percent(unread)+" of the time")
 	}
-	if measured && unread < 0.1 && h.Disk < half/2 && !slowDisk {
+	if measured && unread < 0.1 && !slowDisk {
 		text := "this host: it waits for data in " + unit.Percent(1-unread) + " of the time"
 		j.exclude(text, j.of(ThisHost, CPU), j.of(ThisHost, Disk), j.of(Program, ""))
 	}
@@ -51,7 +47,7 @@ func (j *judge) disk() {
 	h, text := j.of(ServerDisk, ""), fmt.Sprintf("fresh ranges come at %s, the same ranges again at %s", unit.Bits(j.one),
 		unit.Bits(j.again))
 	switch ratio := j.again / j.one; {
-	case ratio >= cached && j.repeats():
+	case j.remembers():
 		h.For(cause.Direct, "", text)
 		j.best[h.Cause] = j.again
 	case ratio >= level && j.repeats():
@@ -61,6 +57,9 @@ func (j *judge) disk() {
 		j.exclude("the server's disk: "+text, h)
 	}
 }
+
+// remembers reports whether ranges that were just read come so much faster that they come from memory.
+func (j *judge) remembers() bool { return j.again >= cached*j.one && j.repeats() }
 
 // repeats reports whether each range came faster when it was read again; with loss, whose rates vary,
 // faster than all ranges before.
@@ -80,11 +79,8 @@ func (j *judge) repeats() bool {
 
 // exact reports whether any number of streams has the same rate, as a limit gives it.
 func (j *judge) exact() bool {
-	least, most := j.one, j.one
-	for i := range j.Many {
-		least, most = min(least, j.Many[i].Rate), max(most, j.Many[i].Rate)
-	}
-	return len(j.Many) > 1 && most <= 1.15*least
+	least, most := j.extremes()
+	return len(j.Many) > 1 && max(most, j.one) <= 1.15*min(least, j.one)
 }
 
 // gain returns how many times the rate of one stream several streams have; 0: not measured.
@@ -106,6 +102,12 @@ func (j *judge) growth() (connect, request float64) {
 	return connect, request
 }
 
+// queues reports whether there is a queue in the line under load: a connect to the server's kernel takes longer.
+func (j *judge) queues() bool {
+	connect, _ := j.growth()
+	return connect >= max(leastQueue, queueing*j.round)
+}
+
 // ladder describes the rates by number of streams.
 func (j *judge) ladder() string {
 	return fmt.Sprintf("one stream gets %s, %d get %s", unit.Bits(j.one), j.streams, unit.Bits(j.many))
@@ -115,7 +117,7 @@ func (j *judge) ladder() string {
 func (j *judge) line() {
 	gain := j.gain()
 	connect, _ := j.growth()
-	queue := connect >= max(leastQueue, queueing*j.round)
+	queue := j.queues()
 	rate, loss := j.of(Line, Rate), j.of(Line, Loss)
 	lost := unit.Percent(j.lost) + " of the segments are lost"
 	if !j.Write {
@@ -192,11 +194,17 @@ func (j *judge) limited(noWindow string) {
 
 // consistent reports whether the rates of several streams are alike; if not, something else disturbed them.
 func (j *judge) consistent() bool {
-	least, most := math.Inf(1), 0.0
+	least, most := j.extremes()
+	return least >= 0.6*most
+}
+
+// extremes returns the lowest and the highest rate of several streams.
+func (j *judge) extremes() (least, most float64) {
+	least = math.Inf(1)
 	for i := range j.Many {
 		least, most = min(least, j.Many[i].Rate), max(most, j.Many[i].Rate)
 	}
-	return least >= 0.6*most
+	return least, most
 }
 
 // steady reports whether each stream has the same rate all the time, as a limit gives it.
@@ -258,9 +266,7 @@ func (j *judge) server() {
 	if j.Idle.Request > 0 && beyond >= slowAnswer {
 		host.For(cause.Weak, "", "a request without payload takes "+unit.Seconds(beyond)+" beyond the round trip")
 	}
-	disk := j.again >= cached*j.one && j.repeats()
-	queue := connect >= max(leastQueue, queueing*j.round)
-	if !disk && !queue && gain > 0 && gain < level && j.lost < lossy && j.consistent() {
+	if !j.remembers() && !j.queues() && gain > 0 && gain < level && j.lost < lossy && j.consistent() {
 		switch {
 		case grows && !j.exact():
 			host.For(cause.Strong, "", j.ladder()+", without a queue in the line")

@@ -36,7 +36,6 @@ const (
 	Loss   Detail = "loss"
 	Rate   Detail = "rate"
 	Window Detail = "window"
-	Delay  Detail = "delay"
 	MTU    Detail = "mtu"
 	Family Detail = "address family"
 )
@@ -61,17 +60,27 @@ type Setup struct {
 	First    float64 `json:"first_byte_s"`
 }
 
-// Sum returns the whole time.
-func (s *Setup) Sum() float64 {
-	return s.Lookup + s.Connect + s.TLS + s.Login + s.Redirect + s.Open + s.First
+// Phases returns the phases in their order.
+func (s *Setup) Phases() [7]*float64 {
+	return [...]*float64{&s.Lookup, &s.Connect, &s.TLS, &s.Login, &s.Redirect, &s.Open, &s.First}
 }
 
-// Parts returns the phases in their order.
-func (s *Setup) Parts() []Part {
-	return []Part{
-		{"name lookup", s.Lookup, 0}, {"connect", s.Connect, 0}, {"TLS", s.TLS, 0}, {"login", s.Login, 0}, {"redirector", s.Redirect, 0},
-		{"open", s.Open, 0}, {"first byte", s.First, 0},
+// Sum returns the whole time.
+func (s *Setup) Sum() (sum float64) {
+	for _, phase := range s.Phases() {
+		sum += *phase
 	}
+	return sum
+}
+
+// Parts returns the phases with their names.
+func (s *Setup) Parts() []Part {
+	names := [...]string{"name lookup", "connect", "TLS", "login", "redirector", "open", "first byte"}
+	all := make([]Part, len(names))
+	for i, phase := range s.Phases() {
+		all[i] = Part{Name: names[i], Seconds: *phase}
+	}
+	return all
 }
 
 // Latency is the median time of small requests.
@@ -87,7 +96,8 @@ type Flow struct {
 	Seconds float64 `json:"seconds"`
 	Rate    float64 `json:"rate"`   // of all streams, without the first part of the time
 	Spread  float64 `json:"spread"` // distance of the quartiles of the rate, relative to the median
-	// Round is the share of pauses between arrivals that are as long as a round trip: the sender waits for its window.
+	// Round is the correlation of the bytes of an eighth of a round trip with those one round trip later, 0 to 1: near 1, the
+	// sender waits for its window.
 	Round float64 `json:"round"`
 	Wire  Wire    `json:"wire"`
 }
@@ -111,7 +121,6 @@ type Host struct {
 	CPU       float64 `json:"cpu"`       // of all cores, by all programs
 	Own       float64 `json:"own"`       // of one core, by this program
 	Throttled float64 `json:"throttled"` // share of the time in which a limit of its group stopped this program
-	Disk      float64 `json:"disk"`      // share of the time in calls that write to, or read from, the local file
 	Full      bool    `json:"full"`      // the local disk has no space left
 }
 

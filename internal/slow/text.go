@@ -34,7 +34,7 @@ func Name(c Cause, d Detail) string {
 		{ServerHost, CPU}: "the server's host", {ServerHost, Queue}: "the server's queue",
 		{ServerLimit, ""}: "a limit at the server", {ServerLimit, Stream}: "the server's limit of a stream",
 		{ServerLimit, Client}: "the server's limit of a client", {Line, ""}: "the line", {Line, Loss}: "loss in the line",
-		{Line, Rate}: "the rate of the line", {Line, Window}: "the window of a stream", {Line, Delay}: "the round trip of the line",
+		{Line, Rate}: "the rate of the line", {Line, Window}: "the window of a stream",
 		{Line, MTU}: "the line drops large packets", {Line, Family}: "an address family that does not work",
 		{ThisHost, ""}: "this host", {ThisHost, CPU}: "the CPU of this host", {ThisHost, Disk}: "the disk of this host",
 		{Program, ""}: "this program", {Checksum, ""}: "a checksum at each opening", {SmallFiles, ""}: "round trips for a small file",
