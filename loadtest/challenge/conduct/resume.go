@@ -315,16 +315,16 @@ func (s *series) past(t *results.Transfer, part int, from time.Time, progress bo
 		begin = t.Asked
 	}
 	bytes := t.Moved
-	switch {
-	case (begin.IsZero() || !t.End.After(from)) && progress:
+	if begin.IsZero() || !t.End.After(from) {
+		if !progress {
+			s.at(from).parts[part].moved += bytes
+		}
 		return
-	case begin.IsZero() || !t.End.After(from):
-		s.at(from).parts[part].moved += bytes
-		return
-	case begin.Before(from) && !progress:
-		begin = from
-	case begin.Before(from):
-		bytes = int64(float64(bytes) * float64(t.End.Sub(from)) / float64(t.End.Sub(begin)))
+	}
+	if begin.Before(from) {
+		if progress {
+			bytes = int64(float64(bytes) * float64(t.End.Sub(from)) / float64(t.End.Sub(begin)))
+		}
 		begin = from
 	}
 	s.spread(part, begin, t.End, bytes)
