@@ -1,7 +1,6 @@
 package rigs
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -170,23 +169,13 @@ func (w *gridSite) begin() error {
 	if w.user > 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: w.user, Gid: w.user}
 	}
-	in, err := cmd.StdinPipe()
+	c, err := startChild(cmd, w.grid.network.Site(w.name).Start)
 	if err != nil {
-		return err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := w.grid.network.Site(w.name).Start(cmd); err != nil {
-		return err
-	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		return fmt.Errorf("site %s did not start: %w", w.name, err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cmd, w.in = cmd, in
+	w.cmd, w.in = c.cmd, c.in
 	return w.open()
 }
 

@@ -133,10 +133,8 @@ type child struct {
 	in  io.Closer
 }
 
-// startChild starts a program and returns when it has written its first line.
-func startChild(argv, env []string) (*child, error) {
-	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // the end of its input ends it
-	cmd.Stderr, cmd.Env = os.Stderr, env
+// startChild starts a program by start and returns when it has written its first line.
+func startChild(cmd *exec.Cmd, start func(*exec.Cmd) error) (*child, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -145,7 +143,7 @@ func startChild(argv, env []string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := start(cmd); err != nil {
 		return nil, err
 	}
 	r := bufio.NewReader(out)

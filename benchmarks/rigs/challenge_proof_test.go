@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -210,7 +211,9 @@ func (p *proof) newService() *proofService {
 // begin starts the coordinator at the address that it had before.
 func (s *proofService) begin() {
 	var err error
-	s.child, err = startChild(s.argv, s.env)
+	cmd := exec.Command(s.argv[0], s.argv[1:]...) //nolint:noctx // the end of its input ends it
+	cmd.Stderr, cmd.Env = os.Stderr, s.env
+	s.child, err = startChild(cmd, (*exec.Cmd).Start)
 	s.must(err)
 	s.Cleanup(s.kill)
 }

@@ -34,20 +34,20 @@ func diagnoseDiskRigs() []diagnoseRig {
 func (w *world) onDisk(rate int64) *lab.System {
 	c := lab.NginxConfig{}
 	c.Disk = lab.Disk{Rate: rate, Size: 1 << 30}
-	sys, err := c.Start(w.ctx)
-	w.must(err)
-	w.ends(sys.Stop)
-	w.files(sys)
-	w.target = w.url(sys.URL) + "/f0"
-	return sys
+	return w.serves(c.Start(w.ctx))
 }
 
-// files writes the files of a system past its disk's limit as far as possible.
-func (w *world) files(sys *lab.System) {
+// serves makes a system that has started the server of the files, which are written past its disk's limit as far as
+// possible.
+func (w *world) serves(sys *lab.System, err error) *lab.System {
+	w.must(err)
+	w.ends(sys.Stop)
+	w.target = w.url(sys.URL) + "/f0"
 	w.fillFolder(sys.Data, 24, 24, 1)
 	for _, name := range diskFiles(sys) {
 		w.must(os.Chmod(name, 0o644))
 	}
+	return sys
 }
 
 func diskFiles(sys *lab.System) []string {
@@ -84,12 +84,7 @@ func warmCache(w *world) {
 // xrootd starts XRootD, which the site reaches.
 func (w *world) startXRootD(c lab.XRootDConfig) *lab.System {
 	c.Extra = "xrd.allow host " + w.site.Address + "\n" + c.Extra
-	sys, err := c.Start(w.ctx)
-	w.must(err)
-	w.ends(sys.Stop)
-	w.files(sys)
-	w.target = w.url(sys.URL) + "/f0"
-	return sys
+	return w.serves(c.Start(w.ctx))
 }
 
 func coldXRootD(w *world) {
@@ -239,11 +234,7 @@ func (w *world) limited(flags ...string) {
 }
 
 func (w *world) limitedNginx() {
-	sys, err := lab.NginxConfig{Extra: "limit_rate 2000k;"}.Start(w.ctx)
-	w.must(err)
-	w.ends(sys.Stop)
-	w.files(sys)
-	w.target = w.url(sys.URL) + "/f0"
+	w.serves(lab.NginxConfig{Extra: "limit_rate 2000k;"}.Start(w.ctx))
 }
 
 // together returns the rate of a number of requests at the same time.
